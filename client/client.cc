@@ -90,6 +90,14 @@ std::string WhereItListens(const std::string& socket_path) {
   return access(old.c_str(), F_OK) == 0 ? old : socket_path;
 }
 
+// Who follows a daemon over its restart tries again each half second; gRPC would wait for up to two minutes.
+grpc::ChannelArguments SoonAgain(grpc::ChannelArguments arguments) {
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return arguments;
+}
+
 void SetDeadline(grpc::ClientContext* context) { context->set_deadline(std::chrono::system_clock::now() + kCallDeadline); }
 
 template <typename Request, typename Reply>
@@ -129,7 +137,8 @@ Client::Client(std::string socket_path, std::unique_ptr<v1::Control::Stub> stub)
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& wanted) {
   const std::string socket_path = WhereItListens(wanted);
   if (absl::Status status = CheckListening(socket_path); !status.ok()) return status;
-  auto channel = grpc::CreateChannel(absl::StrCat("unix:", socket_path), grpc::InsecureChannelCredentials());
+  auto channel = grpc::CreateCustomChannel(absl::StrCat("unix:", socket_path), grpc::InsecureChannelCredentials(),
+                                           SoonAgain(grpc::ChannelArguments()));
   return std::unique_ptr<Client>(new Client(socket_path, v1::Control::NewStub(channel)));
 }
 
@@ -139,7 +148,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::ConnectServer(const std::string&
   if (!credentials.ok()) return credentials.status();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  auto channel = grpc::CreateCustomChannel(server, *credentials, arguments);
+  auto channel = grpc::CreateCustomChannel(server, *credentials, SoonAgain(arguments));
   return std::unique_ptr<Client>(new Client(server, v1::Control::NewStub(channel)));
 }
 

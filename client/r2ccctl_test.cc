@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -62,7 +64,7 @@ class TestControl final : public v1::Control::Service {
     return grpc::Status::OK;
   }
   grpc::Status ListNics(grpc::ServerContext*, const v1::ListNicsRequest* request, v1::ListNicsReply* reply) override {
-    if (!request->node().empty() && request->node() != "n0") return grpc::Status::OK;
+    if ((!request->node().empty() && request->node() != "n0") || request->node_glob() == "typo") return grpc::Status::OK;
     if (request->node_glob() == "many*") return ManyNics(*request, reply);
     v1::NodeView* node = reply->add_nodes();
     node->set_node("n0");
@@ -96,15 +98,22 @@ class TestControl final : public v1::Control::Service {
     return grpc::Status::OK;
   }
   grpc::Status Events(grpc::ServerContext*, const v1::EventsRequest* request, grpc::ServerWriter<v1::Event>* writer) override {
-    for (uint64_t sequence = request->after_sequence() + 1; sequence <= 3; ++sequence) {
+    const int life = ++event_streams_;
+    const uint64_t last = life == 1 ? 3 : 5;
+    for (uint64_t sequence = request->after_sequence() + 1; sequence <= last; ++sequence) {
       v1::Event event;
+      event.set_instance(7);
       event.set_sequence(sequence);
       event.set_node("n0");
       event.set_kind("link-up");
       writer->Write(event);
     }
-    return request->follow() ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down") : grpc::Status::OK;
+    if (!request->follow()) return grpc::Status::OK;
+    // The daemon is restarted, and then the operator loses a role.
+    if (life == 1) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down");
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "uid 0 does not have the role VIEW");
   }
+  grpc::Status ReportJobs(grpc::ServerContext*, const v1::ReportJobsRequest*, v1::ReportJobsReply*) override { return grpc::Status::OK; }
   grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest*, v1::ListJobsReply* reply) override {
     reply->add_jobs()->set_pid(7);
     return grpc::Status::OK;
@@ -128,6 +137,7 @@ class TestControl final : public v1::Control::Service {
   // GetPlan stays unimplemented: a daemon of an older release.
 
   std::mutex mutex_;
+  std::atomic<int> event_streams_{0};
   v1::NicActionRequest last_action_;
 };
 
@@ -272,11 +282,24 @@ TEST_F(R2ccctl, WatchesWithoutSteeringAFile) {
   EXPECT_THAT(outcome.out, HasSubstr("link-up"));
 }
 
-TEST_F(R2ccctl, SaysWhenTheDaemonEndsAFollowedStream) {
-  const Outcome outcome = Run("events --follow --run_dir .");
+TEST_F(R2ccctl, FollowsEventsOverARestartOfTheDaemon) {
+  const Outcome outcome = Run("events --follow -o json --run_dir .");
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out, HasSubstr("link-up"));
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("shutting down"), HasSubstr("number 3")));
+  for (const char* const number : {"1", "2", "3", "4", "5"})
+    EXPECT_THAT(outcome.out, HasSubstr("\"sequence\":\"" + std::string(number) + "\"")) << "each once, from before and behind";
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 5);
+  EXPECT_THAT(outcome.err, HasSubstr("role VIEW"));
+  EXPECT_EQ(Run("events --kind typo --run_dir .").exit_code, 2);
+}
+
+TEST_F(R2ccctl, WhatIsNotThereIsAnError) {
+  for (const auto& [command, words] : std::vector<std::pair<std::string, std::string>>{
+           {"job report typo", "no job of this node has the name or run 'typo'"}, {"nic list --node typo", "no node's name fits 'typo'"}}) {
+    const Outcome outcome = Run(command + " --run_dir .");
+    EXPECT_EQ(outcome.exit_code, 1) << command;
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+    EXPECT_EQ(outcome.out, "");
+  }
 }
 
 TEST_F(R2ccctl, SendsTheOperatorsWord) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/act_many.h"
+#include "client/events_follower.h"
 #include "client/jobs/job_report.h"
 #include "client/json.h"
 #include "client/node_of_address.h"
@@ -49,6 +50,14 @@ struct Runner {
     const absl::StatusOr<v1::ListNicsReply> reply = client.ListNics(request);
     if (reply.ok() && !request.node().empty() && reply->nodes().empty())
       return absl::NotFoundError(absl::StrCat("unknown node '", request.node(), "'; `r2ccctl status` shows the nodes"));
+    // With --bad or --state a node that fits may have nothing to show.
+    if (reply.ok() && !request.node_glob().empty() && reply->nodes().empty()) {
+      v1::StatusRequest any;
+      any.set_node_glob(request.node_glob());
+      const absl::StatusOr<v1::StatusReply> status = client.GetStatus(any);
+      if (status.ok() && status->nodes().empty())
+        return absl::NotFoundError(absl::StrCat("no node's name fits '", request.node_glob(), "'; `r2ccctl status` shows the nodes"));
+    }
     return Write(reply, [&](const v1::ListNicsReply& nics) { return FormatNics(nics, style, request.bad()); });
   }
   absl::Status operator()(const v1::NicActionRequest& request) {
@@ -104,6 +113,9 @@ struct Runner {
     request.set_job_glob(command.job_glob);
     const absl::StatusOr<v1::ReportJobsReply> gathered = client.ReportJobs(request);
     if (!gathered.ok()) return gathered.status();
+    if (gathered->jobs().empty() && !command.job_glob.empty())
+      return absl::NotFoundError(
+          absl::StrCat("no job of this node has the name or run '", command.job_glob, "'; `r2ccctl job report` shows all that it knows"));
     const v1::JobReports reports = MakeReports(*gathered, {command.restart_ns, command.checkpoint_ns});
     return WriteText(output == Output::kJson ? ToJsonDocument(reports) : FormatReports(reports, style), out);
   }
@@ -117,18 +129,21 @@ struct Runner {
     const auto wait = [&] { return (command.count == 0 || --left > 0) && terminal.wait(command.interval_ms); };
     return Watch({terminal.now_ns, wait, terminal.is_one}, style, client, out);
   }
-  absl::Status operator()(const v1::EventsRequest& request) {
-    absl::Status written;
-    uint64_t last_sequence = request.after_sequence();
-    const absl::Status status = client.Events(request, [&](const v1::Event& event) {
-      last_sequence = event.sequence();
-      written = WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style), out);
-      return written.ok();
-    });
-    if (!written.ok() || status.ok() || !request.follow()) return written.ok() ? status : written;
-    // No hint at --after: a restarted daemon counts from 1 again.
-    return absl::Status(status.code(), absl::StrCat("the stream of events ended after number ", last_sequence, " (", status.message(),
-                                                    "); run this again once r2ccd is back"));
+  absl::Status operator()(v1::EventsRequest request) {
+    EventsFollower follower(request);
+    for (;;) {
+      absl::Status written;
+      const int64_t asked_ns = terminal.now_ns();
+      const absl::Status status = client.Events(request, [&](const v1::Event& event) {
+        if (follower.IsNews(event)) written = WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style), out);
+        return written.ok();
+      });
+      if (!written.ok()) return written;
+      if (!request.follow() || !follower.GoesOn(status, terminal.now_ns() - asked_ns)) return status;
+      // The daemon is restarted: a supervisor does that, or a package's upgrade.
+      if (!terminal.wait(EventsFollower::kRetryMs)) return absl::OkStatus();
+      request = follower.Next();
+    }
   }
 };
 

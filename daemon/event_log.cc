@@ -6,16 +6,35 @@
 
 namespace r2cc::daemon {
 
+void EventLog::Keep(v1::Event event) {
+  event.set_instance(instance_);
+  const bool audited = event.has_audit();
+  Ring& ring = audited ? audited_ : events_;
+  ring.push_back(std::move(event));
+  if (ring.size() > (audited ? audited_most_ : most_)) ring.pop_front();
+}
+
+void EventLog::Restore(std::vector<v1::Event> events, uint64_t instance) {
+  absl::MutexLock lock(&mutex_);
+  instance_ = instance;
+  for (v1::Event& event : events) {
+    next_sequence_ = std::max(next_sequence_, event.sequence() + 1);
+    Keep(std::move(event));
+  }
+}
+
+uint64_t EventLog::instance() const {
+  absl::MutexLock lock(&mutex_);
+  return instance_;
+}
+
 uint64_t EventLog::Append(v1::Event event) {
   uint64_t sequence;
   {
     absl::MutexLock lock(&mutex_);
     sequence = next_sequence_++;
     event.set_sequence(sequence);
-    const bool audited = event.has_audit();
-    Ring& ring = audited ? audited_ : events_;
-    ring.push_back(std::move(event));
-    if (ring.size() > (audited ? audited_most_ : most_)) ring.pop_front();
+    Keep(std::move(event));
   }
   absl::MutexLock lock(&listeners_mutex_);
   for (const auto& [id, listener] : listeners_) listener();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -19,12 +20,17 @@ namespace r2cc::daemon {
 // Thread-safe.
 class EventLog {
  public:
-  static constexpr size_t kEventsMax = 4096;
+  static constexpr size_t kEventsMax = 32768;  // as many as EventHistory gives back
   static constexpr size_t kAuditedMax = 1024;
 
   explicit EventLog(size_t most = kEventsMax, size_t audited_most = kAuditedMax) : most_(most), audited_most_(audited_most) {}
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
+
+  // What former lives had, by ascending number, before the first Append. Events count on from there, in the same `instance`, which is not
+  // 0.
+  void Restore(std::vector<v1::Event> events, uint64_t instance);
+  uint64_t instance() const;
 
   // Gives `event` the next sequence number (from 1), keeps it and tells the listeners. Returns the number.
   uint64_t Append(v1::Event event);
@@ -48,6 +54,7 @@ class EventLog {
 
  private:
   using Ring = std::deque<v1::Event>;  // by sequence number
+  void Keep(v1::Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t most_;
   const size_t audited_most_;
@@ -55,6 +62,7 @@ class EventLog {
   Ring events_ ABSL_GUARDED_BY(mutex_);
   Ring audited_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t instance_ ABSL_GUARDED_BY(mutex_) = 1;
   // Apart from mutex_, so that a listener may read the log.
   absl::Mutex listeners_mutex_;
   std::map<ListenerId, std::function<void()>> listeners_ ABSL_GUARDED_BY(listeners_mutex_);

@@ -88,5 +88,20 @@ TEST(EventLogTest, WhoFollowsLooksAtEachEventOnce) {
   EXPECT_EQ(looks, 101);
 }
 
+TEST(EventLogTest, CountsOnFromFormerLives) {
+  EventLog log(/*most=*/3);
+  std::vector<v1::Event> former;
+  for (const uint64_t number : {7, 9, 10, 11, 12}) {
+    former.push_back(Named("former"));
+    former.back().set_sequence(number);
+  }
+  log.Restore(former, 4711);
+  EXPECT_EQ(log.Append(Named("new")), 13u);
+  EXPECT_EQ(log.instance(), 4711u);
+  EXPECT_EQ(log.After(0)->sequence(), 11u) << "no more than the log holds";
+  EXPECT_EQ(log.After(0)->instance(), 4711u);
+  EXPECT_EQ(log.After(12)->kind(), "new");
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

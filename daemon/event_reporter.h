@@ -83,6 +83,9 @@ class EventReporter {
 
   const std::string& node() const { return node_; }
 
+  // Told of each event when it has its number.
+  void KeepBy(std::function<void(const v1::Event&)> keep) { keep_ = std::move(keep); }
+
  private:
   void Write(v1::Event event) {
     const bool moved = event.to_state() != v1::NIC_STATE_UNSPECIFIED;
@@ -98,13 +101,16 @@ class EventReporter {
                            LogField::Structured("cause", event.cause()),
                            LogField::Structured("peer_node", event.peer_node()),
                            LogField::Structured("peer_nic", event.peer_nic())});
-    events_->Append(std::move(event));
+    event.set_sequence(events_->Append(event));
+    event.set_instance(events_->instance());
+    if (keep_) keep_(event);
   }
 
   EventLog* const events_;
   const std::string node_;
   Executor* const executor_;
   const std::function<int64_t()> realtime_ns_;
+  std::function<void(const v1::Event&)> keep_;
   std::vector<v1::Event> told_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

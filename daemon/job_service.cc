@@ -51,7 +51,11 @@ std::string LostWords(const plan::EvidenceRecord& record) {
                       " nothing");
 }
 
+// Records that waited for this daemon may be of long ago, and of a run the begin.
 Nanos TimeOf(const plan::EvidenceRecord& record, const Moment& now) {
+  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  const bool may_be_old = kind == plan::EvidenceKind::kRun || (plan::IsNumbered(kind) && record.received_bytes != 0);
+  if (may_be_old) return std::clamp<Nanos>(record.time_ns, 0, now.monotonic_ns);
   return std::clamp(record.time_ns, now.monotonic_ns - kRecordAgeMax, now.monotonic_ns);
 }
 
@@ -62,8 +66,13 @@ std::string JobName(const v1::Job& job) { return absl::StrCat(job.job().empty() 
 AttachServer::Callbacks JobService::Callbacks() {
   return {[this](JobId id, const JobProcess& process, const plan::AttachRequest& request) { return OnAttach(id, process, request); },
           [this](JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped) {
-            for (const auto& record : records) OnRecord(id, record);
-            OnGaveUp(id, records);
+            std::vector<plan::EvidenceRecord> news;
+            for (const auto& record : records) {
+              if (registry_.Knows(id, record)) continue;
+              OnRecord(id, record);
+              news.push_back(record);
+            }
+            OnGaveUp(id, news);
             registry_.SetDropped(id, dropped);
           },
           [this](JobId id) { OnEnd(id); }};
@@ -130,6 +139,9 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   NoteTraffic(id, record);
   if (!registry_.Record(id, record)) return;
   const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  const Moment now = reporter_->Now();
+  const Nanos when = TimeOf(record, now);
+  registry_.Note(id, record, {when, now.ToRealtime(when)});
   if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
   const bool unproven = kind == plan::EvidenceKind::kProofFailed;
   if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp && !unproven) return;
@@ -139,9 +151,6 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const bool fenced = kind == plan::EvidenceKind::kLinkFenced;
   const v1::Job& job = *registry_.Find(id);
   const auto& rail = job.rails(static_cast<int>(record.local_rail));
-  const Moment now = reporter_->Now();
-  const Nanos when = TimeOf(record, now);
-  if (fenced) registry_.NoteFault(id, record, now.ToRealtime(when));
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
   const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);
@@ -172,7 +181,8 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   // A link that cannot be opened says so once a second.
   if ((!unproven || IsNews(id, record)) && MayTell(job.uid(), now.monotonic_ns)) reporter_->Tell(std::move(event));
 
-  if (rail.nic().empty()) return;
+  // What waited for this daemon says nothing of now.
+  if (rail.nic().empty() || now.monotonic_ns - when > kRecordAgeMax) return;
   health::JobReport::What what = health::JobReport::What::kLinkUp;
   if (fenced) what = health::JobReport::What::kLinkFenced;
   if (unproven) what = health::JobReport::What::kProofFailed;

@@ -42,6 +42,9 @@ class JobService {
   // What they move over it.
   v1::NicTraffic TrafficOn(const std::string& nic, const std::string& job = "") const;
   const JobRegistry& registry() const { return registry_; }
+  // See JobRegistry.
+  bool TakeChanged() { return registry_.TakeChanged(); }
+  void Restore(const v1::KeptJobs& kept) { registry_.Restore(kept, reporter_->Now().realtime_ns); }
   // Connections and requests that the attach server turned away.
   uint64_t refused() const { return outputs_.refused(); }
 

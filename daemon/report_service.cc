@@ -20,12 +20,13 @@ std::string Line(const absl::Status& status) { return CleanText(status.message()
 WholeJobs Here(const JobRegistry& registry, const std::string& job_glob, const std::string& node, int64_t now_ns) {
   v1::ListJobsRequest wanted;
   wanted.set_job_glob(job_glob);
+  std::vector<v1::Job> processes = registry.Jobs();
+  processes.insert(processes.end(), registry.all_ended().begin(), registry.all_ended().end());
+  std::erase_if(processes, [&](const v1::Job& process) { return !Wanted(wanted, process); });
+  std::stable_sort(processes.begin(), processes.end(),
+                   [](const v1::Job& a, const v1::Job& b) { return a.attached_ns() < b.attached_ns(); });
   WholeJobs jobs;
-  const auto add = [&](const v1::Job& process) {
-    if (Wanted(wanted, process)) AddProcess(process, node, now_ns, &jobs);
-  };
-  for (const v1::Job& process : registry.all_ended()) add(process);
-  for (const v1::Job& process : registry.Jobs()) add(process);
+  for (const v1::Job& process : processes) AddProcess(process, node, now_ns, &jobs);
   return jobs;
 }
 
@@ -102,14 +103,14 @@ void ReportService::OnAnswer(Round* round, const std::string& node, const absl::
   if (!reply.ok()) return round->Missing(node, Line(reply.status()));
   size_t known = 0;
   for (const v1::ReportJobsReply::Whole& told : reply->jobs()) {
-    if (!AddNode(told, node, about.clock_ahead_ns.value_or(0), &round->jobs)) continue;
+    if (!AddNode(told, node, about.clock_ahead_ns.value_or(0), parts_.reporter->Now().realtime_ns, &round->jobs)) continue;
     ++known;
     round->Ask(told.peer_nodes());
   }
   if (reply->jobs_left_out() > 0)
     round->Missing(node, absl::StrCat(reply->jobs_left_out(), " of its jobs had no place in its answer: name the job"));
   else if (known == 0)
-    round->Missing(node, "its r2ccd knows nothing of it: it was started anew since, or has forgotten");
+    round->Missing(node, "its r2ccd knows nothing of it: it ran no process of it, or its state directory was lost");
 }
 
 void ReportService::Finish(Round* round) {

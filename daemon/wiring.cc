@@ -30,6 +30,10 @@ Wiring::Wiring(Config config, World world)
       certificates_({world_.core, world_.disk, world_.config, [this] { return reporter_.Now().realtime_ns / kNanosPerSecond; },
                      [this](const std::string& alarm) { SetAlarm("certificates", alarm); }},
                     config_),
+      history_(world_.files, world_.disk, world_.core, config_.state_dir + "/events.log",
+               OnTurnOf(config_.state_dir + "/events.log", "the history of events")),
+      job_keeper_(world_.files, world_.disk, world_.core, config_.state_dir + "/jobs",
+                  OnTurnOf(config_.state_dir + "/jobs", "what jobs met")),
       roles_(world_.roles),
       reload_({world_.core, world_.disk, world_.config, &reporter_, &audit_,
                [this](const Config& next, const RolePolicy& roles) { Apply(next, roles); }},
@@ -129,20 +133,9 @@ void Wiring::SetAlarm(const std::string& about, const std::string& alarm) {
     state_alarms_[about] = alarm;
 }
 
-void Wiring::TellFormerWords() {
-  std::string trouble;
-  // As if they were told now: their numbers come before this life's.
-  for (v1::Event& event : audit_.Load(EventLog::kAuditedMax, &trouble)) events_.Append(std::move(event));
-  for (const std::string& line : {state_trouble_, trouble}) {
-    if (line.empty()) continue;
-    LogWarning(line);
-    reporter_.Tell("state", line);
-  }
-}
-
 absl::Status Wiring::Start() {
   if (!loaded_.ok()) return loaded_.status();
-  TellFormerWords();
+  RestoreFormerLives();
   if (world_.refusals != nullptr)
     world_.refusals->Tell([this, alive = alive_, core = world_.core](const Refusals::Line& line) {
       // What a known person may not do is written where he asked for it.
@@ -176,6 +169,7 @@ absl::Status Wiring::Start() {
     FollowJobs();
     FollowReleases();
     if (const auto come = missing_.Look(nics_, local_.health().Snapshot(), config_.parts, world_.core->Now())) FollowNics(*come);
+    KeepJobs();
     ScheduleAdvance();
   });
   Every(kRailAlarmInterval, [this] { FollowRailAlarms(); });
@@ -263,6 +257,10 @@ void Wiring::Stop() {
   if (!std::exchange(*alive_, false)) return;
   if (world_.refusals != nullptr) world_.refusals->Tell(nullptr);
   rails_.Stop();
+  world_.jobs->DrainRings();
+  job_keeper_.Save(jobs_.registry().ToKeep(reporter_.Now().realtime_ns));
+  reporter_.Flush();
+  history_.Flush();
   world_.jobs->Stop();
   world_.peers->Stop();
   world_.store->Stop();

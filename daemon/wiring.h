@@ -48,6 +48,8 @@
 #include "daemon/report_service.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/state/audit.h"
+#include "daemon/state/event_history.h"
+#include "daemon/state/job_keeper.h"
 #include "daemon/state/state_keeper.h"
 #include "daemon/trust/refusals.h"
 #include "daemon/trust/roles.h"
@@ -156,7 +158,9 @@ class Wiring {
   void SetAlarm(const std::string& about, const std::string& alarm);
   // Told when a file of the state directory cannot be written, and when it can again. `what` is lost meanwhile.
   std::function<void(const absl::Status&)> OnTurnOf(const std::string& file, const std::string& what);
-  void TellFormerWords();
+  // Takes up what former lives have kept: events, what operators said, what jobs met.
+  void RestoreFormerLives();
+  void KeepJobs();
   // NICs whose interfaces have got other addresses. Those that the configuration gives an address keep it.
   void FollowAddresses();
   std::map<std::string, health::NicKey> Cables() const;
@@ -178,6 +182,8 @@ class Wiring {
   Audit audit_;
   MissingNics missing_;
   CertificateWatch certificates_;
+  EventHistory history_;
+  JobKeeper job_keeper_;
   RolesInForce roles_;
   ReloadService reload_;
   const absl::StatusOr<SavedState> loaded_;
@@ -206,6 +212,7 @@ class Wiring {
   Pacer pacer_;
   uint64_t railed_changes_ = 0;  // of the view, as the rail watch has seen it
   std::vector<PeerSpec> direct_peers_;
+  Nanos jobs_kept_ = 0;
   uint32_t told_other_releases_ = 0;  // processes of jobs, as last published
   bool advance_scheduled_ = false;
   bool again_scheduled_ = false;

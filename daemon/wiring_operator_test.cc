@@ -96,7 +96,7 @@ TEST_F(WiringTest, WhatOperatorsDidOutlivesTheDaemonAndTheEventsOfJobs) {
   const auto first = wiring_->backend().events().After(0);
   EXPECT_EQ(first->message(), "drain n0/rail0, said by uid 0 (pid 1)");
   EXPECT_EQ(first->audit().told_by(), "n0");
-  EXPECT_EQ(wiring_->backend().events().After(1)->message(),
+  EXPECT_EQ(wiring_->backend().events().After(first->sequence())->message(),
             "refused: drain n0/rail9, said by uid 0 (pid 1): node n0 has no NIC 'rail9'; it has rail0 rail1 rail2");
 }
 

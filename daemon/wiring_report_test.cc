@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "daemon/report_service.h"
 #include "daemon/wiring_rig.h"
 
@@ -40,6 +42,7 @@ class WiringReportTest : public WiringTest {
       v1::ReportJobsReply::Whole& whole = *reply.add_jobs();
       whole.mutable_sums()->set_job("train");
       whole.mutable_sums()->set_processes(2);
+      whole.mutable_sums()->set_ended_ns(std::numeric_limits<int64_t>::max());
       whole.mutable_sums()->set_sent_bytes(1000);
       for (const std::string& peer : peers) whole.add_peer_nodes(peer);
       return reply;
@@ -150,6 +153,76 @@ TEST_F(WiringReportTest, ManyNodesThatDoNotTellAreCounted) {
   ASSERT_TRUE(reply.ok());
   EXPECT_EQ(reply->missing_size(), ReportService::kMissingShown);
   EXPECT_EQ(reply->missing_more(), 5u);
+}
+
+TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
+  const auto tell = [&](plan::EvidenceKind kind, uint64_t number, Nanos when, uint64_t bytes) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(kind);
+    record.cause =
+        static_cast<uint32_t>(kind == plan::EvidenceKind::kLinkLost ? plan::EvidenceCause::kSilence : plan::EvidenceCause::kNone);
+    record.received_bytes = number;
+    record.time_ns = when;
+    record.bytes = bytes;
+    record.duration_ns = kind == plan::EvidenceKind::kLinkPassed ? 280'000'000 : 0;
+    plan::SetText("n1", record.peer_node);
+    jobs_->Tell(1, {record});
+  };
+  const auto attach = [&] {
+    plan::AttachRequest request = JobWithRails({"10.0.1.1"});
+    plan::SetText("train", request.job);
+    request.process_id = 77;
+    jobs_->Attach(1, 4711, request);
+  };
+  const auto restart = [&](uint64_t incarnation) {
+    Settle();
+    wiring_.reset();
+    Settle();  // as the daemon does: what is to be written is written before it ends
+    MakeDaemon(incarnation);
+  };
+  attach();
+  const Nanos lost = core_.Now();
+  tell(plan::EvidenceKind::kLinkLost, 1, lost, 0);
+  core_.Advance(kNanosPerSecond);
+  tell(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
+  Settle();
+  const uint64_t instance = wiring_->backend().events().instance();
+  const uint64_t last = wiring_->backend().events().last_sequence();
+  restart(2000);
+  // It has not attached again yet.
+  auto reply = Report("train", kForwarded);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->jobs_size(), 1);
+  EXPECT_EQ(reply->jobs(0).sums().ends_not_seen(), 1u);
+  attach();
+  // The plugin says all of it again.
+  tell(plan::EvidenceKind::kLinkLost, 1, lost, 0);
+  tell(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
+  reply = Report("train", kForwarded);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->jobs_size(), 1);
+  const v1::JobSums& sums = reply->jobs(0).sums();
+  EXPECT_EQ(sums.processes(), 1u);
+  EXPECT_EQ(sums.attached(), 1u);
+  EXPECT_EQ(sums.ends_not_seen(), 0u);
+  ASSERT_EQ(sums.faults_size(), 1);
+  EXPECT_EQ(sums.faults(0).links(), 1u);
+  EXPECT_EQ(sums.faults(0).open_links(), 0u);
+  EXPECT_EQ(sums.faults(0).stall_ns(), 280'000'000);
+  // Events go on in the same history.
+  EXPECT_EQ(wiring_->backend().events().instance(), instance);
+  EXPECT_EQ(Count("daemon-started"), 2);
+  EXPECT_EQ(Count("job-attached"), 2);
+  EXPECT_GT(wiring_->backend().events().last_sequence(), last);
+  // A crash: what was gathered before is there, a minute of totals may be missing.
+  jobs_->End(1);
+  core_.Advance(2 * kNanosPerSecond);
+  Settle();
+  restart(3000);
+  reply = Report("train", kForwarded);
+  ASSERT_EQ(reply->jobs_size(), 1);
+  EXPECT_EQ(reply->jobs(0).sums().attached(), 0u);
+  EXPECT_EQ(Count("job-ended"), 1);
 }
 
 }  // namespace

@@ -100,11 +100,6 @@ const Option& Option::OneOf(const std::vector<std::string>& values) const {
   return *this;
 }
 
-const Option& Option::Positive() const {
-  option_->check(CLI::PositiveNumber);
-  return *this;
-}
-
 template <typename T>
 const Option& Option::Range(T least, T most) const {
   option_->check(CLI::Range(least, most));

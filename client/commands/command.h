@@ -29,7 +29,6 @@ class Option {
   const Option& ShowDefault() const;
   const Option& Default(const std::string& value) const;
   const Option& OneOf(const std::vector<std::string>& values) const;
-  const Option& Positive() const;
   // For int, size_t and double.
   template <typename T>
   const Option& Range(T least, T most) const;

@@ -2,9 +2,16 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/event_kinds.h"
 #include "client/values.h"
 
 namespace r2cc::client {
+
+std::string EventKindsText() {
+  std::string text;
+  for (const std::string_view kind : kEventKinds) absl::StrAppend(&text, text.empty() ? "" : ", ", std::string(kind));
+  return text;
+}
 
 absl::StatusOr<v1::EventsRequest> MakeEventsRequest(const EventsSought& sought, absl::Time now, absl::TimeZone zone) {
   v1::EventsRequest list;
@@ -27,7 +34,10 @@ absl::StatusOr<v1::EventsRequest> MakeEventsRequest(const EventsSought& sought, 
     if (!since.ok()) return absl::InvalidArgumentError(absl::StrCat("--since ", since.status().message()));
     list.set_since_ns(absl::ToUnixNanos(*since));
   }
-  for (const std::string& kind : sought.kinds) list.add_kinds(kind);
+  for (const std::string& kind : sought.kinds) {
+    if (!IsEventKind(kind)) return absl::InvalidArgumentError(absl::StrCat("--kind '", kind, "' is none of ", EventKindsText()));
+    list.add_kinds(kind);
+  }
   list.set_last(sought.last);
   return list;
 }

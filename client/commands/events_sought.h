@@ -23,6 +23,9 @@ struct EventsSought {
   uint32_t last = 0;
 };
 
+// "daemon-started, drill, ...": for --help and errors.
+std::string EventKindsText();
+
 // InvalidArgument, with the flag and what it takes. `now` and `zone`: for --since.
 absl::StatusOr<v1::EventsRequest> MakeEventsRequest(const EventsSought& sought, absl::Time now, absl::TimeZone zone);
 

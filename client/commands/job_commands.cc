@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
@@ -40,6 +41,17 @@ absl::StatusOr<int64_t> ReadTime(const std::string& flag, const std::string& tex
   return absl::ToInt64Nanoseconds(time);
 }
 
+// By the users of this machine.
+absl::StatusOr<uint32_t> UserNumber(const std::string& user) {
+  uint32_t number = 0;
+  if (absl::SimpleAtoi(user, &number)) return number;
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16384);
+  if (getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return found->pw_uid;
+  return absl::InvalidArgumentError(absl::StrCat("--uid '", user, "' is neither a number nor a user of this machine"));
+}
+
 void AddEnv(CommandTree* tree, Command job) {
   const auto command = std::make_shared<JobEnvCommand>();
   const Command env = tree->Add(job, "env", "the lines that make a job use R2CC, for the way it is started; asks no daemon");
@@ -59,9 +71,10 @@ void AddReport(CommandTree* tree, Command job) {
   const Command report = tree->Add(job, "report",
                                    "what jobs of this node met, on all nodes that they run on: faults, stalls, bytes sent again, and what "
                                    "restarts would have cost");
-  report.AddOption("JOB", &typed->job, "only jobs whose names fit, such as 'train-*'");
-  report.AddOption("--restart", &typed->restart, "what an error costs: until the job computes again").Value("TIME");
-  report.AddOption("--checkpoint", &typed->checkpoint, "between two checkpoints: half of it is done again, on average").Value("TIME");
+  report.AddOption("JOB", &typed->job, "only jobs whose names or runs fit, such as 'train-*' or Slurm's 123");
+  report.AddOption("--restart", &typed->restart, "what an error costs: until the job computes again; 15m is assumed").Value("TIME");
+  report.AddOption("--checkpoint", &typed->checkpoint, "between two checkpoints: half of it is done again, on average; 1h is assumed")
+      .Value("TIME");
   report.AddFlag("--json", &typed->json, "as -o json");
   tree->Means(report, [tree, typed]() -> absl::StatusOr<Chosen> {
     const auto restart = ReadTime("--restart", typed->restart);
@@ -79,7 +92,7 @@ void AddJobs(CommandTree* tree) {
   jobs.AddFlag("--ended", &typed->ended, "those that gave up on a peer and ended: which, by which rails, why, after how long");
   jobs.AddFlag("--bad", &typed->bad, "only those that gave up a rail or a peer, or whose rails are not this node's NICs");
   jobs.AddOption("--job", &typed->job, "only jobs whose names fit, such as 'train-*'").Value("GLOB");
-  const Option uid = jobs.AddOption("--uid", &typed->uid, "only this user's, by number or name").Value("UID");
+  const Option uid = jobs.AddOption("--uid", &typed->uid, "only this user's: a name or a number").Value("USER");
   jobs.AddOption("--nic", &typed->nic, "only those with a rail on this NIC of the node").Value("NIC");
   jobs.AddOption("--node", &typed->node, "only those that talk to nodes whose names fit, such as 'rack3-*'").Value("GLOB");
   tree->Means(jobs, [typed, uid]() -> absl::StatusOr<Chosen> {
@@ -88,14 +101,9 @@ void AddJobs(CommandTree* tree) {
     list.set_bad(typed->bad);
     list.set_job_glob(typed->job);
     if (uid.count() > 0) {
-      uint32_t number = 0;
-      if (!absl::SimpleAtoi(typed->uid, &number)) {
-        const passwd* const user = getpwnam(typed->uid.c_str());
-        if (user == nullptr)
-          return absl::InvalidArgumentError(absl::StrCat("--uid '", typed->uid, "' is neither a number nor a user of this machine"));
-        number = user->pw_uid;
-      }
-      list.set_uid(number);
+      const absl::StatusOr<uint32_t> number = UserNumber(typed->uid);
+      if (!number.ok()) return number.status();
+      list.set_uid(*number);
     }
     list.set_nic(typed->nic);
     list.set_node_glob(typed->node);

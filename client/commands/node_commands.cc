@@ -66,6 +66,9 @@ void AddNodeCommands(CommandTree* tree) {
   });
 }
 
+// More than a daemon keeps.
+constexpr size_t kLastMost = 1'000'000;
+
 void AddEventsCommand(CommandTree* tree) {
   const auto sought = std::make_shared<EventsSought>();
   const Command events = tree->Add(tree->root(), "events", "what happened, oldest first");
@@ -74,8 +77,10 @@ void AddEventsCommand(CommandTree* tree) {
   events.AddOption("--since", &sought->since, "only events since then: 10m, 2d, or '2026-11-25 03:12'").Value("TIME");
   events.AddOption("--node", &sought->node, "only events about this node, or with it as the other end").Value("NODE");
   events.AddOption("--nic", &sought->nic, "only events about this NIC, or with it as the other end").Value("NODE/NIC");
-  events.AddOption("--kind", &sought->kinds, "only events of this kind, such as operator; may be repeated").Value("KIND ...").OneAtATime();
-  events.AddOption("--last", &sought->last, "only the newest so many of these").Value("N").Positive();
+  events.AddOption("--kind", &sought->kinds, "only events of this kind, which may be repeated: " + EventKindsText())
+      .Value("KIND ...")
+      .OneAtATime();
+  events.AddOption("--last", &sought->last, "only the newest so many of these").Value("N").Range(size_t{1}, kLastMost);
   tree->Means(events, [tree, sought]() -> absl::StatusOr<Chosen> {
     const absl::StatusOr<v1::EventsRequest> list = MakeEventsRequest(*sought, tree->now(), tree->zone());
     if (!list.ok()) return list.status();

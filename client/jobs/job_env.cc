@@ -50,8 +50,10 @@ std::string Exports(const Variables& variables, const std::string& before) {
   return text;
 }
 
-std::string Torchrun(const Variables& variables) {
-  return absl::StrCat("# In the script that each node runs, before torchrun: its workers inherit them.\n", Exports(variables, ""));
+std::string Torchrun(const Variables& variables, bool named) {
+  return absl::StrCat("# In the script that each node runs, before torchrun: its workers inherit them.\n", Exports(variables, ""),
+                      named ? "" : "export R2CC_JOB=${R2CC_JOB:-train}  # the name in `r2ccctl jobs` and `r2ccctl job report`\n",
+                      "# With torchrun --rdzv_id=ID each run has a report of its own: r2ccctl job report ID\n");
 }
 
 std::string Mpirun(const Variables& variables) {
@@ -125,7 +127,7 @@ std::string Kubernetes(Variables variables, const JobEnvCommand& command) {
       "# In the pod template of the job. The directory is mounted, not the socket, which is made anew with each start of r2ccd.\n",
       in_image ? "" : "# NCCL before 2.21 takes no path: there NCCL_NET_PLUGIN=r2cc, and the volume's directory in LD_LIBRARY_PATH.\n",
       "spec:\n  hostNetwork: true  # its rails are the node's NICs\n", in_image ? "" : init, "  containers:\n  - name: worker\n    env:\n",
-      env, "    volumeMounts:\n    - {name: r2cc, mountPath: ", command.run_dir, ", readOnly: true}\n",
+      env, "    - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}\n    volumeMounts:\n    - {name: r2cc, mountPath: ", command.run_dir, ", readOnly: true}\n",
       in_image ? "" : absl::StrCat("    - {name: r2cc-plugin, mountPath: ", kPodPlugins, ", readOnly: true}\n"),
       "  volumes:\n  - name: r2cc\n    hostPath: {path: ", command.run_dir, ", type: Directory}\n",
       in_image ? "" : "  - name: r2cc-plugin\n    emptyDir: {}\n", ProblemDetector(command.run_dir));
@@ -140,7 +142,7 @@ std::string FormatJobEnv(const JobEnvCommand& command) {
   if (command.launcher == "mpirun") return Mpirun(variables);
   if (command.launcher == "slurm") return Slurm(command, variables);
   if (command.launcher == "kubernetes") return Kubernetes(variables, command);
-  return Torchrun(variables);
+  return Torchrun(variables, !command.job.empty());
 }
 
 v1::JobEnvironment MakeJobEnvironment(const JobEnvCommand& command) {

@@ -59,7 +59,9 @@ TEST(JobEnv, ASeatOnlyWhereItIsAskedFor) {
 TEST(JobEnv, EachLauncherHasItsOwn) {
   EXPECT_EQ(FormatJobEnv({"torchrun", "", "", "", "/run/r2cc"}),
             "# In the script that each node runs, before torchrun: its workers inherit them.\n"
-            "export NCCL_NET_PLUGIN=r2cc\nexport NCCL_NET=R2CC\n");
+            "export NCCL_NET_PLUGIN=r2cc\nexport NCCL_NET=R2CC\n"
+            "export R2CC_JOB=${R2CC_JOB:-train}  # the name in `r2ccctl jobs` and `r2ccctl job report`\n"
+            "# With torchrun --rdzv_id=ID each run has a report of its own: r2ccctl job report ID\n");
   EXPECT_THAT(FormatJobEnv({"mpirun", "", "", "", "/run/r2cc"}),
               AllOf(HasSubstr("mpirun -x NCCL_NET_PLUGIN -x NCCL_NET ..."), HasSubstr("mpirun -genvlist NCCL_NET_PLUGIN,NCCL_NET ...")));
   EXPECT_THAT(FormatJobEnv({"slurm", "", "", "", "/run/r2cc"}),

@@ -1,6 +1,9 @@
 #include "client/jobs/job_report.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,57 +12,154 @@
 #include "absl/time/time.h"
 #include "client/table.h"
 #include "client/units.h"
+#include "plan/page/ring.h"
 
 namespace r2cc::client {
 namespace {
 
 constexpr double kNanosPerHour = 3600e9;
 
+// Where the job's owner does not say.
+constexpr int64_t kAssumedRestartNs = 15 * 60 * int64_t{1'000'000'000};
+constexpr int64_t kAssumedCheckpointNs = 3600 * int64_t{1'000'000'000};
+
 // What began so shortly before a peer was given up is what the job died of.
 constexpr int64_t kSameFaultNs = 2'000'000'000;
 // Nodes that a line names; the table has all.
 constexpr int kNodesNamed = 8;
 
-// The rails that were left went on meanwhile: so much was lost at most.
+// What the job would have moved meanwhile at its mean rate.
 v1::Figure GoodputLost(const v1::JobReport& report, int64_t running_ns) {
   v1::Figure figure;
   figure.set_unit("bytes");
-  if (report.faults().empty()) {
+  double lost_ns = static_cast<double>(report.stall_ns());
+  for (const v1::ReducedTime& reduced : report.reduced())
+    lost_ns += static_cast<double>(reduced.time_ns()) * (reduced.rails() - reduced.usable()) / reduced.rails();
+  if (report.faults().empty() && lost_ns == 0) {
     figure.set_value(0);
     figure.set_from("no fault");
   } else if (running_ns <= 0 || report.sent_bytes() == 0) {
     figure.set_from("not known: the job has not told how much it moved");
   } else {
     const double rate = static_cast<double>(report.sent_bytes()) / static_cast<double>(running_ns) * report.processes();
-    figure.set_value(rate * static_cast<double>(report.stall_ns()) + static_cast<double>(report.replayed_bytes()));
-    figure.set_from("at most: the stalls at the job's mean rate, and what was sent twice");
+    figure.set_value(rate * lost_ns + static_cast<double>(report.replayed_bytes()));
+    figure.set_from("about: the stalls and the missing part of the rails, at the job's mean rate, and what was sent twice");
   }
   return figure;
 }
 
-v1::Figure RestartFigure(const v1::JobReport& report, const RestartCost& cost) {
+// A restart, and half of the time between two checkpoints done again, on average.
+int64_t RestartNs(const v1::JobReport& report) { return report.restart_ns() + report.checkpoint_ns() / 2; }
+
+// The job would have been down, or would have had to do the same steps again, for RestartNs after a fault: a fault within that time costs
+// no restart of its own.
+void CountRestarts(v1::JobReport* report) {
+  int64_t covered_until = 0;
+  for (v1::ReportedFault& fault : *report->mutable_faults()) {
+    // The restart that followed the job's death would have covered it, too.
+    const bool near_death = report->died_ns() != 0 && fault.time_ns() + RestartNs(*report) >= report->died_ns();
+    if (!fault.masked() || near_death) continue;
+    if (report->restarts_saved() > 0 && fault.time_ns() <= covered_until) {
+      fault.set_same_restart(true);
+      continue;
+    }
+    report->set_restarts_saved(report->restarts_saved() + 1);
+    covered_until = fault.time_ns() + RestartNs(*report);
+  }
+}
+
+v1::Figure RestartFigure(const v1::JobReport& report) {
   v1::Figure figure;
   figure.set_unit("process hours");
-  if (report.faults_masked() == 0) {
+  if (report.restarts_saved() == 0) {
     figure.set_value(0);
     figure.set_from("no fault was masked");
-  } else if (cost.restart_ns == 0 || cost.checkpoint_ns == 0) {
-    figure.set_from("not known: say --restart (from the error until it computes again) and --checkpoint (the time between two)");
-  } else {
-    // Half of the time since the last checkpoint is lost, on average.
-    const double each = static_cast<double>(cost.restart_ns) + static_cast<double>(cost.checkpoint_ns) / 2;
-    figure.set_value(each * report.faults_masked() * report.processes() / kNanosPerHour);
-    figure.set_from(absl::StrCat(report.faults_masked(), " restarts, each of ", FormatDuration(cost.restart_ns), " and half of ",
-                                 FormatDuration(cost.checkpoint_ns), " done again, by ", report.processes(),
-                                 report.processes() == 1 ? " process" : " processes"));
+    return figure;
   }
+  figure.set_value(static_cast<double>(RestartNs(report)) * report.restarts_saved() * report.processes() / kNanosPerHour);
+  const bool one = report.restarts_saved() == 1;
+  figure.set_from(absl::StrCat(report.restarts_saved(), one ? " restart" : " restarts", one ? "" : ", each", " of ",
+                               FormatDuration(report.restart_ns()), " and half of ", FormatDuration(report.checkpoint_ns()),
+                               " done again, by ", report.processes(), report.processes() == 1 ? " process" : " processes",
+                               report.costs_assumed() ? "; assumed: set --restart and --checkpoint" : ""));
   return figure;
+}
+
+// Stalls that overlap are one: several rails that were lost at once held up the same messages.
+int64_t StallsTogether(const v1::JobReport& report, const std::vector<const v1::Job::Fault*>& faults) {
+  std::vector<std::pair<int64_t, int64_t>> stalls;
+  int64_t sum = 0;
+  for (const v1::Job::Fault* const fault : faults) {
+    if (fault->stall_end_ns() == 0)
+      sum += fault->stall_ns();
+    else
+      stalls.emplace_back(fault->stall_end_ns() - fault->stall_ns(), fault->stall_end_ns());
+  }
+  std::sort(stalls.begin(), stalls.end());
+  int64_t until = std::numeric_limits<int64_t>::min();
+  for (const auto& [begun, ended] : stalls) {
+    if (ended > until) sum += ended - std::max(begun, until);
+    until = std::max(until, ended);
+  }
+  return std::max(sum, report.longest_stall_ns());
+}
+
+// A peer that closes early follows from something else, mostly.
+bool IsConsequence(const v1::JobFailure& failure) { return failure.failure() == 2 || failure.failure() == 0; }
+
+void AddDeath(const v1::JobSums& sums, v1::JobReport* report) {
+  for (const std::string& line : sums.gave_up()) report->add_died(line);
+  if (sums.has_gave_up_begun_ns()) report->set_died_ns(sums.gave_up_begun_ns());
+  std::vector<const v1::JobFailure*> failures;
+  for (const v1::JobFailure& failure : sums.failures()) failures.push_back(&failure);
+  std::stable_sort(failures.begin(), failures.end(), [](const auto* a, const auto* b) {
+    return std::pair(IsConsequence(*a), a->time_ns()) < std::pair(IsConsequence(*b), b->time_ns());
+  });
+  for (const v1::JobFailure* const failure : failures) {
+    // The line of the process that gave up says more.
+    if (failure->failure() == static_cast<uint32_t>(plan::Failure::kDeadline) && sums.gave_up_size() > 0) continue;
+    const std::string rank = failure->rank_plus_one() > 0 ? absl::StrCat(" (rank ", failure->rank_plus_one() - 1, ")") : "";
+    report->add_died(absl::StrCat(failure->node(), rank, " lost ", failure->peer_node(), ": ",
+                                  failure->failure() == static_cast<uint32_t>(plan::Failure::kPeerGone) ? "rank lost: " : "",
+                                  plan::FailureText(failure->failure())));
+    if (report->died_ns() == 0 || failure->time_ns() < report->died_ns()) report->set_died_ns(failure->time_ns());
+  }
+  if (report->died_size() > 0 || sums.attached() > 0) return;
+  // Nobody says why, and it ended without progress past a fault.
+  for (const v1::ReportedFault& fault : report->faults()) {
+    if (fault.masked()) continue;
+    report->add_died(
+        absl::StrCat("it ended without progress after ", absl::StrJoin(fault.nodes(), " "), " lost ", fault.nic(), ": ", fault.cause()));
+    if (report->died_ns() == 0) report->set_died_ns(fault.time_ns());
+  }
+}
+
+void AddReduced(const v1::ReducedRails& reduced, int64_t ended_ns, v1::JobReport* report) {
+  const int64_t time_ns = (reduced.ended_ns() == 0 ? ended_ns : reduced.ended_ns()) - reduced.begun_ns();
+  if (time_ns <= 0) return;
+  v1::ReducedTime* to = nullptr;
+  for (v1::ReducedTime& one : *report->mutable_reduced())
+    if (one.usable() == reduced.usable() && one.rails() == reduced.rails()) to = &one;
+  if (to == nullptr) {
+    to = report->add_reduced();
+    to->set_usable(reduced.usable());
+    to->set_rails(reduced.rails());
+  }
+  to->set_time_ns(to->time_ns() + time_ns);
 }
 
 v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::string& node, const RestartCost& cost) {
   const v1::JobSums& sums = whole.sums();
   v1::JobReport report;
   report.set_job(sums.job());
+  report.set_run(sums.run());
+  report.set_watched_since_ns(sums.watched_since_ns());
+  report.set_ended_silently(sums.ended_silently());
+  report.set_ends_not_seen(sums.ends_not_seen());
+  report.set_costs_assumed(cost.restart_ns == 0 || cost.checkpoint_ns == 0);
+  report.set_restart_ns(cost.restart_ns == 0 ? kAssumedRestartNs : cost.restart_ns);
+  report.set_checkpoint_ns(cost.checkpoint_ns == 0 ? kAssumedCheckpointNs : cost.checkpoint_ns);
+  for (const v1::ReducedRails& reduced : sums.reduced()) AddReduced(reduced, sums.ended_ns(), &report);
   report.set_node(node);
   report.set_processes(sums.processes());
   report.set_attached(sums.attached());
@@ -84,16 +184,25 @@ v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::str
     told.set_replayed_bytes(fault->replayed_bytes());
     *told.mutable_nodes() = fault->nodes();
     told.set_nodes_more(fault->nodes_more());
-    told.set_masked(!sums.has_gave_up_begun_ns() || fault->time_ns() + kSameFaultNs < sums.gave_up_begun_ns());
+    const bool died_of_it = sums.has_gave_up_begun_ns() && fault->time_ns() + kSameFaultNs >= sums.gave_up_begun_ns();
+    // Processes that ended in order, without a failure, had made all the progress that they wanted.
+    const bool ended_well = sums.attached() == 0 && sums.failures().empty() && sums.ended_silently() == 0 && sums.ends_not_seen() == 0;
+    const bool passed = fault->open_links() == 0 || ended_well;
+    told.set_masked(!died_of_it && passed);
+    told.set_open(!died_of_it && !passed && sums.attached() > 0);
     if (told.masked())
       report.set_faults_masked(report.faults_masked() + 1);
+    else if (told.open())
+      report.set_faults_open(report.faults_open() + 1);
     else
       report.set_faults_not_masked(report.faults_not_masked() + 1);
-    report.set_stall_ns(report.stall_ns() + fault->stall_ns());
     report.set_longest_stall_ns(std::max(report.longest_stall_ns(), fault->stall_ns()));
   }
+  report.set_stall_ns(StallsTogether(report, faults));
+  AddDeath(sums, &report);
+  CountRestarts(&report);
   *report.mutable_goodput_lost() = GoodputLost(report, sums.running_ns());
-  *report.mutable_restart_cost() = RestartFigure(report, cost);
+  *report.mutable_restart_cost() = RestartFigure(report);
   return report;
 }
 
@@ -133,26 +242,40 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
     if (!text.empty()) text += "\n";
     std::vector<std::string> nodes;
     for (const v1::NodeOfJob& node : report.nodes()) nodes.push_back(node.node());
-    add("job",
-        absl::StrCat(report.job(), " on ", NodesText(nodes), ": ", report.processes(), report.processes() == 1 ? " process" : " processes",
-                     report.attached() > 0 ? absl::StrCat(", ", report.attached(), " still attached") : ""));
+    add("job", absl::StrCat(report.job(), report.run().empty() ? "" : absl::StrCat(", run ", report.run(), ","), " on ", NodesText(nodes),
+                            ": ", report.processes(), report.processes() == 1 ? " process" : " processes",
+                            report.attached() > 0 ? absl::StrCat(", ", report.attached(), " still attached") : ""));
     add("ran", absl::StrCat(time(report.begun_ns()), " to ", time(report.ended_ns()), ", ",
                             FormatDuration(report.ended_ns() - report.begun_ns())));
+    if (report.watched_since_ns() != 0)
+      add("watched since", absl::StrCat(time(report.watched_since_ns()), ": what happened before is missing"));
+    for (const std::string& line : report.died()) {
+      const bool first = &line == &report.died(0) && report.died_ns() != 0;
+      add("died", first ? absl::StrCat(time(report.died_ns()), ": ", line) : line);
+    }
+    if (report.ended_silently() > 0) add("ended", absl::StrCat(report.ended_silently(), " without exit(): killed, or by _exit()"));
+    if (report.ends_not_seen() > 0) add("ended", absl::StrCat(report.ends_not_seen(), " while r2ccd did not run: how is not known"));
     add("moved", absl::StrCat(FormatBytes(report.sent_bytes()), " sent, ", FormatBytes(report.received_bytes()), " received"));
     add("faults", absl::StrCat(report.faults_masked(), " masked, ", report.faults_not_masked(), " not",
+                               report.faults_open() > 0 ? absl::StrCat(", ", report.faults_open(), " without progress so far") : "",
                                report.faults_untold() > 0 ? absl::StrCat("; ", report.faults_untold(), " more are not told apart") : ""));
     add("stalls", absl::StrCat(FormatDuration(report.stall_ns()), " in all, the longest ", FormatDuration(report.longest_stall_ns())));
+    for (const v1::ReducedTime& reduced : report.reduced())
+      add("fewer rails", absl::StrCat(FormatDuration(reduced.time_ns()), " of ", FormatDuration(report.ended_ns() - report.begun_ns()),
+                                      " with ", reduced.usable(), " of ", reduced.rails(), " rails"));
     add("replayed", FormatBytes(report.replayed_bytes()));
     add("goodput lost", FigureText(report.goodput_lost()));
-    add("a restart each", FigureText(report.restart_cost()));
-    for (const std::string& line : report.gave_up()) add("gave up", line);
-    if (report.gave_up_more() > 0) add("gave up", absl::StrCat("and ", report.gave_up_more(), " times more"));
+    add("saved", FigureText(report.restart_cost()));
+    if (report.gave_up_more() > 0) add("died", absl::StrCat("and ", report.gave_up_more(), " more processes gave up"));
     Table faults({"TIME", "NIC", "ON", "CAUSE", Right("STALL"), Right("REPLAYED"), ""});
     for (const v1::ReportedFault& fault : report.faults()) {
       std::string on = absl::StrJoin(fault.nodes(), " ");
       if (fault.nodes_more() > 0) absl::StrAppend(&on, " and ", fault.nodes_more(), " more");
       faults.AddRow({time(fault.time_ns()), fault.nic(), on, fault.cause(), FormatDuration(fault.stall_ns()),
-                     FormatBytes(fault.replayed_bytes()), fault.masked() ? "masked" : "not masked"});
+                     FormatBytes(fault.replayed_bytes()),
+                     fault.masked() ? (fault.same_restart() ? "masked, same restart" : "masked")
+                     : fault.open() ? "no progress yet"
+                                    : "not masked"});
     }
     if (!faults.empty()) absl::StrAppend(&text, faults.Render(style.colour));
     if (report.nodes_size() < 2) continue;

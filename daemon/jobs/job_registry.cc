@@ -8,8 +8,56 @@
 #include "base/core/clock.h"
 #include "base/names.h"
 #include "daemon/jobs/job_filter.h"
+#include "daemon/jobs/reduced_rails.h"
 
 namespace r2cc::daemon {
+namespace {
+
+// Enough for a line that a process gave up with, and far more than names have.
+constexpr size_t kKeptTextMax = 1024;
+
+std::string CleanKept(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kKeptTextMax)); }
+
+template <typename List>
+void Cut(List* list, int most) {
+  if (list->size() > most) list->DeleteSubrange(most, list->size() - most);
+}
+
+// What is read from a file is bounded and clean as what a process says.
+v1::Job Cleaned(v1::Job job) {
+  Cut(job.mutable_rails(), static_cast<int>(plan::kAttachRailsMax));
+  Cut(job.mutable_faults(), JobRegistry::kFaultsMax);
+  Cut(job.mutable_failures(), JobRegistry::kFailuresMax);
+  Cut(job.mutable_gave_up(), JobRegistry::kGaveUpMax);
+  Cut(job.mutable_reduced(), kReducedMax);
+  Cut(job.mutable_peer_nodes(), static_cast<int>(JobRegistry::kPeersPerUserMax));
+  for (std::string* const text : {job.mutable_job(), job.mutable_process_id(), job.mutable_run(), job.mutable_release()})
+    *text = CleanKept(*text);
+  for (std::string& peer : *job.mutable_peer_nodes()) peer = CleanKept(peer);
+  for (v1::RailTotals& rail : *job.mutable_rails()) {
+    rail.set_rail(CleanKept(rail.rail()));
+    rail.set_nic(CleanKept(rail.nic()));
+  }
+  for (v1::Job::Fault& fault : *job.mutable_faults()) {
+    for (std::string* const text : {fault.mutable_rail(), fault.mutable_nic(), fault.mutable_cause()}) *text = CleanKept(*text);
+    fault.clear_nodes();
+  }
+  for (v1::JobFailure& failure : *job.mutable_failures()) failure.set_peer_node(CleanKept(failure.peer_node()));
+  for (v1::GaveUp& gave_up : *job.mutable_gave_up()) {
+    gave_up.set_text(CleanKept(gave_up.text()));
+    gave_up.set_peer_node(CleanKept(gave_up.peer_node()));
+    Cut(gave_up.mutable_rails(), static_cast<int>(plan::kAttachRailsMax));
+    for (v1::GaveUp::Rail& rail : *gave_up.mutable_rails())
+      for (std::string* const text : {rail.mutable_rail(), rail.mutable_nic(), rail.mutable_peer_nic(), rail.mutable_cause()})
+        *text = CleanKept(*text);
+  }
+  return job;
+}
+
+// A process that has none cannot be known again.
+constexpr char kNoProcessId[] = "0000000000000000";
+
+}  // namespace
 
 void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachRequest& request, std::vector<std::string> nics,
                       int64_t now_realtime_ns) {
@@ -21,6 +69,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
   entry.job.set_release(CleanText(request.release, sizeof(request.release)));
   entry.job.set_process_id(absl::StrFormat("%016x", request.process_id));
   entry.job.set_attached_ns(now_realtime_ns);
+  entry.attached_ns = now_realtime_ns;
   const uint32_t rails = std::min(request.rail_count, plan::kAttachRailsMax);
   for (uint32_t i = 0; i < rails; ++i) {
     auto* rail = entry.job.add_rails();
@@ -28,22 +77,56 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
     if (i < nics.size()) rail->set_nic(nics[i]);
   }
   ++users_[process.uid];
+  changed_ = true;
+  // It was attached before: to a former life of the daemon, mostly.
+  if (std::optional<v1::Job> known = TakeKnown(entry.job); known.has_value()) {
+    known->set_pid(entry.job.pid());
+    known->set_pid_claimed(entry.job.pid_claimed());
+    known->set_release(entry.job.release());
+    for (v1::RailTotals& rail : *entry.job.mutable_rails())
+      for (const v1::RailTotals& before : known->rails())
+        if (before.rail() == rail.rail()) rail.set_failovers(before.failovers());
+    *known->mutable_rails() = entry.job.rails();
+    known->clear_ended_ns();
+    known->clear_end_not_seen();
+    known->clear_ended_in_order();
+    entry.job = *std::move(known);
+    entry.heard_totals = true;
+  }
   jobs_[id] = std::move(entry);
+}
+
+bool JobRegistry::Knows(JobId id, const plan::EvidenceRecord& record) const {
+  const uint64_t number = record.received_bytes;
+  const auto found = jobs_.find(id);
+  return found != jobs_.end() && number != 0 && plan::IsNumbered(static_cast<plan::EvidenceKind>(record.kind)) &&
+         number <= found->second.job.numbered_through();
 }
 
 bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   const auto found = jobs_.find(id);
-  if (found == jobs_.end() || record.local_rail >= static_cast<uint32_t>(found->second.job.rails_size())) return false;
+  if (found == jobs_.end() || Knows(id, record)) return false;
   Entry& entry = found->second;
+  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  if (const uint64_t number = record.received_bytes; plan::IsNumbered(kind) && number != 0) {
+    // The plugin keeps the last ones only.
+    if (number > entry.job.numbered_through() + 1 && entry.job.evidence_dropped() == 0) entry.job.set_watched_since_ns(entry.attached_ns);
+    entry.job.set_numbered_through(number);
+  }
+  if (record.local_rail >= static_cast<uint32_t>(entry.job.rails_size())) return false;
   auto* rail = entry.job.mutable_rails(static_cast<int>(record.local_rail));
   const std::string peer = CleanText(record.peer_node, sizeof(record.peer_node));
-  if (!peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.uid(), peer)) {
+  if (kind != plan::EvidenceKind::kRun && !peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.uid(), peer)) {
     entry.peers.insert(peer);
-    entry.job.add_peer_nodes(peer);
+    const auto& known = entry.job.peer_nodes();
+    if (std::find(known.begin(), known.end(), peer) == known.end()) entry.job.add_peer_nodes(peer);
   }
-  switch (static_cast<plan::EvidenceKind>(record.kind)) {
+  switch (kind) {
     case plan::EvidenceKind::kLinkFenced: rail->set_failovers(rail->failovers() + 1); return true;
     case plan::EvidenceKind::kRailTotals:
+      // A plugin of 0.2.0 does not say when it began. One that has moved something by the time of its first word began before.
+      if (!std::exchange(entry.heard_totals, true) && !entry.job.says_run() && record.bytes > 0)
+        entry.job.set_watched_since_ns(entry.attached_ns);
       rail->set_sent_bytes(record.bytes);
       rail->set_received_bytes(record.received_bytes);
       rail->set_replayed_bytes(record.replayed_bytes);
@@ -53,7 +136,13 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
     case plan::EvidenceKind::kRailSlow:
     case plan::EvidenceKind::kRailSteady:
     case plan::EvidenceKind::kGaveUp:
-    case plan::EvidenceKind::kProofFailed: return true;
+    case plan::EvidenceKind::kProofFailed:
+    case plan::EvidenceKind::kLinkLost:
+    case plan::EvidenceKind::kLinkPassed:
+    case plan::EvidenceKind::kRailUse:
+    case plan::EvidenceKind::kRun:
+    case plan::EvidenceKind::kFailed:
+    case plan::EvidenceKind::kEnding: return true;
   }
   return false;
 }
@@ -92,6 +181,8 @@ bool JobRegistry::Remove(JobId id, int64_t now_realtime_ns) {
     peers_.erase(uid);
   }
   found->second.job.set_ended_ns(now_realtime_ns);
+  EndReduced(now_realtime_ns, found->second.job.mutable_reduced());
+  changed_ = true;
   if (found->second.job.gave_up_size() > 0) KeepEnded(found->second.job, &ended_);
   KeepEnded(std::move(found->second.job), &all_ended_);
   jobs_.erase(found);
@@ -100,29 +191,133 @@ bool JobRegistry::Remove(JobId id, int64_t now_realtime_ns) {
 
 void JobRegistry::GiveUp(JobId id, v1::GaveUp gave_up) {
   const auto found = jobs_.find(id);
-  if (found != jobs_.end() && found->second.job.gave_up_size() < kGaveUpMax) *found->second.job.add_gave_up() = std::move(gave_up);
+  if (found == jobs_.end() || found->second.job.gave_up_size() >= kGaveUpMax) return;
+  *found->second.job.add_gave_up() = std::move(gave_up);
+  changed_ = true;
 }
 
-void JobRegistry::NoteFault(JobId id, const plan::EvidenceRecord& record, int64_t when_realtime_ns) {
+v1::Job::Fault* JobRegistry::FaultAt(v1::Job* job, const std::string& rail, int64_t monotonic_ns) const {
+  v1::Job::Fault* found = nullptr;
+  for (v1::Job::Fault& known : *job->mutable_faults())
+    if (known.rail() == rail && std::abs(known.monotonic_ns() - monotonic_ns) <= kNanosPerSecond) found = &known;
+  return found;
+}
+
+// A plugin of 0.2.0 reports a link when the peer has ended it, and nothing else: `record` has no number.
+void JobRegistry::NoteLost(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when) {
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);
   // The plugin tidies up.
   if (cause == plan::EvidenceCause::kFlowClosed || cause == plan::EvidenceCause::kRetired) return;
-  v1::Job& job = jobs_.at(id).job;
-  const v1::RailTotals& rail = job.rails(static_cast<int>(record.local_rail));
-  v1::Job::Fault* fault = nullptr;
-  for (v1::Job::Fault& known : *job.mutable_faults())
-    if (known.rail() == rail.rail() && std::abs(known.time_ns() - when_realtime_ns) <= kNanosPerSecond) fault = &known;
+  const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
+  v1::Job::Fault* fault = FaultAt(job, rail.rail(), when.monotonic_ns);
   if (fault == nullptr) {
-    if (job.faults_size() >= kFaultsMax) return job.set_faults_untold(job.faults_untold() + 1);
-    fault = job.add_faults();
+    if (job->faults_size() >= kFaultsMax) return job->set_faults_untold(job->faults_untold() + 1);
+    fault = job->add_faults();
     fault->set_rail(rail.rail());
     fault->set_nic(rail.nic());
     fault->set_cause(plan::CauseName(cause));
-    fault->set_time_ns(when_realtime_ns);
+    fault->set_time_ns(when.realtime_ns);
+    fault->set_monotonic_ns(when.monotonic_ns);
   }
+  fault->set_links(fault->links() + 1);
+  if (static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kLinkLost) return fault->set_open_links(fault->open_links() + 1);
   fault->set_stall_ns(std::max(fault->stall_ns(), static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX))));
   fault->set_replayed_bytes(fault->replayed_bytes() + record.replayed_bytes);
-  fault->set_links(fault->links() + 1);
+}
+
+void JobRegistry::NotePassed(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when) {
+  const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
+  const auto since = static_cast<int64_t>(std::min<uint64_t>(record.bytes, INT64_MAX));
+  v1::Job::Fault* const fault = FaultAt(job, rail.rail(), when.monotonic_ns - since);
+  if (fault == nullptr) return;
+  if (fault->open_links() > 0) fault->set_open_links(fault->open_links() - 1);
+  const auto stall = static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX));
+  if (stall <= fault->stall_ns()) return;
+  fault->set_stall_ns(stall);
+  fault->set_stall_end_ns(when.realtime_ns);
+}
+
+void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const RecordTime& when) {
+  v1::Job& job = jobs_.at(id).job;
+  switch (static_cast<plan::EvidenceKind>(record.kind)) {
+    case plan::EvidenceKind::kLinkLost: NoteLost(&job, record, when); break;
+    case plan::EvidenceKind::kLinkFenced: {
+      if (record.received_bytes == 0) {
+        NoteLost(&job, record, when);
+        break;
+      }
+      const auto since = static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX));
+      v1::Job::Fault* const fault = FaultAt(&job, job.rails(static_cast<int>(record.local_rail)).rail(), when.monotonic_ns - since);
+      if (fault != nullptr) fault->set_replayed_bytes(fault->replayed_bytes() + record.replayed_bytes);
+      break;
+    }
+    case plan::EvidenceKind::kLinkPassed: NotePassed(&job, record, when); break;
+    case plan::EvidenceKind::kRailUse:
+      NoteUse(static_cast<uint32_t>(std::min<uint64_t>(record.bytes, UINT32_MAX)),
+              static_cast<uint32_t>(std::min<uint64_t>(record.replayed_bytes, UINT32_MAX)), when.realtime_ns, job.mutable_reduced());
+      break;
+    case plan::EvidenceKind::kFailed: {
+      if (job.failures_size() >= kFailuresMax) return;
+      v1::JobFailure& failure = *job.add_failures();
+      failure.set_peer_node(CleanText(record.peer_node, sizeof(record.peer_node)));
+      failure.set_failure(static_cast<uint32_t>(std::min<uint64_t>(record.bytes, UINT32_MAX)));
+      failure.set_time_ns(when.realtime_ns);
+      break;
+    }
+    case plan::EvidenceKind::kRun:
+      job.set_says_run(true);
+      job.set_run(CleanText(record.peer_node, sizeof(record.peer_node)));
+      job.set_run_is_shared(!job.run().empty() && record.replayed_bytes == 1);
+      job.set_rank_plus_one(static_cast<uint32_t>(std::min<uint64_t>(record.bytes, UINT32_MAX)));
+      // What happened before the first attachment is in the numbered records.
+      job.set_attached_ns(std::min(job.attached_ns(), when.realtime_ns));
+      break;
+    case plan::EvidenceKind::kEnding: job.set_ended_in_order(true); break;
+    case plan::EvidenceKind::kLinkUp:
+    case plan::EvidenceKind::kRailTotals:
+    case plan::EvidenceKind::kFlowOpened:
+    case plan::EvidenceKind::kRailSlow:
+    case plan::EvidenceKind::kRailSteady:
+    case plan::EvidenceKind::kGaveUp:
+    case plan::EvidenceKind::kProofFailed: return;
+  }
+  changed_ = true;
+}
+
+std::optional<v1::Job> JobRegistry::TakeKnown(const v1::Job& process) {
+  const auto same = [&](const v1::Job& other) {
+    return process.process_id() != kNoProcessId && other.process_id() == process.process_id() && other.uid() == process.uid() &&
+           other.pid() == process.pid() && other.job() == process.job();
+  };
+  const auto known = std::find_if(all_ended_.begin(), all_ended_.end(), same);
+  if (known == all_ended_.end()) return std::nullopt;
+  v1::Job job = std::move(*known);
+  all_ended_.erase(known);
+  std::erase_if(ended_, same);
+  return job;
+}
+
+v1::KeptJobs JobRegistry::ToKeep(int64_t now_realtime_ns) const {
+  v1::KeptJobs kept;
+  kept.set_saved_ns(now_realtime_ns);
+  for (const auto& [id, entry] : jobs_) *kept.add_attached() = entry.job;
+  for (const v1::Job& job : all_ended_) *kept.add_ended() = job;
+  for (const v1::Job& job : ended_) *kept.add_gave_up() = job;
+  return kept;
+}
+
+void JobRegistry::Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns) {
+  const auto restore = [&](v1::Job job, std::deque<v1::Job>* to) {
+    job.set_ended_ns(std::clamp<int64_t>(job.ended_ns(), 1, std::max<int64_t>(now_realtime_ns, 1)));
+    if (now_realtime_ns - job.ended_ns() <= kEndedAgeMaxNs) KeepEnded(Cleaned(std::move(job)), to);
+  };
+  for (const v1::Job& job : kept.ended()) restore(job, &all_ended_);
+  for (const v1::Job& job : kept.gave_up()) restore(job, &ended_);
+  for (v1::Job job : kept.attached()) {
+    job.set_ended_ns(kept.saved_ns());
+    job.set_end_not_seen(true);
+    restore(std::move(job), &all_ended_);
+  }
 }
 
 void JobRegistry::KeepEnded(v1::Job job, std::deque<v1::Job>* kept) {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/jobs/job_peers.h"
@@ -27,6 +29,12 @@ struct JobProcess {
   bool pid_claimed = false;
 };
 
+// When something happened, by both clocks.
+struct RecordTime {
+  int64_t monotonic_ns = 0;
+  int64_t realtime_ns = 0;
+};
+
 // Believes nothing: rail indices out of range are dropped, names are cleaned, everything is bounded. One thread at a time.
 class JobRegistry {
  public:
@@ -41,13 +49,27 @@ class JobRegistry {
   // `nics`: for each rail the matched NIC or "".
   void Add(JobId id, const JobProcess& process, const plan::AttachRequest& request, std::vector<std::string> nics, int64_t now_realtime_ns);
 
-  // Takes one record into the job's sums. False if the job is unknown or the record names a rail that it does not have.
+  // Takes one record into the job's sums. False if the job is unknown, the record names a rail that it does not have, or Knows().
   bool Record(JobId id, const plan::EvidenceRecord& record);
+
+  // It is a numbered record that these sums have already.
+  bool Knows(JobId id, const plan::EvidenceRecord& record) const;
 
   // Faults that one process keeps: a flapping NIC makes many.
   static constexpr int kFaultsMax = 64;
-  // Takes a link that was given up, at `when_realtime_ns`, into the job's faults. REQUIRES: Record() has taken it.
-  void NoteFault(JobId id, const plan::EvidenceRecord& record, int64_t when_realtime_ns);
+  // Failed operations that one process keeps.
+  static constexpr int kFailuresMax = 16;
+  // What the record says of faults, at `when`. REQUIRES: Record() has taken it.
+  void Note(JobId id, const plan::EvidenceRecord& record, const RecordTime& when);
+
+  // What has changed since the last call and is to be kept over a restart of the daemon: a job that came or went, a fault, a failure.
+  bool TakeChanged() { return std::exchange(changed_, false); }
+  // Jobs that ended longer ago than this are forgotten.
+  static constexpr int64_t kEndedAgeMaxNs = 30 * 24 * 3600 * int64_t{1'000'000'000};
+  v1::KeptJobs ToKeep(int64_t now_realtime_ns) const;
+  // What a former life kept. A job that was attached then, ended when that was saved, as far as is known; it goes on if its process
+  // attaches again. Believes nothing that is out of bounds.
+  void Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns);
 
   void SetDropped(JobId id, uint64_t dropped);
 
@@ -80,13 +102,21 @@ class JobRegistry {
 
  private:
   static void KeepEnded(v1::Job job, std::deque<v1::Job>* kept);
+  // What is known of the same process, if it was attached before: taken out of those that ended.
+  std::optional<v1::Job> TakeKnown(const v1::Job& process);
+  void NoteLost(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when);
+  void NotePassed(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when);
+  v1::Job::Fault* FaultAt(v1::Job* job, const std::string& rail, int64_t monotonic_ns) const;
   struct Entry {
     v1::Job job;
     std::set<std::string> peers;
+    int64_t attached_ns = 0;    // by this connection
+    bool heard_totals = false;  // or was known from a connection before
   };
   // False: the user's jobs talk to too many nodes already.
   bool CountPeer(uint32_t uid, const std::string& node);
   std::map<JobId, Entry> jobs_;
+  bool changed_ = false;
   JobPeers peers_;
   std::deque<v1::Job> ended_;                                    // those that gave up on a peer, oldest first
   std::deque<v1::Job> all_ended_;                                // likewise, all

@@ -9,7 +9,6 @@ namespace {
 
 plan::AttachRequest TwoRails() {
   plan::AttachRequest request{};
-  request.process_id = 0xabc;
   request.rail_count = 2;
   std::strcpy(request.job, "train\x1b[2J");
   std::strcpy(request.rails[0].name, "eth0");
@@ -27,7 +26,9 @@ plan::EvidenceRecord Of(plan::EvidenceKind kind, uint32_t rail, const char* peer
 
 TEST(JobRegistryTest, KeepsWhatAJobSays) {
   JobRegistry registry;
-  registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
+  plan::AttachRequest request = TwoRails();
+  request.process_id = 0xabc;
+  registry.Add(1, {4711, 1000}, request, {"rail0", ""}, 5);
   auto totals = Of(plan::EvidenceKind::kRailTotals, 1);
   totals.bytes = 100;
   totals.received_bytes = 90;
@@ -55,6 +56,170 @@ TEST(JobRegistryTest, KeepsWhatAJobSays) {
   EXPECT_EQ(jobs[0].evidence_dropped(), 3u);
   EXPECT_TRUE(registry.Remove(1, 9));
   EXPECT_FALSE(registry.Remove(1, 9));
+}
+
+constexpr int64_t kSecond = 1'000'000'000;
+// CLOCK_REALTIME is ahead of CLOCK_MONOTONIC by so much.
+constexpr int64_t kAhead = 1'000'000 * kSecond;
+RecordTime At(int64_t ns) { return {ns, kAhead + ns}; }
+
+// What a plugin says of a link of rail 0 that it lost at `lost`. `number`: of the first of the records.
+struct Life {
+  plan::EvidenceRecord lost, fenced, passed;
+};
+Life LossAt(int64_t lost, uint64_t number, int64_t stall, int64_t passed_after) {
+  Life life;
+  life.lost = Of(plan::EvidenceKind::kLinkLost, 0);
+  life.lost.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
+  life.lost.received_bytes = number;
+  life.lost.time_ns = lost;
+  life.fenced = Of(plan::EvidenceKind::kLinkFenced, 0);
+  life.fenced.received_bytes = number + 1;
+  life.fenced.time_ns = lost + 3000;
+  life.fenced.duration_ns = 3000;
+  life.fenced.replayed_bytes = 500;
+  life.passed = Of(plan::EvidenceKind::kLinkPassed, 0);
+  life.passed.received_bytes = number + 2;
+  life.passed.time_ns = lost + passed_after;
+  life.passed.bytes = static_cast<uint64_t>(passed_after);
+  life.passed.duration_ns = static_cast<uint64_t>(stall);
+  return life;
+}
+
+bool Put(JobRegistry* registry, JobId id, const plan::EvidenceRecord& record) {
+  if (!registry->Record(id, record)) return false;
+  registry->Note(id, record, At(record.time_ns));
+  return true;
+}
+
+TEST(JobRegistryTest, AStallIsTheGapThatThePluginMeasured) {
+  JobRegistry registry;
+  registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
+  const Life life = LossAt(10 * kSecond, 1, 280'000'000, 20'000'000);
+  ASSERT_TRUE(Put(&registry, 1, life.lost));
+  EXPECT_EQ(registry.Find(1)->faults(0).open_links(), 1u) << "no progress yet";
+  ASSERT_TRUE(Put(&registry, 1, life.fenced));
+  ASSERT_TRUE(Put(&registry, 1, life.passed));
+  ASSERT_EQ(registry.Find(1)->faults_size(), 1);
+  const v1::Job::Fault& fault = registry.Find(1)->faults(0);
+  EXPECT_EQ(fault.cause(), "silence");
+  EXPECT_EQ(fault.time_ns(), kAhead + 10 * kSecond);
+  EXPECT_EQ(fault.stall_ns(), 280'000'000) << "not the 3 us since the fence";
+  EXPECT_EQ(fault.stall_end_ns(), kAhead + 10 * kSecond + 20'000'000);
+  EXPECT_EQ(fault.replayed_bytes(), 500u);
+  EXPECT_EQ(fault.links(), 1u);
+  EXPECT_EQ(fault.open_links(), 0u);
+}
+
+TEST(JobRegistryTest, WhatIsSaidAgainCountsOnce) {
+  JobRegistry registry;
+  registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
+  const Life life = LossAt(10 * kSecond, 1, 7, 9);
+  for (int i = 0; i < 2; ++i)
+    for (const plan::EvidenceRecord& record : {life.lost, life.fenced, life.passed}) EXPECT_EQ(Put(&registry, 1, record), i == 0);
+  EXPECT_EQ(registry.Find(1)->faults(0).links(), 1u);
+  EXPECT_EQ(registry.Find(1)->faults(0).replayed_bytes(), 500u);
+  EXPECT_EQ(registry.Find(1)->watched_since_ns(), 0) << "nothing is missing";
+}
+
+TEST(JobRegistryTest, SumsSurviveARestartOfTheDaemon) {
+  plan::AttachRequest request = TwoRails();
+  request.process_id = 99;
+  v1::KeptJobs kept;
+  {
+    JobRegistry registry;
+    registry.Add(1, {4711, 1000}, request, {"rail0", ""}, kAhead);
+    EXPECT_TRUE(registry.TakeChanged());
+    EXPECT_FALSE(registry.TakeChanged());
+    plan::EvidenceRecord run = Of(plan::EvidenceKind::kRun, 0, "123");
+    run.replayed_bytes = 1;
+    run.bytes = 4;
+    run.time_ns = kSecond;
+    ASSERT_TRUE(Put(&registry, 1, run));
+    const Life life = LossAt(10 * kSecond, 1, 7, 9);
+    for (const plan::EvidenceRecord& record : {life.lost, life.fenced, life.passed}) ASSERT_TRUE(Put(&registry, 1, record));
+    EXPECT_TRUE(registry.TakeChanged());
+    registry.Add(2, {1, 1000}, TwoRails(), {"rail0", ""}, 5);
+    registry.Remove(2, kAhead + 9 * kSecond);
+    kept = registry.ToKeep(kAhead + 20 * kSecond);
+  }
+  JobRegistry registry;
+  registry.Restore(kept, kAhead + 25 * kSecond);
+  ASSERT_EQ(registry.all_ended().size(), 2u);
+  EXPECT_TRUE(registry.all_ended().back().end_not_seen()) << "as long as it does not attach again";
+  EXPECT_EQ(registry.all_ended().back().ended_ns(), kAhead + 20 * kSecond);
+  registry.Add(7, {4711, 1000}, request, {"rail0", ""}, kAhead + 30 * kSecond);
+  EXPECT_EQ(registry.all_ended().size(), 1u);
+  // The plugin says again what it said, and what happened meanwhile.
+  const Life before = LossAt(10 * kSecond, 1, 7, 9);
+  const Life meanwhile = LossAt(22 * kSecond, 4, 70, 90);
+  for (const Life& life : {before, meanwhile})
+    for (const plan::EvidenceRecord& record : {life.lost, life.fenced, life.passed})
+      EXPECT_EQ(Put(&registry, 7, record), record.received_bytes >= 4) << record.received_bytes;
+  const v1::Job& job = *registry.Find(7);
+  EXPECT_EQ(job.faults_size(), 2);
+  EXPECT_EQ(job.run(), "123");
+  EXPECT_TRUE(job.run_is_shared());
+  EXPECT_EQ(job.rank_plus_one(), 4u);
+  EXPECT_EQ(job.ended_ns(), 0);
+  EXPECT_FALSE(job.end_not_seen());
+  EXPECT_EQ(job.watched_since_ns(), 0);
+  EXPECT_EQ(job.attached_ns(), kAhead);
+}
+
+TEST(JobRegistryTest, WhatIsOldIsNotRestored) {
+  v1::KeptJobs kept;
+  kept.add_ended()->set_ended_ns(kAhead);
+  kept.add_gave_up()->set_ended_ns(kAhead);
+  JobRegistry registry;
+  registry.Restore(kept, kAhead + JobRegistry::kEndedAgeMaxNs + 1);
+  EXPECT_TRUE(registry.all_ended().empty());
+  EXPECT_TRUE(registry.ended().empty());
+}
+
+TEST(JobRegistryTest, WhatWasNotWatchedIsSaid) {
+  JobRegistry registry;
+  registry.Add(1, {1}, TwoRails(), {}, 77);
+  // Its plugin keeps the last 1,024 records only.
+  ASSERT_TRUE(Put(&registry, 1, LossAt(10 * kSecond, 5000, 7, 9).lost));
+  EXPECT_EQ(registry.Find(1)->watched_since_ns(), 77);
+  // Of 0.2.0: it does not say its run, and has moved something before it said the first word.
+  registry.Add(2, {2}, TwoRails(), {}, 78);
+  plan::EvidenceRecord totals = Of(plan::EvidenceKind::kRailTotals, 0);
+  totals.bytes = 9;
+  ASSERT_TRUE(Put(&registry, 2, totals));
+  EXPECT_EQ(registry.Find(2)->watched_since_ns(), 78);
+  registry.Add(3, {3}, TwoRails(), {}, 79);
+  ASSERT_TRUE(Put(&registry, 3, Of(plan::EvidenceKind::kRun, 0, "123")));
+  ASSERT_TRUE(Put(&registry, 3, totals));
+  EXPECT_EQ(registry.Find(3)->watched_since_ns(), 0) << "what happened before is in the numbered records";
+}
+
+TEST(JobRegistryTest, FailuresFewerRailsAndTheEnd) {
+  JobRegistry registry;
+  registry.Add(1, {1}, TwoRails(), {"rail0", "rail1"}, 0);
+  plan::EvidenceRecord use = Of(plan::EvidenceKind::kRailUse, 0);
+  use.received_bytes = 1;
+  use.bytes = 1;
+  use.replayed_bytes = 2;
+  use.time_ns = 10 * kSecond;
+  ASSERT_TRUE(Put(&registry, 1, use));
+  plan::EvidenceRecord failed = Of(plan::EvidenceKind::kFailed, 0, "n1");
+  failed.bytes = static_cast<uint64_t>(plan::Failure::kPeerGone);
+  for (uint64_t number = 2; number < 50; ++number) {
+    failed.received_bytes = number;
+    ASSERT_TRUE(Put(&registry, 1, failed));
+  }
+  ASSERT_TRUE(Put(&registry, 1, Of(plan::EvidenceKind::kEnding, 0)));
+  registry.Remove(1, kAhead + 40 * kSecond);
+  const v1::Job& job = registry.all_ended().back();
+  ASSERT_EQ(job.reduced_size(), 1);
+  EXPECT_EQ(job.reduced(0).begun_ns(), kAhead + 10 * kSecond);
+  EXPECT_EQ(job.reduced(0).ended_ns(), kAhead + 40 * kSecond);
+  EXPECT_EQ(job.reduced(0).usable(), 1u);
+  EXPECT_EQ(job.failures_size(), JobRegistry::kFailuresMax);
+  EXPECT_EQ(job.failures(0).peer_node(), "n1");
+  EXPECT_TRUE(job.ended_in_order());
 }
 
 TEST(JobRegistryTest, DropsWhatCannotBe) {
@@ -138,23 +303,22 @@ TEST(JobRegistryTest, AJobThatGaveUpIsKept) {
 }
 
 TEST(JobRegistryTest, LinksOfOneRailThatGoTogetherAreOneFault) {
-  constexpr int64_t kSecond = 1'000'000'000;
   JobRegistry registry;
   registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
   auto fenced = Of(plan::EvidenceKind::kLinkFenced, 0);
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kLinkDown);
   fenced.duration_ns = 7;
   fenced.replayed_bytes = 100;
-  registry.NoteFault(1, fenced, 10 * kSecond);
+  registry.Note(1, fenced, At(10 * kSecond));
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kPeerFenced);
   fenced.duration_ns = 9;
-  registry.NoteFault(1, fenced, 10 * kSecond + 5);
-  registry.NoteFault(1, fenced, 20 * kSecond);
+  registry.Note(1, fenced, At(10 * kSecond + 5));
+  registry.Note(1, fenced, At(20 * kSecond));
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kRetired);
-  registry.NoteFault(1, fenced, 30 * kSecond);
+  registry.Note(1, fenced, At(30 * kSecond));
   fenced.local_rail = 1;
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
-  registry.NoteFault(1, fenced, 10 * kSecond);
+  registry.Note(1, fenced, At(10 * kSecond));
   const v1::Job job = registry.Jobs()[0];
   ASSERT_EQ(job.faults_size(), 3);
   EXPECT_EQ(job.faults(0).nic(), "rail0");
@@ -162,7 +326,7 @@ TEST(JobRegistryTest, LinksOfOneRailThatGoTogetherAreOneFault) {
   EXPECT_EQ(job.faults(0).links(), 2u);
   EXPECT_EQ(job.faults(0).stall_ns(), 9);
   EXPECT_EQ(job.faults(0).replayed_bytes(), 200u);
-  for (int i = 0; i < 100; ++i) registry.NoteFault(1, fenced, (100 + 10 * i) * kSecond);
+  for (int i = 0; i < 100; ++i) registry.Note(1, fenced, At((100 + 10 * i) * kSecond));
   EXPECT_EQ(registry.Jobs()[0].faults_size(), JobRegistry::kFaultsMax);
   EXPECT_EQ(registry.Jobs()[0].faults_untold(), 39u);
 }

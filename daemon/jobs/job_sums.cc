@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/names.h"
+#include "daemon/jobs/reduced_rails.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 constexpr size_t kWordBytesMax = 64;
 // plan::GaveUpText names some rails and a command.
 constexpr size_t kLineBytesMax = 1024;
+constexpr uint32_t kOpenLinksMost = 1 << 20;
+// Clocks of two nodes agree that well, and processes of one run begin that far apart.
+constexpr int64_t kSameTimeNs = 2'000'000'000;
 // Times of which two can be compared without overflow.
 constexpr int64_t kTimeMostNs = std::numeric_limits<int64_t>::max() / 4;
 
@@ -55,7 +59,11 @@ void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
     same->set_cause(fault.cause());
     same->set_time_ns(fault.time_ns());
   }
-  same->set_stall_ns(std::max(same->stall_ns(), fault.stall_ns()));
+  if (fault.stall_ns() > same->stall_ns()) {
+    same->set_stall_ns(fault.stall_ns());
+    same->set_stall_end_ns(fault.stall_end_ns());
+  }
+  same->set_open_links(same->open_links() + std::min(fault.open_links(), kOpenLinksMost));
   same->set_replayed_bytes(same->replayed_bytes() + fault.replayed_bytes());
   same->set_links(same->links() + fault.links());
   AddNodes(fault, same);
@@ -72,6 +80,39 @@ void GaveUpSince(int64_t begun_ns, v1::JobSums* sums) {
   sums->set_gave_up_begun_ns(sums->has_gave_up_begun_ns() ? std::min(sums->gave_up_begun_ns(), begun_ns) : begun_ns);
 }
 
+void AddFailure(const v1::JobFailure& failure, v1::JobSums* sums) {
+  if (sums->failures_size() < kSummedFailuresMax)
+    *sums->add_failures() = failure;
+  else
+    sums->set_failures_more(sums->failures_more() + 1);
+}
+
+void WatchedSince(int64_t ns, v1::JobSums* sums) { sums->set_watched_since_ns(std::max(sums->watched_since_ns(), ns)); }
+
+// The run of (uid, job) that ran from `begun_ns` to `ended_ns`: of several the one with the most of that in common.
+v1::ReportJobsReply::Whole* RunAt(uint32_t uid, const std::string& job, int64_t begun_ns, int64_t ended_ns, int64_t slack_ns,
+                                  WholeJobs* jobs) {
+  v1::ReportJobsReply::Whole* found = nullptr;
+  int64_t most = -slack_ns;
+  for (auto one = jobs->lower_bound({uid, job, ""}); one != jobs->end(); ++one) {
+    if (std::get<0>(one->first) != uid || std::get<1>(one->first) != job) break;
+    const v1::JobSums& sums = one->second.sums();
+    const int64_t common = std::min(ended_ns, sums.ended_ns()) - std::max(begun_ns, sums.begun_ns());
+    if (common >= most) {
+      most = common;
+      found = &one->second;
+    }
+  }
+  return found;
+}
+
+v1::ReportJobsReply::Whole* RunOf(const v1::Job& process, int64_t ended_ns, WholeJobs* jobs) {
+  if (process.run_is_shared()) return &(*jobs)[{process.uid(), process.job(), process.run()}];
+  v1::ReportJobsReply::Whole* const found = RunAt(process.uid(), process.job(), process.attached_ns(), ended_ns, 0, jobs);
+  if (found != nullptr && !found->sums().run_is_shared()) return found;
+  return &(*jobs)[{process.uid(), process.job(), "@" + std::to_string(process.attached_ns()) + process.process_id()}];
+}
+
 void Ran(int64_t begun_ns, int64_t ended_ns, v1::JobSums* sums) {
   sums->set_begun_ns(sums->processes() == 0 ? begun_ns : std::min(sums->begun_ns(), begun_ns));
   sums->set_ended_ns(std::max(sums->ended_ns(), ended_ns));
@@ -80,13 +121,15 @@ void Ran(int64_t begun_ns, int64_t ended_ns, v1::JobSums* sums) {
 }  // namespace
 
 void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns, WholeJobs* jobs) {
-  v1::ReportJobsReply::Whole& whole = (*jobs)[{process.uid(), process.job()}];
+  const int64_t ended_ns = process.ended_ns() == 0 ? now_ns : process.ended_ns();
+  v1::ReportJobsReply::Whole& whole = *RunOf(process, ended_ns, jobs);
   v1::JobSums& sums = *whole.mutable_sums();
   v1::NodeOfJob& row = whole.nodes().empty() ? *whole.add_nodes() : *whole.mutable_nodes(0);
   row.set_node(node);
   sums.set_job(process.job());
   sums.set_uid(process.uid());
-  const int64_t ended_ns = process.ended_ns() == 0 ? now_ns : process.ended_ns();
+  if (sums.run().empty()) sums.set_run(process.run());
+  sums.set_run_is_shared(process.run_is_shared());
   Ran(process.attached_ns(), ended_ns, &sums);
   sums.set_processes(sums.processes() + 1);
   sums.set_attached(sums.attached() + (process.ended_ns() == 0 ? 1 : 0));
@@ -105,8 +148,22 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
   }
   for (const v1::GaveUp& gave_up : process.gave_up()) {
     AddGaveUp(gave_up.text(), &sums);
-    GaveUpSince(Time(gave_up.time_ns(), gave_up.lasted_ns()), &sums);
+    int64_t begun_ns = Time(gave_up.time_ns(), gave_up.lasted_ns());
+    for (const v1::GaveUp::Rail& rail : gave_up.rails())
+      if (rail.since_ns() > 0) begun_ns = std::min(begun_ns, rail.since_ns());
+    GaveUpSince(begun_ns, &sums);
   }
+  for (v1::JobFailure failure : process.failures()) {
+    failure.set_node(node);
+    failure.set_rank_plus_one(process.rank_plus_one());
+    AddFailure(failure, &sums);
+  }
+  MergeReduced(process.reduced(), now_ns, sums.mutable_reduced());
+  WatchedSince(process.watched_since_ns(), &sums);
+  // A plugin that says in which run it is says also that it ends.
+  const bool silent = process.ended_ns() != 0 && !process.end_not_seen() && !process.ended_in_order() && process.says_run();
+  if (silent) sums.set_ended_silently(sums.ended_silently() + 1);
+  if (process.end_not_seen()) sums.set_ends_not_seen(sums.ends_not_seen() + 1);
   std::set<std::string> peers(whole.peer_nodes().begin(), whole.peer_nodes().end());
   for (const std::string& peer : process.peer_nodes())
     if (peers.insert(peer).second) whole.add_peer_nodes(peer);
@@ -118,11 +175,14 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
   row.set_faults(static_cast<uint32_t>(sums.faults_size()) + sums.faults_untold());
 }
 
-bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, WholeJobs* jobs) {
+bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs) {
   const v1::JobSums& from = told.sums();
-  const auto found = jobs->find({from.uid(), from.job()});
-  if (found == jobs->end()) return false;
-  v1::ReportJobsReply::Whole& whole = found->second;
+  v1::ReportJobsReply::Whole* run = nullptr;
+  if (const auto same = jobs->find({from.uid(), from.job(), from.run()}); from.run_is_shared() && same != jobs->end()) run = &same->second;
+  if (!from.run_is_shared())
+    run = RunAt(from.uid(), from.job(), Time(from.begun_ns(), clock_ahead_ns), Time(from.ended_ns(), clock_ahead_ns), kSameTimeNs, jobs);
+  if (run == nullptr) return false;
+  v1::ReportJobsReply::Whole& whole = *run;
   v1::JobSums& sums = *whole.mutable_sums();
   Ran(Time(from.begun_ns(), clock_ahead_ns), Time(from.ended_ns(), clock_ahead_ns), &sums);
   sums.set_processes(sums.processes() + from.processes());
@@ -141,9 +201,27 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
     fault.set_stall_ns(std::clamp<int64_t>(said.stall_ns(), 0, kStallMostNs));
     fault.set_replayed_bytes(said.replayed_bytes());
     fault.set_links(said.links());
+    fault.set_open_links(said.open_links());
+    if (said.stall_end_ns() != 0) fault.set_stall_end_ns(Time(said.stall_end_ns(), clock_ahead_ns));
     fault.add_nodes(node);
     AddFault(fault, &sums);
   }
+  for (v1::JobFailure failure : from.failures()) {
+    failure.set_node(node);
+    failure.set_peer_node(Clean(failure.peer_node(), kWordBytesMax));
+    failure.set_time_ns(Time(failure.time_ns(), clock_ahead_ns));
+    AddFailure(failure, &sums);
+  }
+  sums.set_failures_more(sums.failures_more() + from.failures_more());
+  ReducedList reduced = from.reduced();
+  for (v1::ReducedRails& one : reduced) {
+    one.set_begun_ns(Time(one.begun_ns(), clock_ahead_ns));
+    if (one.ended_ns() != 0) one.set_ended_ns(Time(one.ended_ns(), clock_ahead_ns));
+  }
+  MergeReduced(reduced, now_ns, sums.mutable_reduced());
+  if (from.watched_since_ns() != 0) WatchedSince(Time(from.watched_since_ns(), clock_ahead_ns), &sums);
+  sums.set_ended_silently(sums.ended_silently() + from.ended_silently());
+  sums.set_ends_not_seen(sums.ends_not_seen() + from.ends_not_seen());
   for (const std::string& line : from.gave_up()) AddGaveUp(Clean(line, kLineBytesMax), &sums);
   sums.set_gave_up_more(sums.gave_up_more() + from.gave_up_more());
   if (from.has_gave_up_begun_ns()) GaveUpSince(Time(from.gave_up_begun_ns(), clock_ahead_ns), &sums);

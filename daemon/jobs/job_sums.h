@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "proto/r2cc.pb.h"
 
@@ -21,16 +21,20 @@ constexpr int kGaveUpLinesMax = 64;
 // Stalls of all faults together still fit into 64 bits.
 constexpr int64_t kStallMostNs = 365 * 24 * 3600 * int64_t{1'000'000'000};
 
-// User and name of a job.
-using JobKey = std::pair<uint32_t, std::string>;
+// Operations that failed.
+constexpr int kSummedFailuresMax = 32;
+
+// User, name and run of a job. Without a run id that its processes share: "@" and when the first of them began.
+using JobKey = std::tuple<uint32_t, std::string, std::string>;
 using WholeJobs = std::map<JobKey, v1::ReportJobsReply::Whole>;
 
-// Adds one process of `node` to its job. `now_ns`: CLOCK_REALTIME.
+// Adds one process of `node` to its run of its job: that with its shared run id, else one that ran when the process began. So processes
+// come in the order of their begin. `now_ns`: CLOCK_REALTIME.
 void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns, WholeJobs* jobs);
 
 // Adds what the daemon of `node` tells of a job to what is known of it. Believes nothing: names are cleaned, everything is bounded. Its
-// clock is ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`.
-bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, WholeJobs* jobs);
+// clock is ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`. Without a shared run id it is the run at the same time.
+bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs);
 
 }  // namespace r2cc::daemon
 

@@ -30,6 +30,17 @@ v1::Job Process(const std::string& name, int64_t ended) {
   return job;
 }
 
+// The only run of that name.
+const v1::ReportJobsReply::Whole& RunOf(const WholeJobs& jobs, const std::string& name) {
+  const v1::ReportJobsReply::Whole* found = nullptr;
+  for (const auto& [key, whole] : jobs) {
+    if (std::get<1>(key) != name) continue;
+    EXPECT_EQ(found, nullptr) << "two runs of " << name;
+    found = &whole;
+  }
+  return *found;
+}
+
 void AddLoss(v1::Job* job, const std::string& nic, const std::string& cause, int64_t when, int64_t stall) {
   v1::Job::Fault* fault = job->add_faults();
   fault->set_rail("eth1");
@@ -57,7 +68,7 @@ TEST(JobSums, FaultsOfTheProcessesAreOne) {
   AddProcess(other, "n0", kBegin + 2 * kHour, &jobs);
   AddProcess(Process("other", 0), "n0", kBegin + 2 * kHour, &jobs);
   ASSERT_THAT(jobs, SizeIs(2));
-  const v1::ReportJobsReply::Whole& whole = jobs.at({7, "train"});
+  const v1::ReportJobsReply::Whole& whole = RunOf(jobs, "train");
   const v1::JobSums& sums = whole.sums();
   EXPECT_EQ(sums.processes(), 2u);
   EXPECT_EQ(sums.attached(), 1u);
@@ -92,8 +103,8 @@ TEST(JobSums, AFaultOfSeveralNodesIsOneAndClocksAreSetRight) {
   gave_up->set_lasted_ns(30 * kSecond);
   gave_up->set_text("job train gave up on n2");
   AddProcess(other, "n1", kBegin + kHour, &there);
-  ASSERT_TRUE(AddNode(there.at({7, "train"}), "n1", 100 * kSecond, &here));
-  const v1::ReportJobsReply::Whole& whole = here.at({7, "train"});
+  ASSERT_TRUE(AddNode(RunOf(there, "train"), "n1", 100 * kSecond, kBegin + 3 * kHour, &here));
+  const v1::ReportJobsReply::Whole& whole = RunOf(here, "train");
   const v1::JobSums& sums = whole.sums();
   EXPECT_EQ(sums.processes(), 2u);
   EXPECT_EQ(sums.begun_ns(), kBegin - 1);
@@ -119,8 +130,8 @@ TEST(JobSums, WhatNobodyAskedForIsNotTaken) {
   WholeJobs here, there;
   AddProcess(Process("train", 0), "n0", kBegin + 1, &here);
   AddProcess(Process("another", 0), "n1", kBegin + 1, &there);
-  EXPECT_FALSE(AddNode(there.begin()->second, "n1", 0, &here));
-  EXPECT_EQ(here.at({7, "train"}).sums().processes(), 1u);
+  EXPECT_FALSE(AddNode(there.begin()->second, "n1", 0, kBegin + 1, &here));
+  EXPECT_EQ(RunOf(here, "train").sums().processes(), 1u);
 }
 
 TEST(JobSums, WhatAnotherNodeSaysIsBoundedAndClean) {
@@ -143,15 +154,16 @@ TEST(JobSums, WhatAnotherNodeSaysIsBoundedAndClean) {
     fault.add_nodes("liar");
     sums.add_gave_up(std::string(100'000, 'x'));
   }
-  for (const int64_t ahead : {kMost, -kMost, int64_t{0}}) ASSERT_TRUE(AddNode(told, "n1", ahead, &here));
-  const v1::JobSums& after = here.at({7, "train"}).sums();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(AddNode(told, "n1", 0, kBegin, &here));
+  for (const int64_t ahead : {kMost, -kMost}) AddNode(told, "n1", ahead, kBegin, &here);
+  const v1::JobSums& after = RunOf(here, "train").sums();
   EXPECT_EQ(after.faults_size(), kSummedFaultsMax);
   EXPECT_EQ(after.faults(0).nic().find('\x1b'), std::string::npos);
   EXPECT_THAT(after.faults(0).nodes(), ElementsAre("n1"));
   int64_t stalls = 0;
   for (const v1::Job::Fault& fault : after.faults()) ASSERT_FALSE(__builtin_add_overflow(stalls, fault.stall_ns(), &stalls));
   EXPECT_EQ(after.gave_up_size(), kGaveUpLinesMax);
-  EXPECT_EQ(after.gave_up_more(), 3000u - kGaveUpLinesMax);
+  EXPECT_EQ(after.gave_up_size() + after.gave_up_more(), 5000u) << "of those with the strange clocks, too";
   EXPECT_LT(after.gave_up(0).size(), 2000u);
   EXPECT_EQ(after.running_ns(), kMost);
 }
@@ -166,12 +178,93 @@ TEST(JobSums, ManyNodesOfOneFaultAreCounted) {
     if (node == 0)
       here = std::move(there);
     else
-      ASSERT_TRUE(AddNode(there.begin()->second, "n" + std::to_string(node), 0, &here));
+      ASSERT_TRUE(AddNode(there.begin()->second, "n" + std::to_string(node), 0, kBegin + kHour, &here));
   }
   const v1::JobSums& sums = here.begin()->second.sums();
   ASSERT_EQ(sums.faults_size(), 1);
   EXPECT_EQ(sums.faults(0).nodes_size(), kFaultNodesMax);
   EXPECT_EQ(sums.faults(0).nodes_more(), 20u - kFaultNodesMax);
+}
+
+TEST(JobSums, TwoRunsOfOneJobAreTwo) {
+  WholeJobs jobs;
+  const auto add = [&](int64_t begun, int64_t ended, const std::string& run, bool shared) {
+    v1::Job process = Process("train", kBegin + ended * kSecond);
+    process.set_attached_ns(kBegin + begun * kSecond);
+    process.set_process_id(std::to_string(begun));
+    process.set_run(run);
+    process.set_run_is_shared(shared);
+    AddProcess(process, "n0", kBegin + kHour, &jobs);
+  };
+  add(0, 100, "", false);
+  add(1, 99, "", false);
+  EXPECT_THAT(jobs, SizeIs(1)) << "they ran at the same time";
+  add(101, 200, "", false);
+  EXPECT_THAT(jobs, SizeIs(2)) << "all of the run before had ended";
+  add(300, 400, "123", true);
+  add(300, 401, "124", true);
+  EXPECT_THAT(jobs, SizeIs(4)) << "two jobs of one name at one time, as their launcher says";
+  add(350, 360, "123", true);
+  EXPECT_THAT(jobs, SizeIs(4));
+  EXPECT_EQ(jobs.at({7, "train", "123"}).sums().processes(), 2u);
+}
+
+TEST(JobSums, AnotherNodesRunIsTheOneAtTheSameTime) {
+  WholeJobs here;
+  for (const int64_t begun : {0, 1000, 2000}) {
+    v1::Job process = Process("train", kBegin + (begun + 500) * kSecond);
+    process.set_attached_ns(kBegin + begun * kSecond);
+    AddProcess(process, "n0", kBegin + kHour, &here);
+  }
+  ASSERT_THAT(here, SizeIs(3));
+  const auto told = [](int64_t begun, int64_t ended) {
+    v1::ReportJobsReply::Whole whole;
+    whole.mutable_sums()->set_job("train");
+    whole.mutable_sums()->set_uid(7);
+    whole.mutable_sums()->set_processes(5);
+    whole.mutable_sums()->set_begun_ns(kBegin + begun * kSecond);
+    whole.mutable_sums()->set_ended_ns(kBegin + ended * kSecond);
+    return whole;
+  };
+  ASSERT_TRUE(AddNode(told(1001, 1499), "n1", 0, kBegin + kHour, &here));
+  for (const auto& [key, whole] : here) EXPECT_EQ(whole.sums().processes(), whole.sums().begun_ns() == kBegin + 1000 * kSecond ? 6u : 1u);
+  EXPECT_FALSE(AddNode(told(700, 900), "n1", 0, kBegin + kHour, &here)) << "a run that had no process here";
+}
+
+TEST(JobSums, WhatIsOpenAndWhyItFailedIsAddedUp) {
+  WholeJobs here, there;
+  v1::Job one = Process("train", 0);
+  AddLoss(&one, "rail0", "silence", kBegin + 60 * kSecond, 0);
+  one.mutable_faults(0)->set_open_links(2);
+  AddProcess(one, "n0", kBegin + kHour, &here);
+  v1::Job other = Process("train", kBegin + kHour / 2);
+  AddLoss(&other, "rail0", "silence", kBegin + 60 * kSecond, 70);
+  other.mutable_faults(0)->set_open_links(1);
+  other.mutable_faults(0)->set_stall_end_ns(kBegin + 61 * kSecond);
+  other.set_says_run(true);
+  other.set_rank_plus_one(4);
+  other.set_watched_since_ns(kBegin + 5);
+  v1::JobFailure& failure = *other.add_failures();
+  failure.set_peer_node("n2");
+  failure.set_failure(1);
+  failure.set_time_ns(kBegin + 70 * kSecond);
+  v1::ReducedRails& reduced = *other.add_reduced();
+  reduced.set_begun_ns(kBegin + 60 * kSecond);
+  reduced.set_usable(3);
+  reduced.set_rails(4);
+  AddProcess(other, "n1", kBegin + kHour, &there);
+  ASSERT_TRUE(AddNode(RunOf(there, "train"), "n1", kSecond, kBegin + kHour, &here));
+  const v1::JobSums& sums = RunOf(here, "train").sums();
+  ASSERT_EQ(sums.faults_size(), 1);
+  EXPECT_EQ(sums.faults(0).open_links(), 3u);
+  EXPECT_EQ(sums.faults(0).stall_end_ns(), kBegin + 60 * kSecond) << "by this node's clock";
+  ASSERT_EQ(sums.failures_size(), 1);
+  EXPECT_EQ(sums.failures(0).node(), "n1");
+  EXPECT_EQ(sums.failures(0).rank_plus_one(), 4u);
+  EXPECT_EQ(sums.ended_silently(), 1u) << "it would have said that it ends in order";
+  EXPECT_EQ(sums.watched_since_ns(), kBegin + 5 - kSecond);
+  ASSERT_EQ(sums.reduced_size(), 1);
+  EXPECT_EQ(sums.reduced(0).begun_ns(), kBegin + 59 * kSecond);
 }
 
 }  // namespace

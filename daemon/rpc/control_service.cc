@@ -62,6 +62,7 @@ class EventStream final : public grpc::ServerWriteReactor<v1::Event> {
  public:
   EventStream(EventLog* log, Followers* followers, const v1::EventsRequest& request)
       : log_(log), followers_(followers), request_(request), last_(request.after_sequence()) {
+    if (request.after_instance() != 0 && request.after_instance() != log_->instance()) last_ = 0;
     if (request.last() > 0) last_ = std::max(last_, log_->BeforeLast(request.last(), wanted_));
     follower_ = followers_->Add([this] { Wake(); });
     Wake();

@@ -103,6 +103,10 @@ std::string AttachClient::Accept(const plan::AttachReply& reply, ReceivedFds* fd
   attached_ = true;
   since_ = now;
   ++attach_count_;
+  if (ring_->reads_numbers() && !kept_.all().empty()) {
+    for (const plan::EvidenceRecord& record : kept_.all()) ring_->Put(record);
+    RingDoorbell();
+  }
   Say(LogLevel::kInfo, "attached to r2ccd at " + path_ + " as a job of node " + reply.node);
   return "";
 }
@@ -181,8 +185,13 @@ const plan::PageCopy* AttachClient::page(Nanos now) const {
 }
 
 void AttachClient::Report(const plan::EvidenceRecord& record) {
+  const plan::EvidenceRecord numbered = kept_.Keep(record);
   if (ring_ == nullptr) return;
-  ring_->Put(record);
+  ring_->Put(numbered);
+  RingDoorbell();
+}
+
+void AttachClient::RingDoorbell() {
   // A doorbell that does not fit is none: the daemon has unread ones already.
   SendPacket(fd_, &plan::kDoorbellEvidence, sizeof(plan::kDoorbellEvidence));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "netplugin/attach/daemon_link.h"
+#include "netplugin/attach/kept_records.h"
 #include "netplugin/attach/packet_socket.h"
 #include "netplugin/config/log.h"
 
@@ -45,6 +46,7 @@ class AttachClient final : public DaemonLink {
   // The daemon is upgraded, or moved.
   void EndOnPurpose(Nanos now);
   void RefreshPage(Nanos now);
+  void RingDoorbell();
   void Say(LogLevel level, const std::string& line);
   Nanos NextDelay();
   // True: the daemon is older, and is asked again in its own version.
@@ -69,6 +71,7 @@ class AttachClient final : public DaemonLink {
   std::unique_ptr<plan::PageReader> page_;
   std::unique_ptr<plan::PageReader> old_page_;  // of the daemon before, until page_ has a plan
   std::unique_ptr<plan::RingWriter> ring_;
+  KeptRecords kept_;
   Nanos next_refresh_ = 0;
   uint64_t page_generation_ = 0;
   // What page() said when page_generation_ was last raised: whose page, and its epoch.

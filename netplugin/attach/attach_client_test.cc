@@ -87,6 +87,39 @@ TEST_F(AttachClientTest, EvidenceGoesIntoTheRingAndRingsTheBell) {
   EXPECT_EQ(out[0].bytes, 5u);
 }
 
+TEST_F(AttachClientTest, NumberedRecordsWaitForTheNextDaemon) {
+  plan::EvidenceRecord lost{};
+  lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+  plan::EvidenceRecord totals{};
+  totals.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+  totals.received_bytes = 77;
+  client_->Report(totals);
+  client_->Report(lost);
+  const auto numbers = [](Server& server) {
+    std::vector<plan::EvidenceRecord> records;
+    server.ring->Take(5000, &records);
+    std::vector<uint64_t> out;
+    for (const plan::EvidenceRecord& record : records) out.push_back(record.received_bytes);
+    return out;
+  };
+  {
+    Server server(path_);
+    Attach(server);
+    EXPECT_EQ(numbers(server), std::vector<uint64_t>{1}) << "what happened without a daemon; of totals each daemon hears again";
+    client_->Report(totals);
+    client_->Report(lost);
+    EXPECT_EQ(numbers(server), (std::vector<uint64_t>{77, 2}));
+  }
+  Poll();
+  for (size_t i = 0; i < KeptRecords::kMost; ++i) client_->Report(lost);
+  Server server(path_);
+  Attach(server);
+  const std::vector<uint64_t> again = numbers(server);
+  ASSERT_EQ(again.size(), KeptRecords::kMost);
+  EXPECT_EQ(again.front(), 3u);
+  EXPECT_EQ(again.back(), KeptRecords::kMost + 2);
+}
+
 TEST_F(AttachClientTest, ReportNeverBlocksOnADaemonThatReadsNothing) {
   Server server(path_);
   Attach(server);

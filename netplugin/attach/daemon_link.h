@@ -39,7 +39,7 @@ class DaemonLink {
   // Another number whenever page() may say something else than at the Poll() before, a plan that went stale or came back included.
   virtual uint64_t page_generation() const = 0;
 
-  // Evidence for the daemon; dropped if there is none.
+  // Evidence for the daemon. Without a daemon it is dropped, but the last numbered records (plan::IsNumbered) wait for the next daemon.
   virtual void Report(const plan::EvidenceRecord& record) = 0;
 };
 

@@ -154,7 +154,12 @@ void SendFlows::Begin(Flow* flow, size_t clock, double start, uint64_t message_b
 
 // What goes while nobody waits is at nobody's cost: it is not counted.
 bool SendFlows::PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* chunk) {
+  const bool was_idle = flow->ledger.posted_through() == flow->ledger.acked_through();
   if (!ready_.empty() || flow->state != State::kOpen || !flow->ledger.PostEagerly(from, bytes, epoch, chunk)) return false;
+  if (was_idle) {
+    flow->progressed = 0;
+    undated_ = true;
+  }
   flow->turn = ++turns_;
   Change(flow);
   return true;

@@ -33,6 +33,7 @@ class SendFlows {
     bool told = false;    // the log has the line
     SendLedger ledger;
     bool closing = false;  // the job has closed it; what it holds copies of is still to be delivered
+    Nanos progressed = 0;  // when a message was done last, or posted after there was none: see FaultWatch. 0: not known
 
    private:
     friend class SendFlows;
@@ -65,6 +66,12 @@ class SendFlows {
   static constexpr double kWeightLeast = 1e-6;
   static constexpr double kWeightMost = 1e6;
   [[nodiscard]] bool SetWeight(FlowId id, double weight);
+  // Flows that were posted to without a time, by PostEagerly, get one: at most a tick too late.
+  void Date(Nanos now) {
+    if (!std::exchange(undated_, false)) return;
+    for (auto& [id, flow] : flows_)
+      if (flow.progressed == 0) flow.progressed = now;
+  }
   // A flow may want the chunks of all flows on all links, however sound those are. True if wants_all_links() has changed by that.
   bool SetDealt(FlowId id, bool dealt);
   bool wants_all_links() const { return dealt_ > 0 && deals(); }
@@ -127,6 +134,7 @@ class SendFlows {
   uint64_t turns_ = 0;
   size_t dealt_ = 0;  // flows
   bool any_stranded_ = false;
+  bool undated_ = false;
   // Flows that compete are compared by one clock (virtual time, in bytes per weight): each link has its own, and all links share the first
   // while chunks are dealt out to all. A clock stands where the flow that last began a message stood before it. What a flow was served by
   // another clock says nothing here.

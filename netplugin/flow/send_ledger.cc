@@ -226,12 +226,13 @@ bool SendLedger::AckThrough(MessageId through) {
   return acked_through_ >= through;
 }
 
-bool SendLedger::Holds(PathEpoch epoch) const {
-  return std::any_of(messages_.begin(), messages_.end(), [epoch](const Message& message) {
-    for (uint32_t i = 0; i < message.holder.size(); ++i)
-      if (message.holder[i] == epoch) return true;
-    return false;
-  });
+MessageId SendLedger::HeldThrough(PathEpoch epoch) const {
+  for (size_t i = messages_.size(); i > 0; --i) {
+    const Message& message = messages_[i - 1];
+    for (uint32_t chunk = 0; chunk < message.holder.size(); ++chunk)
+      if (message.holder[chunk] == epoch) return acked_through_ + i;
+  }
+  return 0;
 }
 
 }  // namespace r2cc::net

@@ -86,8 +86,9 @@ class SendLedger {
   // All messages below `through` are placed: idempotent. False if it speaks of messages that were never posted.
   bool AckThrough(MessageId through);
 
-  // Some chunk is in flight on `epoch` and not known to be placed.
-  bool Holds(PathEpoch epoch) const;
+  // The message behind the newest one with a chunk that is in flight on `epoch` and not known to be placed; 0: there is none.
+  MessageId HeldThrough(PathEpoch epoch) const;
+  bool Holds(PathEpoch epoch) const { return HeldThrough(epoch) != 0; }
 
   // See EagerWindowLowAt.
   bool window_low() const { return eager_window_ > 0 && messages_.size() >= EagerWindowLowAt(eager_window_); }

@@ -46,7 +46,9 @@ struct FenceReport {
   plan::EvidenceCause cause = plan::EvidenceCause::kNone;
   uint64_t detail = 0;  // see EvidenceCause
   uint64_t replayed_bytes = 0;
-  Nanos duration = 0;  // from the first sign to the moment when the lost chunks could travel again
+  Nanos duration = 0;  // kLinkFenced: until the lost chunks could travel again; kLinkPassed: the longest gap in a flow's progress
+  Nanos since = 0;     // when it was given up
+  Nanos until = 0;     // kLinkPassed: the end of that gap
 };
 
 // Why a link carries nothing, where a session gives up.
@@ -67,7 +69,10 @@ struct Action {
     kCloseLink,    // begin to end it, unread and unsent bytes lost; an acceptor's is answered with LinkClosed()
     kProbePeer,    // is anybody at the peer's out-of-band address? its process was `heard` last then; answer with PeerProbed()
     kLinkUp,       // for the record
-    kLinkFenced,   // for the record: `report`
+    kLinkLost,     // for the record: an incarnation that carried data is given up; `report`: why
+    kLinkFenced,   // for the record: the peer has ended it, too; `report`
+    kLinkPassed,   // for the record: what it held up goes on; `report`: for how long it waited
+    kFailed,       // for the record: operations of the job fail; `number`: a plan::Failure
     kLinkStalled,  // what `link` was given is not acknowledged: the peer's link to us on the same rails is worth no trust either
     kLinkRefused,  // for the record: an incarnation ended before it carried data; `report` says why
     kLinkSlow,     // for the record: `number` permille of what the others move; 1000: as good as they again. Told about once a second

@@ -2,6 +2,8 @@
 #ifndef R2CC_NETPLUGIN_LINK_RAIL_USE_H_
 #define R2CC_NETPLUGIN_LINK_RAIL_USE_H_
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "netplugin/link/retry_policy.h"
@@ -40,6 +42,18 @@ class LostRails {
 
  private:
   uint64_t up_ = 0, lost_ = 0;
+};
+
+// Of the links to all peers: how many rails the peer lacks that is reached by the fewest. Peers that no rail reaches do not count.
+class FewestRails {
+ public:
+  void Add(const RailUse& peer) {
+    if (peer.up != 0) lost_ = std::max(lost_, static_cast<uint32_t>(std::popcount(peer.lost & ~peer.up)));
+  }
+  uint32_t lost() const { return lost_; }
+
+ private:
+  uint32_t lost_ = 0;
 };
 
 }  // namespace r2cc::net

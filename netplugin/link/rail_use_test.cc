@@ -39,5 +39,18 @@ TEST(LostRails, APeerThatIsGoneSaysNothing) {
 
 TEST(LostRails, WhatIsNotOpenYetIsNotLost) { EXPECT_EQ(Lost({{.up = 0b0001}, {.up = 0b0001}}), 0u); }
 
+TEST(FewestRails, OfThePeerThatIsReachedByTheFewest) {
+  FewestRails fewest;
+  EXPECT_EQ(fewest.lost(), 0u);
+  fewest.Add({.up = 0b1111, .lost = 0});
+  EXPECT_EQ(fewest.lost(), 0u);
+  fewest.Add({.up = 0b1011, .lost = 0b0110});
+  EXPECT_EQ(fewest.lost(), 1u) << "a rail that is up by another link is not lost";
+  fewest.Add({.up = 0b0001, .lost = 0b1110});
+  EXPECT_EQ(fewest.lost(), 3u);
+  fewest.Add({.up = 0, .lost = 0b1111});
+  EXPECT_EQ(fewest.lost(), 3u) << "a peer that is gone says nothing of rails";
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -52,14 +52,15 @@ MessageId RecvSession::Post(FlowId id, const Buffer& to, uint64_t capacity_bytes
   return message;
 }
 
-void RecvSession::FailFlow(RecvFlows::Flow* flow, std::string error) {
+void RecvSession::FailFlow(RecvFlows::Flow* flow, std::string error, plan::Failure failure) {
   if (!flow->error.empty()) return;
+  Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
   Add(Action::Kind::kWarn).text = error;
   flows_.Fail(flow, std::move(error));
 }
 
 void RecvSession::Overflowed(RecvFlows::Flow* flow) {
-  FailFlow(flow, "R2CC: a message of peer " + options_.peer + " is larger than the buffer posted for it");
+  FailFlow(flow, "R2CC: a message of peer " + options_.peer + " is larger than the buffer posted for it", plan::Failure::kBuffer);
 }
 
 void RecvSession::CloseFlow(FlowId id, const std::vector<Writer>& writers, Nanos now) {
@@ -95,11 +96,14 @@ void RecvSession::EndWriters(Nanos now) {
     if (links_.is(writer.link, writer.incarnation)) LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
 }
 
-void RecvSession::FailAll(const std::string& error) {
+void RecvSession::FailAll(const std::string& error, plan::Failure failure) {
   failed_ = true;
   control_queue_.Forget();
   links_.Stop();
-  if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
+  if (!flows_.empty()) {
+    Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
+    Add(Action::Kind::kWarn).text = error;
+  }
   flows_.FailAll(error);
 }
 
@@ -178,7 +182,7 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
       control_queue_.Send(channel, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
       if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
         flow->ledger.posted_through() > flow->ledger.placed_through()
-            ? FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding")
+            ? FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding", plan::Failure::kPeerClosed)
             : flows_.Fail(flow, "R2CC: peer " + options_.peer + " closed the flow");
       return;
     }

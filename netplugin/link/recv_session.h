@@ -160,9 +160,9 @@ class RecvSession {
   void CheckLost(Nanos now);
   // An open flow, or one that is about to be, cannot be told from this one.
   bool SlotTaken(FlowId flow) const;
-  void FailFlow(RecvFlows::Flow* flow, std::string error);
+  void FailFlow(RecvFlows::Flow* flow, std::string error, plan::Failure failure);
   void Overflowed(RecvFlows::Flow* flow);
-  void FailAll(const std::string& error);
+  void FailAll(const std::string& error, plan::Failure failure);
 
   const Options options_;
   std::vector<Action> actions_;

@@ -27,9 +27,10 @@ void RecvSession::PeerProbed(ProbeResult result, Nanos now) {
   probe_ = result;
   if (result != ProbeResult::kRefused) return;
   if (!any_channel())
-    FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it");
+    FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it", plan::Failure::kPeerGone);
   else if (waiting() && now - heard_ >= options_.silence)
-    FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no channel, and its address refuses connections");
+    FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no channel, and its address refuses connections",
+            plan::Failure::kPeerGone);
 }
 
 bool RecvSession::OobSilent(Nanos now) const {
@@ -58,9 +59,10 @@ void RecvSession::CheckLost(Nanos now) {
   unreachable_ = Unreachable(now) ? unreachable_ + std::clamp<Nanos>(now - ticked_, 0, kTickMost) : 0;
   ticked_ = now;
   if (unreachable_ >= options_.deadline) {
-    if (options_.gave_up) return FailAll(options_.gave_up(unreachable_));
+    if (options_.gave_up) return FailAll(options_.gave_up(unreachable_), plan::Failure::kDeadline);
     FailAll("R2CC: no rail has reached peer " + options_.peer + " for " + std::to_string(options_.deadline / kNanosPerMs) +
-            " ms (R2CC_DEADLINE_MS)");
+                " ms (R2CC_DEADLINE_MS)",
+            plan::Failure::kDeadline);
     return;
   }
   // Also when all flows are closed: the channel that is left may be one on which nothing arrives, and words wait for their answers.

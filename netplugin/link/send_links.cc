@@ -85,6 +85,19 @@ void SendLinks::Proved(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
   Step(id, ok ? InitiatorEvent::kProved : InitiatorEvent::kTrouble, ok ? EvidenceCause::kNone : EvidenceCause::kGarbled, now);
 }
 
+void SendLinks::PeerEnds(const Frame& frame, Nanos now) {
+  const Link& link = links_[frame.link];
+  if (frame.incarnation == link.incarnation && link.state == InitiatorState::kUp)
+    NoteLost(frame.link, {.cause = static_cast<EvidenceCause>(frame.cause)}, link.since, now);
+}
+
+void SendLinks::NoteLost(LinkId id, const LinkFault& why, Nanos up_since, Nanos now) {
+  if (why.cause == EvidenceCause::kRetired || why.cause == EvidenceCause::kFlowClosed) return;
+  // A link that came up while the page still forbids it has carried next to nothing.
+  if (why.cause == EvidenceCause::kPageNotice && now - up_since < kNanosPerSecond) return;
+  session_.faults->Lost(id, links_[id].incarnation, links_[id].epoch, why, now);
+}
+
 void SendLinks::Fenced(const Frame& frame, Nanos now) {
   Link& link = links_[frame.link];
   const Incarnation told = IsActive(Mutant::kFenceStale) ? link.incarnation : frame.incarnation;
@@ -96,9 +109,10 @@ void SendLinks::Fenced(const Frame& frame, Nanos now) {
   session_.control_queue->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
   for (const OpenFences::Fence& fence : fences_.TakeAnswered(frame.link, told)) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.epoch);
+    session_.faults->Answered(fence.link, fence.incarnation, now);
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
     action.incarnation = fence.incarnation;
-    action.report = {fence.fault.cause, fence.fault.detail, replay_bytes, now - fence.since};
+    action.report = {fence.fault.cause, fence.fault.detail, replay_bytes, now - fence.since, fence.since};
   }
 }
 
@@ -335,6 +349,7 @@ void SendLinks::EndPath(LinkId id, bool ask, EvidenceCause cause, Nanos was_sinc
   if (!any_up() && none_since_ == 0) none_since_ = now;
   const LinkFault fault{cause, DetailOf(link.progress, cause, false)};
   fences_.Add({.link = id, .incarnation = link.incarnation, .epoch = link.epoch, .fault = fault, .since = now});
+  NoteLost(id, fault, was_since, now);
   if (IsActive(Mutant::kFenceMissing)) session_.flows->Reclaim(link.epoch);
   Close(id, now);
   if (ask) AskFence(id, cause, now);

@@ -18,6 +18,7 @@
 #include "netplugin/link/control_queue.h"
 #include "netplugin/link/cross_rail.h"
 #include "netplugin/link/failure_detector.h"
+#include "netplugin/link/fault_watch.h"
 #include "netplugin/link/link_demand.h"
 #include "netplugin/link/link_progress.h"
 #include "netplugin/link/link_table.h"
@@ -42,6 +43,7 @@ class SendLinks {
     FailureDetector* detector;
     SendFlows* flows;
     RemoteRegions* regions;
+    FaultWatch* faults;
     uint64_t retry_seed = 0;  // see RetryPolicy
     bool all_links = true;    // at once; see LinkDemand
   };
@@ -68,6 +70,8 @@ class SendLinks {
   // A verdict that does not depend on the incarnation.
   void Trouble(LinkId link, plan::EvidenceCause cause, Nanos now) { Step(link, InitiatorEvent::kTrouble, cause, now); }
   void Proved(LinkId link, Incarnation incarnation, bool ok, Nanos now);
+  // The peer has ended an incarnation, and what it has of it is not known to the flows yet: what they waited for ends with that.
+  void PeerEnds(const Frame& frame, Nanos now);
   // All parts of the answer have come, of an incarnation that there has been, and the flows know what has arrived.
   void Fenced(const Frame& frame, Nanos now);
   void LocalRail(uint16_t rail, bool up, Nanos now);
@@ -168,6 +172,7 @@ class SendLinks {
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
   void Start(LinkId link, Nanos now);
   void BackOff(LinkId link, plan::EvidenceCause cause, bool was_proving, Nanos now);
+  void NoteLost(LinkId link, const LinkFault& why, Nanos up_since, Nanos now);
   void EndPath(LinkId link, bool ask, plan::EvidenceCause cause, Nanos was_since, Nanos now);
   void AskFence(LinkId link, plan::EvidenceCause cause, Nanos now);
   void Close(LinkId link, Nanos now);

@@ -23,7 +23,8 @@ SendSession::SendSession(const Options& options, Nanos now)
       peer_node_(options.peer),
       flows_({options.chunk_base_bytes, std::min(options.eager_bytes, options.chunk_base_bytes)}, options.mode, options.memory, &regions_),
       detector_(options.silence),
-      links_(LocalTransports(options), {&actions_, &control_queue_, &detector_, &flows_, &regions_, options.retry_seed, options.all_links},
+      links_(LocalTransports(options),
+             {&actions_, &control_queue_, &detector_, &flows_, &regions_, &faults_, options.retry_seed, options.all_links},
              options.observer, now),
       oob_(options.retry_seed),
       ticked_(now) {}
@@ -57,9 +58,12 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   if (bytes > options_.chunk_base_bytes) links_.WantAll(now);
   // A small message is one chunk whatever the others' size.
   const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home, bytes);
+  const bool was_idle = flow->ledger.posted_through() == flow->ledger.acked_through();
   const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes, rails);
+  faults_.Posted(flow, was_idle, now);
   flows_.Note(flow);
-  if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it");
+  if (flow->ledger.overflowed())
+    FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it", plan::Failure::kBuffer);
   if (flow->ledger.wants_grant()) control_queue_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);
   return message;
 }
@@ -89,7 +93,9 @@ void SendSession::CloseFlow(FlowId id, Nanos now) {
 }
 
 void SendSession::EndFlow(FlowId id, Nanos now) {
-  const LinkId home = flows_.at(id).home;
+  const SendFlows::Flow& flow = flows_.at(id);
+  const LinkId home = flow.home;
+  faults_.Closed(flow, flow.state != FlowState::kFailed && flow.ledger.acked_through() == flow.ledger.posted_through(), now);
   SetDealt(id, false);
   flows_.Close(id);
   waiting_.erase(id);
@@ -107,19 +113,27 @@ void SendSession::EndClosing(Nanos now) {
   });
 }
 
-void SendSession::FailFlow(SendFlows::Flow* flow, std::string error) {
+void SendSession::FailFlow(SendFlows::Flow* flow, std::string error, plan::Failure failure) {
   if (flow->state == FlowState::kFailed) return;
-  if (!flow->closing) Add(Action::Kind::kWarn).text = error;
+  faults_.Failed(*flow);
+  if (!flow->closing) {
+    Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
+    Add(Action::Kind::kWarn).text = error;
+  }
   flows_.Fail(flow, std::move(error), !flow->closing);
 }
 
-void SendSession::FailAll(const std::string& error) {
+void SendSession::FailAll(const std::string& error, plan::Failure failure) {
   failed_ = true;
+  faults_.End(/*gone=*/failure == plan::Failure::kPeerGone);
   links_.Stop();
   control_queue_.Forget();
   waiting_.clear();
   // A peer that went after all flows were closed is an ordinary end.
-  if (!flows_.empty()) Add(Action::Kind::kWarn).text = error;
+  if (!flows_.empty()) {
+    Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
+    Add(Action::Kind::kWarn).text = error;
+  }
   for (auto& [id, flow] : flows_.all())
     if (flow.state != FlowState::kFailed) flows_.Fail(&flow, error, true);
   for (const FlowId id : std::exchange(closing_, {})) flows_.Close(id);
@@ -151,7 +165,8 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
       if (flow == nullptr || flow->state != FlowState::kOpening) return;
       if (!frame.ok && frame.cause == kSlotTaken)
         return FailFlow(flow, "R2CC: peer " + peer_node_ + " has an open flow that RDMA rails cannot tell from this one: close that first");
-      if (!frame.ok) return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more");
+      if (!frame.ok)
+        return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more", plan::Failure::kPeerGone);
       flow->state = FlowState::kOpen;
       flow->opened = true;
       if (links_.eager()) flow->ledger.set_eager_window(static_cast<uint32_t>(std::min<uint64_t>(frame.number, kEagerWindow)));
@@ -163,7 +178,7 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
     case FrameType::kRegion: return ReceiveRegion(channel, frame, now);
     case FrameType::kAck:
       if (flow == nullptr) return;
-      if (!flow->ledger.AckThrough(frame.message)) return Garbled(channel, now);
+      if (!AckThrough(flow, frame.message, now)) return Garbled(channel, now);
       UseWaiting(flow, now);
       flows_.Note(flow);
       return;
@@ -172,7 +187,8 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
     case FrameType::kFenced:
       if (frame.link >= links_.count()) return Garbled(channel, now);
       if (frame.incarnation > links_.incarnation(frame.link)) return;
-      flows_.Arrived(frame.arrivals);
+      links_.PeerEnds(frame, now);
+      Arrived(frame.arrivals, now);
       // What was in flight and is named in no part is to be replayed: so it takes all of them.
       if (!fenced_parts_.Add(frame)) return;
       control_queue_.Send(channel, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
@@ -191,8 +207,22 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
   }
 }
 
+void SendSession::Arrived(std::span<const FlowArrivals> arrivals, Nanos now) {
+  for (const FlowArrivals& told : arrivals)
+    if (SendFlows::Flow* const flow = flows_.Find(told.flow); flow != nullptr && told.placed_through > flow->ledger.acked_through())
+      AckThrough(flow, std::min(told.placed_through, flow->ledger.posted_through()), now);
+  flows_.Arrived(arrivals);
+}
+
+bool SendSession::AckThrough(SendFlows::Flow* flow, MessageId through, Nanos now) {
+  const MessageId before = flow->ledger.acked_through();
+  const bool sound = flow->ledger.AckThrough(through);
+  if (flow->ledger.acked_through() > before) faults_.Progressed(flow, now);
+  return sound;
+}
+
 void SendSession::ReceiveGrant(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
-  if (!flow->ledger.AckThrough(frame.message)) return Garbled(channel, now);
+  if (!AckThrough(flow, frame.message, now)) return Garbled(channel, now);
   flows_.Note(flow);
   bool waits = false;
   // What is placed already may be in memory that is gone.
@@ -210,8 +240,10 @@ void SendSession::ReceiveGrant(ChannelId channel, const Frame& frame, SendFlows:
     return;
   }
   if (!flow->ledger.Grant(frame.message, frame.numbers, frame.places)) return Garbled(channel, now);
+  faults_.Granted(*flow, now);
   flows_.Note(flow);
-  if (flow->ledger.overflowed()) FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it");
+  if (flow->ledger.overflowed())
+    FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it", plan::Failure::kBuffer);
 }
 
 void SendSession::ReceiveRegion(ChannelId channel, const Frame& frame, Nanos now) {
@@ -242,7 +274,7 @@ WriteTarget SendSession::TargetOf(LinkId link, const Chunk& chunk) const {
 void SendSession::ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
   control_queue_.Send(channel, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
   if (flow == nullptr) return;
-  if (!flow->ledger.AckThrough(frame.message)) return Garbled(channel, now);
+  if (!AckThrough(flow, frame.message, now)) return Garbled(channel, now);
   // Who closes it has opened it, though that word may be lost or still on its way.
   flow->opened = true;
   control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
@@ -250,7 +282,7 @@ void SendSession::ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::F
   if (flow->state == FlowState::kFailed) return;
   // An orderly end is no news before the job sends on; with requests outstanding it is the peer's abort.
   if (flow->ledger.posted_through() > flow->ledger.acked_through())
-    return FailFlow(flow, "R2CC: peer " + peer_node_ + " closed the flow with messages on their way");
+    return FailFlow(flow, "R2CC: peer " + peer_node_ + " closed the flow with messages on their way", plan::Failure::kPeerClosed);
   flows_.Fail(flow, "R2CC: peer " + peer_node_ + " closed the flow", false);
 }
 
@@ -279,7 +311,8 @@ void SendSession::OobDown(ProbeResult result, Nanos now) {
 void SendSession::PeerProbed(ProbeResult result, Nanos now) {
   probed_ = now;
   if (result == ProbeResult::kRefused && detector_.AllSilent(now))
-    FailAll("R2CC: peer " + peer_node_ + " is gone: it answers on no channel, and its address refuses connections");
+    FailAll("R2CC: peer " + peer_node_ + " is gone: it answers on no channel, and its address refuses connections",
+            plan::Failure::kPeerGone);
 }
 
 void SendSession::LinkTrouble(LinkId link, Incarnation incarnation, EvidenceCause cause, Nanos now) {

@@ -23,6 +23,7 @@
 #include "netplugin/link/chunk_size.h"
 #include "netplugin/link/control_queue.h"
 #include "netplugin/link/failure_detector.h"
+#include "netplugin/link/fault_watch.h"
 #include "netplugin/link/fenced_parts.h"
 #include "netplugin/link/oob_watch.h"
 #include "netplugin/link/remote_regions.h"
@@ -206,8 +207,10 @@ class SendSession {
   void CheckFlows(Nanos now);
   void EndFlow(FlowId id, Nanos now);
   void EndClosing(Nanos now);
-  void FailFlow(SendFlows::Flow* flow, std::string error);
-  void FailAll(const std::string& error);
+  void Arrived(std::span<const FlowArrivals> arrivals, Nanos now);
+  bool AckThrough(SendFlows::Flow* flow, MessageId through, Nanos now);
+  void FailFlow(SendFlows::Flow* flow, std::string error, plan::Failure failure = plan::Failure::kUnknown);
+  void FailAll(const std::string& error, plan::Failure failure);
   void Garbled(ChannelId channel, Nanos now);
 
   const Options options_;
@@ -222,6 +225,7 @@ class SendSession {
   SendFlows flows_;
   FailureDetector detector_;
   std::vector<Action> actions_;
+  FaultWatch faults_{&actions_, &flows_};
   ControlQueue control_queue_{&actions_};
   SendLinks links_;
   FencedParts fenced_parts_;

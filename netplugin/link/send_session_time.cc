@@ -68,15 +68,19 @@ void SendSession::CheckFlows(Nanos now) {
   links_.AgeFences(answering, options_.deadline, [&](LinkId link, PathEpoch epoch) {
     for (auto& [id, flow] : flows_.all())
       if (flow.ledger.Holds(epoch))
-        FailFlow(&flow, "R2CC: peer " + peer_node_ + " could not close link " + std::to_string(link) + " for " +
-                            std::to_string(options_.deadline / kNanosPerMs) +
-                            " ms (R2CC_DEADLINE_MS): what it may still write must not be sent again");
+        FailFlow(&flow,
+                 "R2CC: peer " + peer_node_ + " could not close link " + std::to_string(link) + " for " +
+                     std::to_string(options_.deadline / kNanosPerMs) +
+                     " ms (R2CC_DEADLINE_MS): what it may still write must not be sent again",
+                 plan::Failure::kDeadline);
   });
   // A drained link empties by itself, but not while its peer is stopped: only time counts in which the peer was heard.
   if (now - detector_.heard() <= options_.silence / 2) links_.AgeDrained(answering, options_.silence, now);
   links_.AgeStranded(answering, options_.deadline, [&](SendFlows::Flow* flow) {
-    FailFlow(flow, "R2CC: no link that works has reached memory of peer " + peer_node_ + " for " +
-                       std::to_string(options_.deadline / kNanosPerMs) + " ms (R2CC_DEADLINE_MS): it is registered on rails that are down");
+    FailFlow(flow,
+             "R2CC: no link that works has reached memory of peer " + peer_node_ + " for " +
+                 std::to_string(options_.deadline / kNanosPerMs) + " ms (R2CC_DEADLINE_MS): it is registered on rails that are down",
+             plan::Failure::kDeadline);
   });
 }
 
@@ -97,21 +101,25 @@ void SendSession::CheckLost(Nanos now) {
   else if (forsaken_since_ == 0)
     forsaken_since_ = now;
   else if (now - forsaken_since_ >= options_.deadline)
-    return FailAll("");
+    return FailAll("", plan::Failure::kUnknown);
   if (links_.none_since() == 0) return;
-  if (IsActive(Mutant::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown) return FailAll("R2CC: a link is down");
+  if (IsActive(Mutant::kFalseError) && links_.last_cause() == EvidenceCause::kLinkDown)
+    return FailAll("R2CC: a link is down", plan::Failure::kUnknown);
   if (!control_queue_.any_open() && oob_.refused()) {
-    FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it");
+    FailAll("R2CC: peer " + peer_node_ + " is gone: its address refuses connections and no rail reaches it", plan::Failure::kPeerGone);
   } else if (unreachable_ >= options_.deadline) {
-    if (options_.gave_up && !flows_.empty()) return FailAll(options_.gave_up(links_.Fates(), unreachable_));
+    if (options_.gave_up && !flows_.empty()) return FailAll(options_.gave_up(links_.Fates(), unreachable_), plan::Failure::kDeadline);
     FailAll("R2CC: no rail has reached peer " + peer_node_ + " for " + std::to_string(options_.deadline / kNanosPerMs) +
-            " ms (R2CC_DEADLINE_MS); last cause: " + plan::CauseName(links_.last_cause()));
+                " ms (R2CC_DEADLINE_MS); last cause: " + plan::CauseName(links_.last_cause()),
+            plan::Failure::kDeadline);
   }
 }
 
 void SendSession::Tick(Nanos now) {
   if (failed_) return;
   if (oob_.Try(now)) Add(Action::Kind::kOpenOob);
+  flows_.Date(now);
+  faults_.Tick(now);
   links_.Tick(now);
   control_queue_.Tick(now);
   WatchChannels(now);

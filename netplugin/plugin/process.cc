@@ -12,6 +12,7 @@
 #include "base/core/release.h"
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
+#include "netplugin/config/run_id.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/plugin/verbs_rails.h"
 #include "netplugin/rails/daemon_rails.h"
@@ -103,6 +104,8 @@ abi::Result Process::StartLocked() {
   }
   parts.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
   parts.release = Release();
+  parts.run = RunOf(FromEnvironment);
+  prints_last_line_ = parts.run.rank.value_or(0) == 0;
   parts.daemon = MakeDaemonLink(parts.config.attach_socket,
                                 MakeAttachRequest(parts.config.job, getpid(), RandomId(), rails_, parts.release), parts.log);
   parts.rails = rails_;
@@ -144,6 +147,8 @@ void Process::AtExit() {
   process.result_ = abi::Result::kInternalError;
   process.ready_ = false;
   process.engine_->Stop();
+  if (!process.prints_last_line_) return;
+  if (const std::string line = process.engine_->LastLine(); !line.empty()) process.Log(LogLevel::kWarn, line);
 }
 
 ReduceWorkers* Process::reduce_workers(std::string* error) {

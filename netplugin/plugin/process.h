@@ -80,6 +80,7 @@ class Process {
   Nanos collnet_deadline_ = 0;
   bool collnet_ = false;
   uint64_t node_key_ = 0;
+  bool prints_last_line_ = false;  // rank 0; every process where no launcher says the rank
   std::unique_ptr<ReduceWorkers> reduce_workers_;
   std::map<uint64_t, std::unique_ptr<SendComm>> pending_;
 };

@@ -100,6 +100,7 @@ void ControlPlane::PollDaemon(Nanos now) {
       listener_.attached();
       if (changed) listener_.renamed();
     });
+    Report(RunRecord(*host_, started_));
     ReportTotals(now);
   }
   if (generation != page_generation_) {
@@ -143,6 +144,13 @@ void ControlPlane::ReportPeer(const std::string& node) {
   record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
   record.time_ns = host_->Now();
   CopyText(node, record.peer_node, sizeof(record.peer_node));
+  Report(record);
+}
+
+void ControlPlane::ReportEnding() {
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kEnding);
+  record.time_ns = host_->Now();
   Report(record);
 }
 

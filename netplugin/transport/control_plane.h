@@ -62,6 +62,8 @@ class ControlPlane {
   }
   void ReportPeer(const std::string& node);
   void ReportTotals(Nanos now);
+  // The process ends in order.
+  void ReportEnding();
 
  private:
   void RailEvent(uint16_t rail, bool up, const char* reason);

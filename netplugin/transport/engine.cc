@@ -20,7 +20,6 @@ namespace r2cc::net {
 namespace {
 
 constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
-constexpr int kDrainWaitMs = 5;
 // While a close waits for a link.
 constexpr int kCloseWaitMs = 1;
 // An RDMA link pins 236 KiB at each end, a TCP link has a socket for each worker: 118 MiB for 64 peers by 8 rails. See LinkDemand.
@@ -67,6 +66,10 @@ bool Engine::Open(std::string* error) {
   host_.nonce = Random();
   host_.pid = getpid();
   host_.release = parts_.release;
+  host_.run = parts_.run.id;
+  host_.run_is_shared = parts_.run.shared;
+  host_.rank = parts_.run.rank;
+  host_.tally.Began(clock_.Now());
   SetPolicy(config, &host_);
   if (parts_.gpu != nullptr) {
     device_memory_ops_ = std::make_unique<DeviceMemoryOps>(parts_.gpu, host_.log);
@@ -186,13 +189,6 @@ void Engine::RailChanged(TransportKind kind, uint16_t rail) {
   });
 }
 
-void Engine::Stop() {
-  if (!thread_.joinable()) return;
-  stop_ = true;
-  Wake();
-  thread_.join();
-}
-
 void Engine::Wake() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
@@ -228,35 +224,6 @@ void Engine::Run() {
   calls_.End();
 }
 
-// A job that ends must not leave its peers waiting for an acknowledgement that never left, nor for small messages that NCCL believes to
-// be sent: while a peer may still be reached, the end waits for its answer.
-void Engine::Drain() {
-  calls_.Run();
-  control_plane_->ReportTotals(clock_.Now());
-  ForEachPeer([](Peer* peer) {
-    const auto lock = peer->Lock();
-    peer->CloseFlows();
-  });
-  for (Nanos began = clock_.Now(), now = began;; now = clock_.Now()) {
-    bool waiting = false;
-    ForEachPeer([&](Peer* peer) {
-      peer->Tick();
-      const auto lock = peer->Lock();
-      waiting |= !peer->drained();
-    });
-    if (!waiting || now - began >= host_.deadline) break;
-    control_plane_->Poll(now);
-    transports_.Tick(now);
-    poller_.Wait(kDrainWaitMs);
-    calls_.Run();
-    closer_.Look(now);
-  }
-  ForEachPeer([](Peer* peer) {
-    const auto lock = peer->Lock();
-    peer->HalfClose();
-  });
-}
-
 // ---- the I/O thread and the peers ----
 
 void Engine::ForEachPeer(const std::function<void(Peer*)>& call) {
@@ -283,8 +250,19 @@ void Engine::TickPeers() {
     std::erase_if(send_peers_, [peer](const auto& entry) { return entry.second.get() == peer; });
   }
   LostRails lost;
-  for (const auto& [process, peer] : send_peers_) lost.Add(peer->rail_use());
+  FewestRails fewest;
+  for (const auto& [process, peer] : send_peers_) {
+    lost.Add(peer->rail_use());
+    fewest.Add(peer->rail_use());
+  }
   rails_lost_.store(lost.bits(), std::memory_order_relaxed);
+  if (fewest.lost() == rails_fewer_) return;
+  // Rails are counted as lost a while after they are.
+  const Nanos now = clock_.Now();
+  const Nanos when = fewest.lost() > rails_fewer_ ? std::max(now - RailUse::kLostAfter, used_) : now;
+  rails_fewer_ = fewest.lost();
+  used_ = when;
+  RecordUse(&host_, static_cast<uint32_t>(host_.rails.size()) - rails_fewer_, when);
 }
 
 // What ends a peer ends both sessions with it, at about the same time: one line is enough. Who leaves it to another thread goes on when it
@@ -385,6 +363,8 @@ void Engine::CloseComm(std::unique_ptr<OneComm> comm) {
 
 void Engine::Close(std::unique_ptr<SendComm> comm) { CloseComm(std::move(comm)); }
 void Engine::Close(std::unique_ptr<RecvComm> comm) { CloseComm(std::move(comm)); }
+
+std::string Engine::LastLine() const { return host_.tally.Line(host_.run.empty() ? host_.job : host_.run, clock_.Now()); }
 
 std::vector<std::string> Engine::Summary() {
   std::vector<std::string> lines;

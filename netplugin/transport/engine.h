@@ -15,6 +15,7 @@
 
 #include "netplugin/attach/daemon_link.h"
 #include "netplugin/config/config.h"
+#include "netplugin/config/run_id.h"
 #include "netplugin/rails/link_events.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/acceptor.h"
@@ -58,6 +59,7 @@ class Engine {
     std::unique_ptr<DaemonLink> daemon;
     LogFn log;
     std::string release;  // of the plugin, for its peers
+    RunId run;
     MakeOobTransport make_transport;
     MakeTransport make_rail_transport = nullptr;  // null: there is none; not asked with R2CC_TRANSPORT=tcp
     gpu::Gpu* gpu = nullptr;                      // outlives the engine; null: there is none
@@ -119,6 +121,8 @@ class Engine {
   void Close(std::unique_ptr<SendComm> comm);
   void Close(std::unique_ptr<RecvComm> comm);
 
+  // What the job met as far as this process knows; empty: there was no fault.
+  std::string LastLine() const;
   // One line per rail: what it carried and what it went through; and one of what was refused, if anything was.
   std::vector<std::string> Summary();
 
@@ -172,6 +176,8 @@ class Engine {
   std::map<std::string, Nanos> warned_;  // when, of late
   std::atomic<uint64_t> rails_down_{0};  // a bit each
   std::atomic<uint64_t> rails_lost_{0};  // see LostRails
+  uint32_t rails_fewer_ = 0;             // as reported last: see FewestRails
+  Nanos used_ = 0;                       // since when
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;

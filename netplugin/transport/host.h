@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "netplugin/link/cross_rail.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/link/link_table.h"
+#include "netplugin/transport/job_tally.h"
 #include "netplugin/transport/oob.h"
 #include "netplugin/transport/page_view.h"
 #include "plan/model.h"
@@ -98,6 +100,9 @@ struct Host {
   uint64_t nonce = 0;
   std::string node;
   std::string job;
+  std::string run;             // of the job; empty: no launcher says
+  bool run_is_shared = false;  // all its processes have that one
+  std::optional<uint32_t> rank;
   std::string release;  // of the plugin
   int32_t pid = 0;
   OobAddress oob;
@@ -122,6 +127,7 @@ struct Host {
 
   // What the daemon's page says at the moment; never null. Any thread.
   std::function<std::shared_ptr<const PageView>()> page;
+  JobTally tally;
   NamesOnPage names;  // of this node and its rails; see UpdateNames()
 
   // For tests that count the steps of the link tables, and what came of links: kLinkUp, kLinkFenced, kLinkSlow.

@@ -56,6 +56,52 @@ void RecordUp(Host* host, const Action& action, const LinkEnds& ends) {
   host->log(LogLevel::kDebug, "R2CC: link " + Describe(*host, ends) + " is up, incarnation " + std::to_string(action.incarnation));
 }
 
+void RecordLost(Host* host, const Action& action, const LinkEnds& ends) {
+  plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkLost, action, ends);
+  record.time_ns = action.report.since;
+  host->tally.Lost(ends.local_rail, action.report.since);
+  host->report(record);
+}
+
+void RecordPassed(Host* host, const Action& action, const LinkEnds& ends) {
+  plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkPassed, action, ends);
+  record.time_ns = action.report.until;
+  record.bytes = static_cast<uint64_t>(std::max<Nanos>(action.report.until - action.report.since, 0));
+  host->tally.Passed(ends.local_rail, action.report.since, action.report.duration);
+  host->report(record);
+}
+
+void RecordFailed(Host* host, const std::string& peer, uint64_t failure) {
+  if (!host->tally.Failed(peer, failure)) return;
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFailed);
+  record.time_ns = host->Now();
+  record.bytes = failure;
+  CopyText(peer, record.peer_node, sizeof(record.peer_node));
+  host->report(record);
+}
+
+void RecordUse(Host* host, uint32_t usable, Nanos when) {
+  const auto rails = static_cast<uint32_t>(host->rails.size());
+  host->tally.Use(usable, rails, when);
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailUse);
+  record.time_ns = when;
+  record.bytes = usable;
+  record.replayed_bytes = rails;
+  host->report(record);
+}
+
+plan::EvidenceRecord RunRecord(const Host& host, Nanos started) {
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRun);
+  record.time_ns = started;
+  record.bytes = host.rank.has_value() ? uint64_t{*host.rank} + 1 : 0;
+  record.replayed_bytes = host.run_is_shared ? 1 : 0;
+  CopyText(host.run, record.peer_node, sizeof(record.peer_node));
+  return record;
+}
+
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   if (action.report.cause == plan::EvidenceCause::kRetired) {

@@ -20,11 +20,22 @@ inline void CopyText(const std::string& text, char* out, size_t size) {
   out[length] = '\0';
 }
 
-// kLinkUp, kLinkFenced, kLinkRefused, kLinkSlow.
+// kLinkUp, kLinkLost, kLinkFenced, kLinkPassed, kLinkRefused, kLinkSlow.
 void RecordUp(Host* host, const Action& action, const LinkEnds& ends);
+void RecordLost(Host* host, const Action& action, const LinkEnds& ends);
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends);
+void RecordPassed(Host* host, const Action& action, const LinkEnds& ends);
 void RecordRefused(Host* host, const Action& action, const LinkEnds& ends);
 void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
+
+// An operation of the job with the process of `peer` failed; each plan::Failure is reported once.
+void RecordFailed(Host* host, const std::string& peer, uint64_t failure);
+
+// From `when` on this process sends over so many of its rails.
+void RecordUse(Host* host, uint32_t usable, Nanos when);
+
+// Which run this process belongs to, and when the plugin started.
+plan::EvidenceRecord RunRecord(const Host& host, Nanos started);
 
 // That the process of `peer` is of another release, by its greeting: once, and again when it says another. Empty: older than such words.
 // `told`: the caller's memory of that.

@@ -83,10 +83,7 @@ void RecvPeer::BreakFlows() noexcept {
 }
 
 void RecvPeer::CloseFlows() {
-  while (!comms_.empty()) {
-    comms_.begin()->second.comm->Fail(kCalledAfterTheEnd, false);
-    Close(comms_.begin()->first);
-  }
+  for (; !comms_.empty(); Close(comms_.begin()->first)) comms_.begin()->second.comm->Fail(kCalledAfterTheEnd, false);
 }
 
 // ---- the job ----
@@ -209,12 +206,15 @@ void RecvPeer::Execute(const Action& action) {
     case Action::Kind::kProbePeer: return oob_->Probe(action.heard);
     case Action::Kind::kFlush: return Flush(action);
     case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
+    case Action::Kind::kFailed: return RecordFailed(host_, peer_node_, action.number);
     case Action::Kind::kOpenOob:
     case Action::Kind::kOpenLink:
     case Action::Kind::kProveLink:
     case Action::Kind::kLinkUp:
     case Action::Kind::kLinkSlow:
+    case Action::Kind::kLinkLost:
     case Action::Kind::kLinkFenced:
+    case Action::Kind::kLinkPassed:
     case Action::Kind::kLinkStalled:
     case Action::Kind::kLinkRefused: return;  // an initiator's
   }

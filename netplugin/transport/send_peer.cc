@@ -195,7 +195,10 @@ void SendPeer::Execute(const Action& action) {
     case Action::Kind::kLinkUp:
       if (links_.at(link) != nullptr) links_.at(link)->Start();
       return RecordUp(host_, action, Ends(link));
+    case Action::Kind::kLinkLost: return RecordLost(host_, action, Ends(link));
     case Action::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
+    case Action::Kind::kLinkPassed: return RecordPassed(host_, action, Ends(link));
+    case Action::Kind::kFailed: return RecordFailed(host_, peer_node_.empty() ? target_.oob.host : peer_node_, action.number);
     case Action::Kind::kLinkStalled: return host_->rails_stalled(target_.process, {session_.local_rail(link), session_.remote_rail(link)});
     case Action::Kind::kLinkRefused: return RecordRefused(host_, action, Ends(link));
     case Action::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));

@@ -77,11 +77,43 @@ EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest) {
   return cause > newest && cause <= kEvidenceCauseNewest ? EvidenceCause::kSilence : cause;
 }
 
+const char* FailureText(uint64_t failure) {
+  switch (static_cast<Failure>(failure)) {
+    case Failure::kUnknown: return "unknown";
+    case Failure::kPeerGone: return "its process is gone";
+    case Failure::kPeerClosed: return "it closed the connection while messages were on their way";
+    case Failure::kDeadline: return "R2CC_DEADLINE_MS passed";
+    case Failure::kBuffer: return "a message did not fit into the buffer posted for it";
+  }
+  return "unknown";
+}
+
+bool IsNumbered(EvidenceKind kind) {
+  switch (kind) {
+    case EvidenceKind::kLinkFenced:
+    case EvidenceKind::kGaveUp:
+    case EvidenceKind::kLinkLost:
+    case EvidenceKind::kLinkPassed:
+    case EvidenceKind::kRailUse:
+    case EvidenceKind::kFailed: return true;
+    case EvidenceKind::kLinkUp:
+    case EvidenceKind::kRailTotals:
+    case EvidenceKind::kFlowOpened:
+    case EvidenceKind::kRailSlow:
+    case EvidenceKind::kRailSteady:
+    case EvidenceKind::kProofFailed:
+    case EvidenceKind::kRun:
+    case EvidenceKind::kEnding: return false;
+  }
+  return false;
+}
+
 std::unique_ptr<RingReader> RingReader::Create(std::string* error) {
   int fd = -1;
   void* memory = nullptr;
   if (!MakeShared(kRing, &fd, &memory, error)) return nullptr;
   StoreRelaxed(&static_cast<RingLayout*>(memory)->newest_cause, static_cast<uint64_t>(kEvidenceCauseNewest));
+  StoreRelaxed(&static_cast<RingLayout*>(memory)->newest_kind, static_cast<uint64_t>(kEvidenceKindNewest));
   StoreRelaxed(&static_cast<RingLayout*>(memory)->clock_offset_ns, static_cast<uint64_t>(OwnMonotonicOffset()));
   return std::unique_ptr<RingReader>(new RingReader(fd, memory));
 }
@@ -132,6 +164,9 @@ RingWriter::RingWriter(int fd, void* memory)
       newest_cause_(static_cast<EvidenceCause>(std::clamp<uint64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->newest_cause),
                                                                     static_cast<uint64_t>(kEvidenceCauseOf020),
                                                                     static_cast<uint64_t>(kEvidenceCauseNewest)))),
+      newest_kind_(static_cast<EvidenceKind>(std::clamp<uint64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->newest_kind),
+                                                                  static_cast<uint64_t>(kEvidenceKindOf020),
+                                                                  static_cast<uint64_t>(kEvidenceKindNewest)))),
       to_readers_clock_(static_cast<int64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->clock_offset_ns) -
                                              static_cast<uint64_t>(OwnMonotonicOffset()))),
       put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
@@ -139,6 +174,7 @@ RingWriter::RingWriter(int fd, void* memory)
 RingWriter::~RingWriter() { UnmapShared(kRing, fd_, memory_); }
 
 bool RingWriter::Put(const EvidenceRecord& record) {
+  if (record.kind > static_cast<uint32_t>(newest_kind_) && record.kind <= static_cast<uint32_t>(kEvidenceKindNewest)) return true;
   auto* ring = static_cast<RingLayout*>(memory_);
   if (put_ - LoadAcquire(&ring->taken) >= kRingRecords) {
     StoreRelaxed(&ring->dropped, LoadRelaxed(&ring->dropped) + 1);

@@ -33,8 +33,38 @@ enum class EvidenceKind : uint32_t {
   // An incarnation of a link never carried data: it failed its data check, or the peer did not answer its greeting completely. At most one
   // record a second and link. cause: kStalled, kLargeLost, kSilence or kSocketError. Unknown to 0.2.0.
   kProofFailed = 8,
+  // The kinds below are unknown to 0.2.0.
+  // An incarnation of a link is lost: its data waits from time_ns on. cause; bytes: its detail. kLinkFenced follows when the peer has
+  // answered.
+  kLinkLost = 9,
+  // The flows that a lost incarnation held up have made progress again. duration_ns: the longest gap between two completions of one of
+  // these flows, from the last one before the loss on. time_ns: the end of that gap. bytes: nanoseconds from the loss to time_ns of this
+  // record.
+  kLinkPassed = 10,
+  // From time_ns on the process sends over `bytes` rails; replayed_bytes: how many rails it has.
+  kRailUse = 11,
+  // The run that this process belongs to, once after each attachment. peer_node: the run's id, empty if there is none. bytes: the rank + 1,
+  // 0 if it is unknown. replayed_bytes: 1 if all nodes of the job have the same id. time_ns: when the plugin started.
+  kRun = 12,
+  // An operation of the job failed. bytes: a Failure; peer_node: the other end.
+  kFailed = 13,
+  // The process ends in order: by exit(), or by a return from main().
+  kEnding = 14,
 };
-constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kProofFailed;
+constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kEnding;
+// The newest kind that a daemon of release 0.2.0 knows, whose rings do not name it.
+constexpr EvidenceKind kEvidenceKindOf020 = EvidenceKind::kGaveUp;
+
+// Why an operation of a job failed. The numbers are part of the ring's format.
+enum class Failure : uint64_t {
+  kUnknown = 0,
+  kPeerGone = 1,    // the peer's process ended: its address refuses connections
+  kPeerClosed = 2,  // the peer closed the flow while messages were on their way
+  kDeadline = 3,    // R2CC_DEADLINE_MS passed
+  kBuffer = 4,      // a message did not fit into the buffer that was posted for it
+};
+// "its process is gone"; "unknown" for a number out of range.
+const char* FailureText(uint64_t failure);
 
 // A record whose cause its reader does not know is garbled to it, too. So the ring names the newest cause that its reader knows, and the
 // writer puts the nearest of those in the place of a newer one (CauseFor).
@@ -68,6 +98,10 @@ std::string CauseText(EvidenceCause cause, uint64_t detail);
 
 // `cause` for a reader that knows none after `newest`: kStalled and kLargeLost become kSilence.
 EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest);
+
+// Records of these kinds carry a running number of their process in received_bytes, from 1. The writer keeps the last ones and puts them
+// into each new ring again, so that a daemon that starts later misses none; the reader skips those that it knows. 0: a plugin of 0.2.0.
+bool IsNumbered(EvidenceKind kind);
 
 // 144 bytes, no padding. Strings are NUL-terminated (the reader cuts them if they are not) printable ASCII (a record with anything
 // else is garbled).
@@ -124,14 +158,18 @@ class RingWriter {
   RingWriter& operator=(const RingWriter&) = delete;
 
   // Never blocks, and believes no index of the other side further than "full"; false if the ring is full (the record is dropped and
-  // counted). A cause that the reader does not know becomes one that it knows. One thread at a time.
+  // counted). A cause that the reader does not know becomes one that it knows; a record of a kind that it does not know is left out. One
+  // thread at a time.
   bool Put(const EvidenceRecord& record);
+  // The reader skips numbered records that it knows: see IsNumbered().
+  bool reads_numbers() const { return newest_kind_ > kEvidenceKindOf020; }
 
  private:
   RingWriter(int fd, void* memory);
   int fd_;
   void* memory_;
   EvidenceCause newest_cause_;  // that the reader knows
+  EvidenceKind newest_kind_;    // likewise
   int64_t to_readers_clock_;
   uint64_t put_;
 };

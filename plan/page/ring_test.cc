@@ -97,7 +97,7 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
     ASSERT_TRUE(writer_->Put(record));
   };
   put([](EvidenceRecord& r) { r.kind = 0; });
-  put([](EvidenceRecord& r) { r.kind = 9; });
+  put([](EvidenceRecord& r) { r.kind = 15; });
   put([](EvidenceRecord& r) { r.cause = 12; });
   put([](EvidenceRecord& r) { r.time_ns = -1; });
   put([](EvidenceRecord& r) { r.local_rail = 32; });
@@ -141,6 +141,23 @@ TEST_F(Ring, ANewCauseReachesAReaderThatKnowsIt) {
   std::vector<EvidenceRecord> out;
   ASSERT_EQ(reader_->Take(1, &out), 1);
   EXPECT_EQ(std::memcmp(&out[0], &record, sizeof(record)), 0);
+}
+
+TEST_F(Ring, ADaemonOf020HearsNoKindThatItDoesNotKnow) {
+  EXPECT_TRUE(writer_->reads_numbers());
+  raw_->newest_kind = 0;  // as 0.2.0 makes rings
+  std::string error;
+  writer_ = RingWriter::Open(dup(reader_->fd()), &error);
+  ASSERT_NE(writer_, nullptr) << error;
+  EXPECT_FALSE(writer_->reads_numbers());
+  for (uint32_t kind = 1; kind <= static_cast<uint32_t>(kEvidenceKindNewest); ++kind) {
+    EvidenceRecord record = RecordOf(1);
+    record.kind = kind;
+    EXPECT_TRUE(writer_->Put(record));
+  }
+  std::vector<EvidenceRecord> out;
+  EXPECT_EQ(reader_->Take(100, &out), static_cast<int>(kEvidenceKindOf020));
+  EXPECT_EQ(reader_->garbled(), 0u);
 }
 
 TEST_F(Ring, ADaemonOf020HearsOfSilenceInstead) {

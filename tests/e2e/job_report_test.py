@@ -35,18 +35,19 @@ class JobReport(ClusterCase):
     self.expect_sums(report)
     begun = int(report["begun_ns"])
     self.assertTrue(all(fault["masked"] and int(fault["time_ns"]) > begun for fault in report["faults"]), report["faults"])
-    self.assertEqual(int(report["stall_ns"]), sum(int(fault["stall_ns"]) for fault in report["faults"]))
+    stalls = [int(fault["stall_ns"]) for fault in report["faults"]]
+    self.assertTrue(max(stalls) <= int(report["stall_ns"]) <= sum(stalls), report)
     self.assertGreater(int(report["sent_bytes"]), 0)
     self.assertGreater(int(report["ended_ns"]), int(report["begun_ns"]))
-    # Of four processes: so many restarts of 10 min with half an hour done again.
-    self.assertAlmostEqual(report["restart_cost"]["value"], 4 * report["faults_masked"] * 40 / 60)
+    # One restart of 10 min with half an hour done again, of four processes.
+    self.assertEqual(report["restarts_saved"], 1)
+    self.assertAlmostEqual(report["restart_cost"]["value"], 4 * 40 / 60)
     # Where the daemon's verdict comes before anything waited there is neither a stall nor anything to send again.
-    lost = int(report["stall_ns"]) > 0 or int(report["replayed_bytes"]) > 0
+    lost = int(report["stall_ns"]) > 0 or int(report["replayed_bytes"]) > 0 or len(report["reduced"]) > 0
     self.assertEqual(report["goodput_lost"]["value"] > 0, lost, report)
-    self.assertIn("at most", report["goodput_lost"]["from"])
-    unknown = self.report()["restart_cost"]
-    self.assertIn("not known: say --restart", unknown["from"])
-    self.assertNotIn("value", unknown)
+    self.assertIn("about", report["goodput_lost"]["from"])
+    assumed = self.report()["restart_cost"]
+    self.assertIn("assumed: set --restart and --checkpoint", assumed["from"])
     self.assertIn(f"{report['faults_masked']} masked, 0 not", self.cluster.ctl(3, "job", "report"))
     self.expect_named()
 

@@ -2,10 +2,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/core/check.h"
+#include "base/fake_executor.h"
 #include "base/names.h"
 #include "daemon/config/config.h"
+#include "daemon/io/fake_files.h"
+#include "daemon/jobs/job_registry.h"
+#include "daemon/jobs/job_sums.h"
+#include "daemon/state/event_history.h"
+#include "daemon/state/job_keeper.h"
 #include "daemon/state/saved_state.h"
 #include "tests/fuzz/input.h"
 
@@ -45,12 +52,52 @@ void CheckState(const std::string& text) {
   R2CC_CHECK(daemon::DecodeState(daemon::EncodeState(*state), "state").value() == *state);
 }
 
+constexpr int64_t kNow = 1'700'000'000'000'000'000;
+
+// What jobs met in a former life.
+void CheckJobs(const std::string& text) {
+  daemon::FakeFiles files;
+  FakeExecutor executor;
+  R2CC_CHECK(files.WriteAtomically("jobs", text).ok());
+  daemon::JobKeeper keeper(&files, &executor, &executor, "jobs", [](const absl::Status&) {});
+  std::string trouble;
+  daemon::JobRegistry registry;
+  registry.Restore(keeper.Load(&trouble), kNow);
+  R2CC_CHECK(trouble.find('\n') == std::string::npos);
+  R2CC_CHECK(registry.all_ended().size() <= daemon::JobRegistry::kEndedMax && registry.ended().size() <= daemon::JobRegistry::kEndedMax);
+  daemon::WholeJobs jobs;
+  for (const v1::Job& job : registry.all_ended()) {
+    R2CC_CHECK(job.faults_size() <= daemon::JobRegistry::kFaultsMax && job.ended_ns() > 0 && job.ended_ns() <= kNow);
+    R2CC_CHECK(job.job().find('\x1b') == std::string::npos && job.run().find('\n') == std::string::npos);
+    daemon::AddProcess(job, "n0", kNow, &jobs);
+  }
+  for (const auto& [key, whole] : jobs) R2CC_CHECK(whole.sums().faults_size() <= daemon::kSummedFaultsMax);
+}
+
+// What happened in it.
+void CheckEvents(const std::string& text) {
+  daemon::FakeFiles files;
+  FakeExecutor executor;
+  R2CC_CHECK(files.WriteAtomically("events.log", text).ok());
+  daemon::EventHistory history(&files, &executor, &executor, "events.log", [](const absl::Status&) {});
+  std::string trouble;
+  const std::vector<v1::Event> events = history.Load(kNow, &trouble);
+  R2CC_CHECK(trouble.find('\n') == std::string::npos && events.size() <= daemon::EventHistory::kEventsMax);
+  for (size_t i = 0; i + 1 < events.size(); ++i) R2CC_CHECK(events[i].sequence() < events[i + 1].sequence());
+  for (const v1::Event& event : events) R2CC_CHECK(event.instance() == events[0].instance() && event.instance() != 0);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
-  const bool state = input.Take<char>() == 's';
+  const char kind = input.Take<char>();
   const std::string text(input.rest().begin(), input.rest().end());
-  state ? CheckState(text) : CheckConfig(text);
+  switch (kind) {
+    case 's': CheckState(text); break;
+    case 'j': CheckJobs(text); break;
+    case 'e': CheckEvents(text); break;
+    default: CheckConfig(text);
+  }
   return 0;
 }

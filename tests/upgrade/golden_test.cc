@@ -239,8 +239,8 @@ TEST(Ring, OursIsTheOldDaemonsAndWhatTheOldPluginWritesIsTaken) {
   const auto reader = plan::RingReader::Create(&error);
   ASSERT_NE(reader, nullptr) << error;
   const std::string head = HeadOf(reader->fd(), kRingHeadBytes);
-  // The old plugin looks at neither the newest cause nor the offset of the clock.
-  const Field new_words = {offsetof(plan::RingLayout, newest_cause), offsetof(plan::RingLayout, clock_offset_ns) + sizeof(uint64_t)};
+  // The old plugin looks at none of: the newest cause, the offset of the clock, the newest kind.
+  const Field new_words = {offsetof(plan::RingLayout, newest_cause), offsetof(plan::RingLayout, newest_kind) + sizeof(uint64_t)};
   EXPECT_TRUE(SameBut(head, Golden("ring"), {kVersions, new_words}));
   EXPECT_EQ(Negotiated(VersionsIn(head).least, VersionsIn(head).newest, kOldRing, kOldRing), kOldRing);
   const std::string filled = Golden("ring_filled");

@@ -1,0 +1,142 @@
+#include "daemon/state/event_history.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+
+namespace r2cc::daemon {
+namespace {
+
+std::string Line(const v1::Event& event) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  // Its strings are ours, or were cleaned: they are UTF-8.
+  if (!google::protobuf::util::MessageToJsonString(event, &text, options).ok()) return "";
+  return text + "\n";
+}
+
+}  // namespace
+
+// Two generations, and what is known of the newer one.
+class EventHistory::File {
+ public:
+  File(Files* files, std::string path) : files_(files), path_(std::move(path)) {}
+
+  std::vector<v1::Event> Load(int64_t now_ns, std::string* trouble) {
+    std::vector<v1::Event> events;
+    size_t garbled = 0;
+    for (const std::string& path : {Older(), path_}) {
+      const auto text = files_->Read(path);
+      if (absl::IsNotFound(text.status())) continue;
+      if (!text.ok()) {
+        // Lack of permission is no damage: the file stays, and this life's events go to no file.
+        if (path == path_) unreadable_ = true;
+        *trouble = absl::StrCat(text.status().message(), "; events of before are missing",
+                                unreadable_ ? ", and those of this life will not be kept" : "");
+        continue;
+      }
+      const size_t before = events.size();
+      garbled += Parse(*text, now_ns, &events);
+      if (path != path_) continue;
+      bytes_ = text->size();
+      events_ = events.size() - before;
+      if (events.size() > before) began_ns_ = events[before].time_ns();
+      torn_ = !text->empty() && text->back() != '\n';
+    }
+    if (garbled > 0 && trouble->empty())
+      *trouble = absl::StrCat(path_, ": ", garbled, " garbled lines of the history are left out; they stay in the file");
+    return events;
+  }
+
+  absl::Status Append(const std::string& lines, size_t count, int64_t now_ns) {
+    if (unreadable_) return absl::OkStatus();
+    const bool full = bytes_ + lines.size() > kFileBytesMax || events_ + count > kEventsMax;
+    if (bytes_ > 0 && (full || now_ns - began_ns_ > kAgeMaxNs)) {
+      if (absl::Status status = files_->Rename(path_, Older()); !status.ok()) return status;
+      bytes_ = events_ = 0;
+      torn_ = false;
+    }
+    if (bytes_ == 0) began_ns_ = now_ns;
+    // What a crash or a full disk has cut short is a line of its own.
+    const std::string text = torn_ ? "\n" + lines : lines;
+    const absl::Status status = files_->Append(path_, text);
+    bytes_ += text.size();
+    events_ += count;
+    torn_ = !status.ok();
+    return status;
+  }
+
+ private:
+  std::string Older() const { return path_ + ".1"; }
+
+  // The number of lines that are none of ours. Events of an instance before are forgotten with it.
+  static size_t Parse(const std::string& text, int64_t now_ns, std::vector<v1::Event>* events) {
+    size_t garbled = 0;
+    const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    // More than this release writes into a file: the newest.
+    const size_t first = lines.size() > kEventsMax ? lines.size() - kEventsMax : 0;
+    for (size_t i = first; i < lines.size(); ++i) {
+      v1::Event event;
+      if (!google::protobuf::util::JsonStringToMessage({lines[i].data(), lines[i].size()}, &event).ok() || event.sequence() == 0 ||
+          event.instance() == 0) {
+        ++garbled;
+        continue;
+      }
+      if (!events->empty() && events->back().instance() != event.instance()) events->clear();
+      if (!events->empty() && event.sequence() <= events->back().sequence()) {
+        ++garbled;
+        continue;
+      }
+      if (now_ns - event.time_ns() <= kAgeMaxNs) events->push_back(std::move(event));
+    }
+    return garbled;
+  }
+
+  Files* const files_;
+  const std::string path_;
+  size_t bytes_ = 0;
+  size_t events_ = 0;
+  int64_t began_ns_ = 0;
+  bool torn_ = false;
+  bool unreadable_ = false;
+};
+
+EventHistory::EventHistory(Files* files, Executor* disk, Executor* core, std::string path, std::function<void(const absl::Status&)> on_turn)
+    : disk_(disk), core_(core), on_turn_(std::move(on_turn)), file_(std::make_shared<File>(files, std::move(path))) {}
+
+std::vector<v1::Event> EventHistory::Load(int64_t now_realtime_ns, std::string* trouble) { return file_->Load(now_realtime_ns, trouble); }
+
+void EventHistory::Add(const v1::Event& event) {
+  gathered_ += Line(event);
+  ++gathered_events_;
+  newest_ns_ = event.time_ns();
+  if (std::exchange(scheduled_, true)) return;
+  core_->RunAfter(kGather, [this, alive = alive_] {
+    if (!*alive) return;
+    scheduled_ = false;
+    Flush();
+  });
+}
+
+void EventHistory::Flush() {
+  if (gathered_.empty()) return;
+  disk_->Post([this, alive = alive_, core = core_, file = file_, lines = std::exchange(gathered_, ""),
+               count = std::exchange(gathered_events_, 0), now_ns = newest_ns_] {
+    const absl::Status status = file->Append(lines, count, now_ns);
+    core->Post([this, alive, status] {
+      if (*alive) OnWritten(status);
+    });
+  });
+}
+
+void EventHistory::OnWritten(const absl::Status& status) {
+  if (std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
+}
+
+}  // namespace r2cc::daemon

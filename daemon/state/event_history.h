@@ -1,0 +1,64 @@
+// The events of this node over restarts of the daemon: a file in the state directory.
+#ifndef R2CC_DAEMON_STATE_EVENT_HISTORY_H_
+#define R2CC_DAEMON_STATE_EVENT_HISTORY_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/core/clock.h"
+#include "base/executor.h"
+#include "daemon/io/files.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only. The file has one JSON object a line (r2cc.v1.Event), as the audit. With the next generation PATH becomes PATH.1.
+// The instance of the history is in each event.
+class EventHistory {
+ public:
+  // Of a generation. Both together are what a daemon reads at its start, about 20 us an event.
+  static constexpr size_t kEventsMax = 16384;
+  static constexpr size_t kFileBytesMax = 16 << 20;
+  // A generation that began longer ago is not continued; events that are older are not read.
+  static constexpr int64_t kAgeMaxNs = 14 * 24 * 3600 * int64_t{1'000'000'000};
+  // Events are gathered for so long: a crash of the daemon loses no more than that.
+  static constexpr Nanos kGather = 200 * kNanosPerMs;
+
+  // All outlive it. `on_turn` is called on the core's thread when writing begins to fail and when it works again.
+  EventHistory(Files* files, Executor* disk, Executor* core, std::string path, std::function<void(const absl::Status&)> on_turn);
+  ~EventHistory() { *alive_ = false; }
+  EventHistory(const EventHistory&) = delete;
+  EventHistory& operator=(const EventHistory&) = delete;
+
+  // The events of former lives, by ascending number, all of one instance; once, before the first Add. What cannot be read is told in
+  // `trouble`, one line.
+  std::vector<v1::Event> Load(int64_t now_realtime_ns, std::string* trouble);
+
+  // Writes the event some time later. It has its number and instance.
+  void Add(const v1::Event& event);
+  // Writes what was gathered at once.
+  void Flush();
+
+ private:
+  class File;
+  void OnWritten(const absl::Status& status);
+
+  Executor* const disk_;
+  Executor* const core_;
+  const std::function<void(const absl::Status&)> on_turn_;
+  const std::shared_ptr<File> file_;  // after Load the disk's thread alone uses it
+  std::string gathered_;
+  size_t gathered_events_ = 0;
+  int64_t newest_ns_ = 0;
+  bool scheduled_ = false;
+  bool failing_ = false;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_STATE_EVENT_HISTORY_H_

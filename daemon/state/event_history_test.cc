@@ -1,0 +1,153 @@
+#include "daemon/state/event_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/fake_executor.h"
+#include "daemon/io/fake_files.h"
+
+namespace r2cc::daemon {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int64_t kDay = 24 * 3600 * int64_t{1'000'000'000};
+constexpr int64_t kNow = 20'000 * kDay;
+
+class EventHistoryTest : public testing::Test {
+ protected:
+  // A life of the daemon.
+  void Live() {
+    history_ = std::make_unique<EventHistory>(&files_, &disk_, &core_, "events.log",
+                                              [this](const absl::Status& status) { turns_.push_back(status); });
+    trouble_.clear();
+    loaded_.clear();
+    for (const v1::Event& event : history_->Load(now_, &trouble_)) loaded_.push_back(event.sequence());
+  }
+  void Add(uint64_t sequence, uint64_t instance = 5) {
+    v1::Event event;
+    event.set_sequence(sequence);
+    event.set_instance(instance);
+    event.set_time_ns(now_);
+    event.set_kind("state");
+    history_->Add(event);
+  }
+  void Settle() {
+    for (int i = 0; i < 3; ++i) {
+      core_.Advance(EventHistory::kGather);
+      disk_.RunPosted();
+      core_.RunPosted();
+    }
+  }
+
+  int64_t now_ = kNow;
+  FakeFiles files_;
+  FakeExecutor disk_, core_;
+  std::vector<absl::Status> turns_;
+  std::unique_ptr<EventHistory> history_;
+  std::string trouble_;
+  std::vector<uint64_t> loaded_;
+};
+
+TEST_F(EventHistoryTest, TheNextLifeReadsWhatTheOneBeforeWrote) {
+  Live();
+  EXPECT_THAT(loaded_, IsEmpty());
+  Add(1);
+  Add(2);
+  Settle();
+  Add(3);
+  history_->Flush();  // at the end, without waiting
+  disk_.RunPosted();
+  Live();
+  EXPECT_EQ(trouble_, "");
+  EXPECT_THAT(loaded_, ElementsAre(1, 2, 3));
+  Add(4);
+  Settle();
+  Live();
+  EXPECT_THAT(loaded_, ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(EventHistoryTest, AnotherInstanceBeginsAgain) {
+  Live();
+  Add(1, 5);
+  Add(2, 5);
+  Add(1, 6);
+  Settle();
+  Live();
+  EXPECT_THAT(loaded_, ElementsAre(1));
+}
+
+TEST_F(EventHistoryTest, GarbledLinesAreLeftOut) {
+  Live();
+  Add(1);
+  Settle();
+  ASSERT_TRUE(files_.Append("events.log", "{\"kind\":\"state\"}\nwhat is this\n{\"sequence\":").ok());
+  Live();
+  EXPECT_THAT(trouble_, HasSubstr("3 garbled lines"));
+  EXPECT_THAT(loaded_, ElementsAre(1));
+  Add(2);
+  Settle();
+  Live();
+  EXPECT_THAT(loaded_, ElementsAre(1, 2)) << "not behind a line that was cut short";
+}
+
+TEST_F(EventHistoryTest, OldEventsGo) {
+  Live();
+  Add(1);
+  Settle();
+  now_ += EventHistory::kAgeMaxNs / 2;
+  Add(2);
+  Settle();
+  now_ += EventHistory::kAgeMaxNs / 2 + kDay;
+  Live();
+  EXPECT_THAT(loaded_, ElementsAre(2));
+  Add(3);
+  Settle();
+  Live();
+  EXPECT_THAT(loaded_, ElementsAre(2, 3));
+}
+
+TEST_F(EventHistoryTest, TwoGenerationsAreKept) {
+  Live();
+  const uint64_t many = 2 * EventHistory::kEventsMax + 100;
+  for (uint64_t i = 1; i <= many; ++i) {
+    Add(i);
+    if (i % 4096 == 0) Settle();
+  }
+  Settle();
+  Live();
+  EXPECT_EQ(trouble_, "");
+  EXPECT_EQ(loaded_.back(), many);
+  EXPECT_LE(loaded_.size(), 2 * EventHistory::kEventsMax);
+  EXPECT_GE(loaded_.size(), EventHistory::kEventsMax);
+}
+
+TEST_F(EventHistoryTest, AFullDiskIsSaidOnceAndAFileThatCannotBeReadStays) {
+  Live();
+  files_.SetFull(true);
+  Add(1);
+  Settle();
+  Add(2);
+  Settle();
+  EXPECT_EQ(turns_.size(), 1u);
+  files_.SetFull(false);
+  Add(3);
+  Settle();
+  EXPECT_EQ(turns_.size(), 2u);
+  const std::string before = *files_.Read("events.log");
+  files_.Damage("events.log");
+  Live();
+  EXPECT_THAT(trouble_, HasSubstr("will not be kept"));
+  Add(4);
+  Settle();
+  files_.Damage("");
+  EXPECT_EQ(*files_.Read("events.log"), before);
+}
+
+}  // namespace
+}  // namespace r2cc::daemon

@@ -1,0 +1,82 @@
+#include "netplugin/transport/job_tally.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace r2cc::net {
+namespace {
+
+// What a process keeps; a flapping rail makes many.
+constexpr size_t kFaultsMost = 4096;
+constexpr size_t kFailuresMost = 64;
+
+}  // namespace
+
+void JobTally::Began(Nanos now) {
+  const std::lock_guard lock(mutex_);
+  began_ = since_ = now;
+}
+
+JobTally::Fault* JobTally::Find(uint16_t rail, Nanos when) {
+  for (auto fault = faults_.rbegin(); fault != faults_.rend(); ++fault)
+    if (fault->rail == rail && std::abs(fault->when - when) <= kNanosPerSecond) return &*fault;
+  return nullptr;
+}
+
+void JobTally::Lost(uint16_t rail, Nanos when) {
+  const std::lock_guard lock(mutex_);
+  Fault* fault = Find(rail, when);
+  if (fault == nullptr) {
+    if (faults_.size() >= kFaultsMost) return void(++faults_more_);
+    fault = &faults_.emplace_back(Fault{.rail = rail, .when = when});
+  }
+  ++fault->links;
+}
+
+void JobTally::Passed(uint16_t rail, Nanos lost, Nanos stall) {
+  const std::lock_guard lock(mutex_);
+  longest_ = std::max(longest_, stall);
+  if (Fault* const fault = Find(rail, lost); fault != nullptr) ++fault->passed;
+}
+
+void JobTally::Use(uint32_t usable, uint32_t rails, Nanos when) {
+  const std::lock_guard lock(mutex_);
+  if (usable_ < rails_) reduced_[{usable_, rails_}] += std::max<Nanos>(when - since_, 0);
+  usable_ = usable;
+  rails_ = rails;
+  since_ = when;
+}
+
+bool JobTally::Failed(const std::string& peer, uint64_t failure) {
+  const std::lock_guard lock(mutex_);
+  return failures_.size() < kFailuresMost && failures_.emplace(peer, failure).second;
+}
+
+std::string JobTally::Line(const std::string& report, Nanos now) const {
+  const std::lock_guard lock(mutex_);
+  const auto passed = std::count_if(faults_.begin(), faults_.end(), [](const Fault& one) { return one.passed >= one.links; });
+  const auto survived = static_cast<uint64_t>(passed) + faults_more_;
+  const uint64_t open = faults_.size() - static_cast<size_t>(passed);
+  if (survived + open == 0 && reduced_.empty() && usable_ >= rails_) return "";
+  char text[160];
+  std::snprintf(text, sizeof(text), "R2CC: %llu NIC fault%s survived", static_cast<unsigned long long>(survived), survived == 1 ? "" : "s");
+  std::string line = text;
+  if (open > 0) line += ", " + std::to_string(open) + " not";
+  if (longest_ > 0) {
+    std::snprintf(text, sizeof(text), ", longest stall %.2f s", static_cast<double>(longest_) / kNanosPerSecond);
+    line += text;
+  }
+  auto reduced = reduced_;
+  if (usable_ < rails_) reduced[{usable_, rails_}] += std::max<Nanos>(now - since_, 0);
+  const auto ran = static_cast<double>(std::max<Nanos>(now - began_, 1));
+  for (const auto& [rails, time] : reduced) {
+    const double percent = 100 * static_cast<double>(time) / ran;
+    std::snprintf(text, sizeof(text), percent < 1 ? ", %.1f %% of the run at %u/%u bandwidth" : ", %.0f %% of the run at %u/%u bandwidth",
+                  percent, rails.first, rails.second);
+    line += text;
+  }
+  return line + "; r2ccctl job report " + report;
+}
+
+}  // namespace r2cc::net

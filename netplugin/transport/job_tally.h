@@ -1,0 +1,55 @@
+// What this process met, for the line at the end of the job. Any thread.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_JOB_TALLY_H_
+#define R2CC_NETPLUGIN_TRANSPORT_JOB_TALLY_H_
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+
+namespace r2cc::net {
+
+class JobTally {
+ public:
+  void Began(Nanos now);
+  // Links of one rail that are lost within a second are lost by one fault, as the daemon counts.
+  void Lost(uint16_t rail, Nanos when);
+  // The flows that the loss at `lost` held up went on; the longest gap in their progress was `stall`.
+  void Passed(uint16_t rail, Nanos lost, Nanos stall);
+  // From `when` on the process sends over `usable` of `rails` rails.
+  void Use(uint32_t usable, uint32_t rails, Nanos when);
+  // True if this is news.
+  bool Failed(const std::string& peer, uint64_t failure);
+
+  // "R2CC: 2 NIC faults survived, longest stall 0.28 s, 3 % of the run at 3/4 bandwidth; r2ccctl job report 123". `report`: the name for
+  // that command. Empty: there was no fault.
+  std::string Line(const std::string& report, Nanos now) const;
+
+ private:
+  struct Fault {
+    uint16_t rail = 0;
+    Nanos when = 0;
+    uint32_t links = 0;
+    uint32_t passed = 0;
+  };
+  Fault* Find(uint16_t rail, Nanos when);
+
+  mutable std::mutex mutex_;
+  Nanos began_ = 0;
+  std::vector<Fault> faults_;
+  uint64_t faults_more_ = 0;
+  Nanos longest_ = 0;
+  std::map<std::pair<uint32_t, uint32_t>, Nanos> reduced_;  // time by usable and all rails
+  uint32_t usable_ = 0, rails_ = 0;                         // now; equal: all
+  Nanos since_ = 0;
+  std::set<std::pair<std::string, uint64_t>> failures_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_JOB_TALLY_H_
