@@ -1,12 +1,15 @@
 import os
+import pathlib
 import shutil
+import tempfile
 import unittest
 
 from deploy.drill.rig.binaries import built_file
-from tests.e2e.drill_process import run_drill
+from tests.e2e.drill_process import copy_tree, run_drill
 
 # An empty bounding set leaves even root without a single privilege.
 UNPRIVILEGED = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+ORDINARY_USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
 
 
 class DrillOnLoopback(unittest.TestCase):
@@ -27,6 +30,12 @@ class DrillOnLoopback(unittest.TestCase):
     drop = os.geteuid() == 0 and shutil.which("setpriv") is not None
     result = run_drill("--quick", *([] if drop else ["--no-root"]), through=UNPRIVILEGED if drop else [])
     self.expect_pass(result)
+
+  def test_passes_for_an_ordinary_user(self):
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+      self.skipTest("needs root and setpriv: takes another uid")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+      self.expect_pass(run_drill("--quick", through=ORDINARY_USER, tree=copy_tree(pathlib.Path(folder))))
 
   def test_a_plain_plugin_fails(self):
     result = run_drill("--quick", "--no-root", "--plugin", str(built_file("tests/control/libnccl-net-plain.so")))

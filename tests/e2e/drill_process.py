@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import unittest
 from typing import Any, Sequence
@@ -22,11 +24,19 @@ class DrillResult:
   story: str  # what a person reads
 
 
-def run_drill(*flags: str, through: Sequence[str] = ()) -> DrillResult:
-  """`through`: a program, with its arguments, that starts the drill."""
-  outputs = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
+def copy_tree(folder: pathlib.Path) -> pathlib.Path:
+  """What was built, where every user can read it: Bazel's own folders may be root's alone."""
+  folder.chmod(0o755)
+  return pathlib.Path(shutil.copytree(built_file("deploy/drill/drill").parents[2], folder / "drill.runfiles/r2cc"))
+
+
+def run_drill(*flags: str, through: Sequence[str] = (), tree: pathlib.Path | None = None) -> DrillResult:
+  """`through`: a program, with its arguments, that starts the drill. `tree`: a copy_tree() in place of what was built, for a user who may
+  neither read that nor write where the test keeps its outputs."""
+  outputs = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR") if tree is None else None
   keep = ["--keep-logs", os.path.join(outputs, "_".join(["drill", *(os.path.basename(flag) for flag in flags)]))] if outputs else []
-  done = subprocess.run([*through, str(built_file("deploy/drill/drill")), "--json", *keep, *flags], capture_output=True, text=True,
+  drill = built_file("deploy/drill/drill") if tree is None else tree / "deploy/drill/drill"
+  done = subprocess.run([*through, str(drill), "--json", *keep, *flags], capture_output=True, text=True,
                         timeout=_TIMEOUT_S, check=False, env=clean_environment({}))
   lines = done.stdout.strip().splitlines()
   try:

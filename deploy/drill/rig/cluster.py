@@ -93,6 +93,14 @@ class Job:
             for rank, process in enumerate(self.ranks) if process.returncode != 0]
 
 
+def grants_text(uid: int) -> str:
+  """The grants of a lab's daemons. By default root alone may run drills. Here the user who runs the lab may, too."""
+  if uid == 0:
+    return ""
+  everybody, own = "roles: VIEW everyone: true", f'roles: VIEW roles: OPERATE roles: DRILL users: "{uid}"'
+  return "\n".join(f"grants {{ {who}{nodes} }}" for who in (everybody, own) for nodes in ("", ' on_nodes: "*"'))
+
+
 class Cluster:
   """The daemons and jobs of one lab; `folder` must have a short path, because it holds Unix sockets. `tls`: the daemons know each other
   by certificates."""
@@ -128,8 +136,8 @@ class Cluster:
       lines.append(f'nics {{ name: "rail{rail}"{interface} address: "{lab.rail_address(RailId(node, rail))}"{rate} }}')
     # The lab's network is the lab's alone: without certificates nobody else reaches it either.
     trust = "insecure: true" if self._authority is None else f'tls {{ directory: "{self._authority / f"n{node}"}" }}'
-    lines += ['store { embedded_node: "n0" }', trust, "drills { allow: true }"]
-    return "\n".join(lines) + "\n"
+    lines += ['store { embedded_node: "n0" }', trust, "drills { allow: true }", grants_text(os.geteuid())]
+    return "\n".join(lines).rstrip() + "\n"
 
   def _make_certificates(self, authority: pathlib.Path) -> None:
     """An authority, and a directory of each node in it."""

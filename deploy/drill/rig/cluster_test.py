@@ -3,7 +3,15 @@
 import types
 import unittest
 
-from deploy.drill.rig.cluster import Job
+from deploy.drill.rig.cluster import Job, grants_text
+
+
+class GrantsTest(unittest.TestCase):
+
+  def test_the_user_of_the_lab_may_run_drills(self):
+    self.assertEqual(grants_text(0), "", "the defaults are root's")
+    self.assertIn('grants { roles: VIEW roles: OPERATE roles: DRILL users: "1001" }', grants_text(1001).splitlines())
+    self.assertIn('grants { roles: VIEW everyone: true on_nodes: "*" }', grants_text(1001).splitlines())
 
 
 class JobTest(unittest.TestCase):
