@@ -116,8 +116,6 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
   add("node", absl::StrCat(reply.node(), reply.release().empty() ? "" : absl::StrCat("  (r2ccd ", reply.release(), ")")));
   add("health", {WordName(reply.word()), WordColour(reply.word())});
   add("uptime", FormatDuration(reply.uptime_ns()));
-  add("view", EpochText(reply.epoch()));
-  add("plan", EpochText(reply.plan_epoch()));
   add("store", reply.store().empty() ? "none" : reply.store());
   add("jobs", absl::StrCat(reply.jobs()));
   if (reply.has_summary()) {
@@ -135,6 +133,9 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
     add("refused", {Printable(absl::StrCat(refusal.times(), " on ", refusal.listener(), ": ", refusal.reason(), "; the last ",
                                            Ago(refusal.last_ns(), style), ": ", refusal.last())),
                     Colour::kYellow});
+  // For who compares daemons: last, as it says nothing of how things are.
+  add("view", EpochText(reply.epoch()));
+  add("plan", EpochText(reply.plan_epoch()));
 
   Table table({"NODE", "HEALTH", "NICS", "DAEMON"});
   for (const v1::NodeView& node : reply.nodes())
