@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "base/core/release.h"
 #include "nccl/cuda_driver.h"
 #include "nccl/interposer.h"
 #include "nccl/libnccl.h"
@@ -36,6 +37,7 @@ struct State {
       Say("R2CC: R2CC_SEAT=1 has no effect: " + problem);
       return;
     }
+    if (config.log != net::LogLevel::kWarn) Say("R2CC: libr2cc-nccl.so " + ReleaseAndRevision());
     interposer = new Interposer({new Libnccl(&calls), cuda, &rails, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(),
                                  static_cast<uint32_t>(config.seat_every)});
   }

@@ -18,6 +18,7 @@ enum class Mutant {
   kForgetsRegistration,       // buffers of the parent are not registered with the child
   kLeaksChild,                // the end of the parent is not the child's
   kAbortsParentAlone,         // an abort reaches the parent only
+  kGoesOnAfterAbort,          // a call that waited while another thread aborted uses the communicator again
   kForgetsOrder,              // parent and child may run side by side
   kHidesChildsError,          // the child's asynchronous error is not the parent's
   kDoesNotSettle,             // of a communicator that does not block the next call does not wait for the one before

@@ -46,6 +46,11 @@ Comm Shadow::child() {
   return child_;
 }
 
+bool Shadow::HasEnded() {
+  const std::lock_guard lock(mutex_);
+  return ended_ && !IsActive(Mutant::kGoesOnAfterAbort);
+}
+
 void Shadow::Log(const std::string& line) {
   if (rank_ == 0) parts_.log("R2CC: AllReduce of communicator " + std::to_string(number_) + " " + line);
 }
@@ -110,6 +115,8 @@ Result Shadow::Boundary(Stream stream) {
 Result Shadow::ReadVector(Stream stream) {
   vector_pending_ = false;
   if (!IsActive(Mutant::kDecidesEarly) && !parts_.cuda->Finish(vector_done_)) return Result::kUnhandledCudaError;
+  // An abort ends the kernel, too, and what it leaves is no vector.
+  if (HasEnded()) return Result::kInternalError;
   if (IsActive(Mutant::kDecidesFromOwnState)) {
     const Rails::State state = parts_.rails->Look();
     uint32_t* const own = words_ + static_cast<size_t>(rank_) * kRecordWords;
@@ -137,7 +144,7 @@ Result Shadow::ReadVector(Stream stream) {
       Drop();
       break;
   }
-  return Result::kSuccess;
+  return HasEnded() ? Result::kInternalError : Result::kSuccess;
 }
 
 std::string Shadow::Describe(const Vector& vector) const {
@@ -192,6 +199,7 @@ void Shadow::Make(Stream stream) {
   // A split wants no work of its parent under way. NCCL begins what is enqueued for a communicator after all that was enqueued for it
   // before, on any stream: so when this one is done, all is.
   if (!IsActive(Mutant::kSplitsWithWorkUnderWay) && (!Went(BeginVector(stream)) || !parts_.cuda->Finish(stream))) return;
+  if (HasEnded()) return;
   const std::vector<uint32_t>& order = machine_.wanted().order;
   // All ranks that have a child have it in the same order, as all of them made it at the same call. One that has none, because it failed,
   // is why the others dropped theirs.
@@ -219,9 +227,12 @@ void Shadow::Make(Stream stream) {
   child_order_ = order;
   child_number_ = marked ? machine_.child() : 0;
   if (IsActive(Mutant::kForgetsRegistration)) return;
+  // NCCL wants the buffers of a call registered on all ranks or on none: a child that lacks one is no child.
   for (auto& [handle, registration] : registrations_)
-    if (parts_.nccl->Register(made, registration.buffer, registration.bytes, &registration.with_child) != Result::kSuccess)
+    if (parts_.nccl->Register(made, registration.buffer, registration.bytes, &registration.with_child) != Result::kSuccess) {
       registration.with_child = nullptr;
+      child_number_ = 0;
+    }
 }
 
 void Shadow::Drop() {
@@ -240,11 +251,15 @@ Result Shadow::Register(void* buffer, size_t bytes, void** handle) {
   const Result result = parts_.nccl->Register(parent_, buffer, bytes, handle);
   if (result != Result::kSuccess || handle == nullptr || *handle == nullptr) return result;
   const std::lock_guard lock(mutex_);
-  Registration& registration = registrations_[*handle];
-  registration = {buffer, bytes, nullptr};
-  if (child_ != nullptr && !IsActive(Mutant::kForgetsRegistration) &&
-      parts_.nccl->Register(child_, buffer, bytes, &registration.with_child) != Result::kSuccess)
-    registration.with_child = nullptr;
+  Registration registration{buffer, bytes, nullptr};
+  if (child_ != nullptr && !IsActive(Mutant::kForgetsRegistration)) {
+    const Result with_child = parts_.nccl->Register(child_, buffer, bytes, &registration.with_child);
+    if (with_child != Result::kSuccess) {
+      parts_.nccl->Deregister(parent_, std::exchange(*handle, nullptr));
+      return with_child;
+    }
+  }
+  registrations_[*handle] = registration;
   return result;
 }
 

@@ -74,6 +74,8 @@ class Shadow {
   void Make(Stream stream);
   void Drop();
   Comm child();
+  // By another thread, while this one waited: NCCL has freed the communicator.
+  bool HasEnded();
   void Log(const std::string& line);
   std::string Describe(const Vector& vector) const;
 

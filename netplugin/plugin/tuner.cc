@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/core/fork_guard.h"
+#include "base/core/release.h"
 #include "netplugin/config/config.h"
 #include "netplugin/tuner/policy.h"
 
@@ -21,7 +22,8 @@ using tuner::Communicator;
 struct Settings {
   std::optional<uint64_t> collnet_min_bytes;
   bool pinned = false;
-  std::string error;  // why there are none
+  bool says_release = false;  // R2CC_LOG=info
+  std::string error;          // why there are none
 };
 
 bool IsSet(const char* name) {
@@ -34,6 +36,7 @@ Settings Read() {
   Config config;
   if (!LoadConfig(FromEnvironment, &config, &settings.error)) return settings;
   settings.collnet_min_bytes = config.collnet_min_bytes;
+  settings.says_release = config.log != LogLevel::kWarn;
   settings.pinned = IsSet("NCCL_ALGO") || IsSet("NCCL_PROTO");
   return settings;
 }
@@ -89,6 +92,8 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
     // A job has dozens of communicators: the line stands there once.
     static std::atomic<bool> told{false};
     if (!settings.error.empty() && !told.exchange(true)) Warn(log, settings.error.c_str());
+    if (settings.says_release && log != nullptr && !told.exchange(true))
+      log(abi::LogLevel::kInfo, abi::kLogEnv, __FILE__, __LINE__, "R2CC: tuner %s", ReleaseAndRevision().c_str());
     auto* const made = new Context{.communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned}};
     *context = made;
     Watch& watch = TheWatch();

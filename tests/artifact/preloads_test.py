@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 from bazel import unittest_main
+from deploy.debian import elf_stamp
 from tests.artifact import elf
 
 SHOWN = {
@@ -43,6 +44,11 @@ class PreloadsTest(unittest.TestCase):
         self.assertNotIn("TEXTREL", found.flags)
         self.assertLess(os.path.getsize(path), SIZE_BYTES_MAX)
         ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+
+  def test_have_a_place_for_the_release(self):
+    for path in self.files.values():
+      sections = subprocess.run(["readelf", "-SW", path], check=True, stdout=subprocess.PIPE, text=True).stdout
+      self.assertIn(elf_stamp.SECTION, sections, path)
 
   def test_hold_no_mutant(self):
     symbols = subprocess.run(["readelf", "-sW", self.files["libr2cc-nccl.so"]], check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -26,7 +26,7 @@ EVERY, LOADED_EVERY = 64, 2
 # A switch takes six agreements; what is not there after so many calls does not come.
 SETTLE_ROUNDS, SETTLE_CALLS, SETTLE_BYTES = 12, 2 * EVERY, 1024
 SWITCHES, QUICK_SWITCHES, SWITCH_S = 60, 30, 45.0
-LOAD_BYTES = 32 * MIB
+LOAD_BYTES, EAGER_COMMUNICATORS = 32 * MIB, 3
 THERE, BACK = "uses NCCL's tree in another order", "is NCCL's own again"
 
 
@@ -92,11 +92,11 @@ def seat(context: Context, case: str, daemons: bool = False) -> None:
         job.wait_ready()
       common = {"nodes": nodes, "rails": setup.rails, "rate": rate, "daemon": daemons}
       for name, lost, is_expected in _faults(nodes, setup.rails, setup.quick):
+        there = len(_lines(jobs[SEAT], THERE))
         for rail in lost:
           stage.lab.cut(rail)
         for job in jobs.values():
           job.stay(SETTLE_S, may_stand_still=True)
-        there = len(_lines(jobs[SEAT], THERE))
         if not _settle(jobs[SEAT], THERE if is_expected else None, there + 1):
           raise JobBroken(f"{name} lost: no switch to the tree; {jobs[SEAT].last_words()}")
         words = _lines(jobs[SEAT], THERE)[there:]
@@ -136,7 +136,7 @@ def healthy(context: Context, case: str, daemons: bool = False) -> None:
 
 
 def switches(context: Context, case: str, daemons: bool = False) -> None:
-  """There and back under load: two communicators that reduce eagerly, and one with a captured graph, each element checked."""
+  """There and back under load: three communicators that reduce eagerly, and a captured graph, each element checked."""
   context.end_bench()
   setup = context.setup
   count = QUICK_SWITCHES if setup.quick else SWITCHES
@@ -147,15 +147,15 @@ def switches(context: Context, case: str, daemons: bool = False) -> None:
     begin_rows = len(job.rows)
     seconds: list[float] = []
     done = 0
-    lost = [RailId(1, rail) for rail in range(setup.rails // 2)]
     while done < count:
+      # Another node than the last time, so that each seat is a communicator of its own.
+      lost = [RailId(1 + done // 2 % 2, rail) for rail in range(setup.rails // 2)]
       words, act = (THERE, stage.lab.cut) if done % 2 == 0 else (BACK, stage.lab.heal)
       before = len(_lines(job, words))
       for rail in lost:
         act(rail)
       waited = 0.0
-      # Both communicators that reduce eagerly switch.
-      while len(_lines(job, words)) < before + 2:
+      while len(_lines(job, words)) < before + EAGER_COMMUNICATORS:
         job.stay(0.2)
         waited += 0.2
         if waited > SWITCH_S:

@@ -51,7 +51,7 @@ CASES = (
          case_collnet.starts),
     Case("seat", "libr2cc-nccl.so on over off, 4 and 8 nodes: rails of one node lost, at 8 of two", 420, 160, case_seat.seat),
     Case("seat-healthy", "libr2cc-nccl.so on over off with all rails, 8 B to 256 MiB", 150, 60, case_seat.healthy),
-    Case("seat-switches", "to a seat and back, 60 times under load: two communicators and a CUDA graph", 200, 110, case_seat.switches),
+    Case("seat-switches", "to a seat and back, 60 times under load: three communicators and a CUDA graph", 200, 110, case_seat.switches),
     Case("socket-cut", "NCCL Socket as control: one cut", 90, 90, case_faults.socket_control),
     Case("socket-silence", "NCCL Socket as control: one silenced rail", 90, 90, case_faults.socket_control),
     Case("training", "GPT of 124 M parameters, DDP on 4 nodes: undisturbed, three faults and a repair, paired control", 600, 240,

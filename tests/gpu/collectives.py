@@ -162,13 +162,14 @@ class Groups:
 
 
 class Seats:
-  """What a seat must bear: two communicators that reduce eagerly, and a graph that was captured on the first one."""
+  """What a seat must bear: three communicators that reduce eagerly, and a graph that was captured on the first one."""
 
   name = "seats"
 
   def __init__(self, device: Device, size_bytes: int):
     self._parts = [Collective(device, "all_reduce", size_bytes),
-                   Collective(device, "all_reduce", size_bytes, "bfloat16" if device.kind == "cuda" else "float32", dist.new_group())]
+                   Collective(device, "all_reduce", size_bytes, "bfloat16" if device.kind == "cuda" else "float32", dist.new_group()),
+                   Collective(device, "all_reduce", size_bytes, "float32", dist.new_group())]
     if device.kind == "cuda":
       self._parts.append(GraphedAllReduce(device, size_bytes // 4))
     self.size_bytes = sum(part.size_bytes for part in self._parts)

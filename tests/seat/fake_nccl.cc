@@ -9,7 +9,7 @@ namespace {
 constexpr int kOwnOperators = 5;
 
 // A parent and its child share it.
-const Group* Family(const Group& group) { return group.split_of != nullptr ? group.split_of.get() : &group; }
+const Group* Family(const Group& group) { return group.split_of != nullptr ? group.split_of : &group; }
 
 }  // namespace
 
@@ -18,14 +18,15 @@ World::World(uint64_t seed, WorldPlan plan) : plan_(std::move(plan)), scheduler_
   scheduler_.SetStep([this] { return Step(); });
 }
 
-std::shared_ptr<Group> World::MakeGroup(std::vector<int> members) {
-  auto group = std::make_shared<Group>();
+Group* World::MakeGroup(std::vector<int> members) {
+  groups_.push_back(std::make_unique<Group>());
+  Group* const group = groups_.back().get();
   group->enqueued.resize(members.size());
   group->members = std::move(members);
   return group;
 }
 
-FakeComm* World::MakeComm(const std::shared_ptr<Group>& group, int rank_of_world) {
+FakeComm* World::MakeComm(Group* group, int rank_of_world) {
   comms_.push_back(std::make_unique<FakeComm>());
   FakeComm* const comm = comms_.back().get();
   comm->group = group;
@@ -197,8 +198,9 @@ void FakeNccl::Launch(FakeComm* comm, const AllReduceCall& call) {
 }
 
 Result FakeNccl::AllReduce(const AllReduceCall& call, Comm comm) {
-  world_.scheduler().Yield();
   FakeComm* const of = Fake(comm);
+  if (of->aborted) world_.Fail("a communicator is used after its abort");
+  world_.scheduler().Yield();
   if (of->aborted || own().gave_up) return Result::kInternalError;
   if (of->ended) {
     world_.Fail("a communicator is used after its end");
@@ -242,6 +244,7 @@ Result FakeNccl::Rank(Comm comm, int* rank) {
 
 Result FakeNccl::Split(Comm comm, int key, Comm* child) {
   FakeComm* const of = Fake(comm);
+  if (of->aborted) world_.Fail("a communicator is split after its abort");
   Group& group = *of->group;
   if (own().in_group) world_.Fail("a split in a group");
   if (!own().captured.empty()) world_.Fail("a split in a capture");
@@ -274,6 +277,7 @@ Result FakeNccl::Settle(Comm comm) {
 }
 
 Result FakeNccl::Register(Comm comm, void* buffer, size_t, void** handle) {
+  if (!Fake(comm)->group->by_program() && world_.plan_.register_fails == rank_) return Result::kSystemError;
   *handle = reinterpret_cast<void*>(world_.next_handle_++);
   Fake(comm)->registered[*handle] = buffer;
   return Result::kSuccess;

@@ -30,12 +30,12 @@ struct Group {
   bool by_program() const { return split_of == nullptr; }  // not a child of the interposer's
   std::map<int, int> splitting;                            // rank in here -> key
   int splits = 0;
-  std::shared_ptr<Group> split_of;    // null: the program made it
-  std::shared_ptr<Group> split_into;  // the last one
+  Group* split_of = nullptr;    // null: the program made it
+  Group* split_into = nullptr;  // the last one
 };
 
 struct FakeComm {
-  std::shared_ptr<Group> group;
+  Group* group = nullptr;
   int rank = 0;  // in the group
   FakeComm* parent = nullptr;
   bool blocks = true;
@@ -48,7 +48,7 @@ struct FakeComm {
 };
 
 struct Operation {
-  std::shared_ptr<Group> group;
+  Group* group = nullptr;
   AllReduceCall call;                // of the first rank
   std::vector<AllReduceCall> calls;  // by rank in the group
   std::vector<bool> running;
@@ -72,7 +72,8 @@ struct WorldPlan {
   uint64_t steps_a_change = 40;                   // about
   std::set<std::pair<int, int>> split_fails;      // number of the split of a communicator, rank
   std::set<std::pair<int, int>> mark_fails;
-  std::optional<int> unable;  // a rank without a plugin
+  std::optional<int> register_fails;  // a rank on which no buffer can be registered with a child
+  std::optional<int> unable;          // a rank without a plugin
   uint64_t free_mib = 4096;
   bool blocks = true;
   bool child_breaks = false;  // the child has an error at some time
@@ -95,8 +96,8 @@ class World {
   // What each rank's streams wait for, for people.
   std::string Describe() const;
 
-  FakeComm* MakeComm(const std::shared_ptr<Group>& group, int rank_of_world);
-  std::shared_ptr<Group> MakeGroup(std::vector<int> members);
+  FakeComm* MakeComm(Group* group, int rank_of_world);
+  Group* MakeGroup(std::vector<int> members);
   int children_broken() const { return broken_; }
   size_t completed_by_children() const { return by_children_; }
 
@@ -134,6 +135,7 @@ class World {
   int broken_ = 0;
   size_t by_children_ = 0;
   std::vector<Rank> ranks_;
+  std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<FakeComm>> comms_;
   uint64_t next_handle_ = 1;
 };

@@ -30,8 +30,8 @@ INSTANTIATE_TEST_SUITE_P(All, MutantTest,
                          testing::Values(Mutant::kCountsCaptured, Mutant::kRedirectsCustomOperators, Mutant::kDecidesFromOwnState,
                                          Mutant::kDecidesEarly, Mutant::kSplitsInGroup, Mutant::kSplitsWithWorkUnderWay,
                                          Mutant::kUsesChildEarly, Mutant::kForgetsRegistration, Mutant::kLeaksChild,
-                                         Mutant::kAbortsParentAlone, Mutant::kForgetsOrder, Mutant::kHidesChildsError,
-                                         Mutant::kDoesNotSettle, Mutant::kKeepsUnconfirmedChild));
+                                         Mutant::kAbortsParentAlone, Mutant::kGoesOnAfterAbort, Mutant::kForgetsOrder,
+                                         Mutant::kHidesChildsError, Mutant::kDoesNotSettle, Mutant::kKeepsUnconfirmedChild));
 
 }  // namespace
 }  // namespace r2cc::nccl

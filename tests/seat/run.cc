@@ -56,6 +56,7 @@ Scenario Make(uint64_t seed) {
   plan.steps_a_change = std::vector<uint64_t>{40, 200, 600}[static_cast<size_t>(below(3))];
   if (below(4) == 0) plan.split_fails.insert({below(3), below(static_cast<uint64_t>(plan.ranks))});
   if (below(6) == 0) plan.mark_fails.insert({below(3), below(static_cast<uint64_t>(plan.ranks))});
+  if (below(12) == 0) plan.register_fails = below(static_cast<uint64_t>(plan.ranks));
   if (below(12) == 0) plan.unable = below(static_cast<uint64_t>(plan.ranks));
   if (below(12) == 0) plan.free_mib = 100;
   plan.blocks = below(3) != 0;
@@ -79,7 +80,7 @@ class Program {
   struct Shared {
     World* world;
     const Scenario* scenario;
-    std::map<int, std::shared_ptr<Group>> groups;  // of the program's communicators, by number
+    std::map<int, Group*> groups;  // of the program's communicators, by number
     int finished = 0;
     bool abort_now = false;
     size_t switches = 0, refusals = 0;
@@ -134,7 +135,7 @@ class Program {
   }
 
   Comm Begin() {
-    std::shared_ptr<Group>& group = shared_.groups[begun_++];
+    Group*& group = shared_.groups[begun_++];
     if (group == nullptr) {
       std::vector<int> all;
       for (int rank = 0; rank < world_.plan().ranks; ++rank) all.push_back(rank);
@@ -164,8 +165,8 @@ class Program {
   }
 
   AllReduceCall Call(bool is_large, int stream, bool uses_registered = false) {
-    numbers_.push_back(uses_registered && registered_ != nullptr ? 0 : rank_ + 1 + 100 * static_cast<int64_t>(numbers_.size()));
-    int64_t* const send = uses_registered && registered_ != nullptr ? &registered_buffer_ : &numbers_.back();
+    numbers_.push_back(uses_registered && has_buffer_ ? 0 : rank_ + 1 + 100 * static_cast<int64_t>(numbers_.size()));
+    int64_t* const send = uses_registered && has_buffer_ ? &registered_buffer_ : &numbers_.back();
     results_.push_back(-1);
     return {send, &results_.back(), is_large ? kLarge : kSmall, DataType::kFloat32, 0, At(stream)};
   }
@@ -178,6 +179,7 @@ class Program {
   }
 
   bool Reduce(const AllReduceCall& call, Comm comm) {
+    if (shared_.abort_now) return false;
     Expect(call);
     return Wait(comm, interposer_.AllReduce(call, comm));
   }
@@ -205,6 +207,7 @@ class Program {
   }
 
   bool One(const Step& step) {
+    if (shared_.abort_now) return false;
     Comm& comm = comms_[step.comm];
     switch (step.what) {
       case Do::kReduce: return Reduce(Call(step.is_large, step.stream, step.uses_registered), comm);
@@ -225,6 +228,7 @@ class Program {
         for (const int stream : {0, step.stream}) {
           const AllReduceCall call = Call(step.is_large, stream);
           Expect(call);
+          if (shared_.abort_now) break;
           interposer_.AllReduce(call, comms_[0]);
         }
         return Wait(comms_[0], interposer_.GroupEnd());
@@ -241,11 +245,15 @@ class Program {
         return Wait(comm, interposer_.Other(comm, call.stream, [&] { return nccl_.AllReduce(call, comm); }));
       }
       case Do::kRegister:
-        if (registered_ == nullptr) interposer_.Register(comms_[0], &registered_buffer_, 8, &registered_);
+        // A rank that cannot register it uses it as it is.
+        if (registered_ == nullptr && interposer_.Register(comms_[0], &registered_buffer_, 8, &registered_) != Result::kSuccess)
+          registered_ = nullptr;
+        has_buffer_ = true;
         return true;
       case Do::kDeregister:
         if (registered_ != nullptr) interposer_.Deregister(comms_[0], registered_);
         registered_ = nullptr;
+        has_buffer_ = false;
         return true;
       case Do::kSync: return cuda_.Finish(At(step.stream));
       case Do::kRenew:
@@ -275,6 +283,7 @@ class Program {
   std::vector<std::pair<int64_t*, int64_t>> expected_;
   int64_t registered_buffer_ = rank_ + 1;
   void* registered_ = nullptr;
+  bool has_buffer_ = false;  // on all ranks alike
 };
 
 // The machines of all ranks are alike, and as the last values want them.
@@ -284,7 +293,7 @@ void CheckEnd(World* world, const std::vector<std::unique_ptr<Program>>& program
   for (const auto& program : programs)
     if (program->last_shadow()->machine().state() != first->machine().state()) world->Fail("the ranks' machines differ");
   result->seated_at_end = first->machine().uses_child();
-  if (!plan.split_fails.empty() || !plan.mark_fails.empty()) return;
+  if (!plan.split_fails.empty() || !plan.mark_fails.empty() || plan.register_fails.has_value()) return;
   plan::SeatNodes nodes{.ranks = static_cast<uint32_t>(plan.ranks), .channels = 4};
   for (size_t node = 0; node < plan.kept.size(); ++node) nodes.kept_permille.push_back(world->kept(static_cast<int>(node)));
   const std::vector<uint32_t> current = result->seated_at_end ? first->machine().wanted().order : std::vector<uint32_t>();

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "bazel/processor_seconds.h"
 #include "tests/seat/run.h"
 
 namespace {
@@ -49,6 +50,7 @@ TEST(Sweep, EverySeed) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  r2cc::RecordProcessorSeconds();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const auto value = [&](const std::string& name, uint64_t* to) {
