@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 
-TAR = pathlib.Path("/var/cache/r2cc/debian_root.tar")
+TAR = pathlib.Path("/var/cache/r2cc/debian_root_2.tar")
 # Of what runs inside.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
 # Of linux/sched.h: mounts and network of our own.
