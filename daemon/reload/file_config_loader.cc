@@ -35,7 +35,8 @@ Addresses::Map AddressesBeside(const Config* in_force) {
   if (in_force == nullptr) return addresses;
   for (const NicSpec& nic : in_force->nics) {
     if (nic.interface.empty() || nic.address.empty()) {
-      if (!nic.interface.empty()) addresses[nic.interface];
+      // One whose network is not there has no interface either.
+      if (!nic.interface.empty() && !nic.network.has_value()) addresses[nic.interface];
       continue;
     }
     const auto [found, lost] = addresses.try_emplace(nic.interface);

@@ -59,6 +59,11 @@ TEST_F(FileConfigLoaderTest, ADaemonStartsWithoutNicsThatACheckRefuses) {
   EXPECT_FALSE(started->nics_by_default);
   EXPECT_TRUE(Load(text, &*started).ok()) << "what it lacks already stops no reload";
   EXPECT_FALSE(Load(text + " nics { name: 'rail2' interface: 'typo0' }", &*started).ok());
+  const std::string all = text + " nics { interface: '*' }";
+  std::ofstream(flags_.file) << all;
+  const auto with_all = ReadConfig(flags_, nullptr, Absent::kAccept);
+  ASSERT_TRUE(with_all.ok()) << with_all.status();
+  EXPECT_TRUE(Load(all, &*with_all).ok()) << Load(all, &*with_all).status();
 }
 
 TEST_F(FileConfigLoaderTest, FlagsWinAndDefaultNicsStay) {
