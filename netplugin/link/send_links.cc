@@ -93,8 +93,8 @@ void SendLinks::PeerEnds(const Frame& frame, Nanos now) {
 
 void SendLinks::NoteLost(LinkId id, const LinkFault& why, Nanos up_since, Nanos now) {
   if (why.cause == EvidenceCause::kRetired || why.cause == EvidenceCause::kFlowClosed) return;
-  // A link that came up while the page still forbids it has carried next to nothing.
-  if (why.cause == EvidenceCause::kPageNotice && now - up_since < kNanosPerSecond) return;
+  // A link that comes back while the page still forbids it has carried next to nothing since.
+  if (why.cause == EvidenceCause::kPageNotice && links_[id].incarnation > 1 && now - up_since < kNanosPerSecond) return;
   session_.faults->Lost(id, links_[id].incarnation, links_[id].epoch, why, now);
 }
 
