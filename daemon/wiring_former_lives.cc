@@ -1,6 +1,7 @@
 // What the daemon takes up from its former lives, and what it keeps for the next one.
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -13,14 +14,25 @@ void Wiring::RestoreFormerLives() {
   const int64_t now = reporter_.Now().realtime_ns;
   std::vector<v1::Event> events = history_.Load(now, &history_trouble);
   const uint64_t instance = events.empty() ? world_.incarnation : events.front().instance();
-  // The audit reaches further back. Its events have the numbers before the history's.
-  std::vector<v1::Event> words = audit_.Load(EventLog::kAuditedMax, &audit_trouble);
-  if (!events.empty()) std::erase_if(words, [&](const v1::Event& word) { return word.time_ns() >= events.front().time_ns(); });
-  const uint64_t before = events.empty() ? words.size() : events.front().sequence() - 1;
-  if (words.size() > before) words.erase(words.begin(), words.end() - static_cast<ptrdiff_t>(before));
-  for (size_t i = 0; i < words.size(); ++i) words[i].set_sequence(before - words.size() + i + 1);
-  words.insert(words.end(), std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
-  events_.Restore(std::move(words), instance);
+  // The audit reaches further back: its older events have the numbers before the history's. A crash may have lost others to the history.
+  std::set<std::pair<int64_t, std::string>> known;
+  for (const v1::Event& event : events)
+    if (event.has_audit()) known.emplace(event.time_ns(), event.message());
+  std::vector<v1::Event> older, lost;
+  for (v1::Event& word : audit_.Load(EventLog::kAuditedMax, &audit_trouble)) {
+    if (known.contains({word.time_ns(), word.message()})) continue;
+    (!events.empty() && word.time_ns() < events.front().time_ns() ? older : lost).push_back(std::move(word));
+  }
+  const uint64_t before = events.empty() ? 0 : events.front().sequence() - 1;
+  if (older.size() > before) older.erase(older.begin(), older.end() - static_cast<ptrdiff_t>(before));
+  for (size_t i = 0; i < older.size(); ++i) older[i].set_sequence(before - older.size() + i + 1);
+  older.insert(older.end(), std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
+  events_.Restore(std::move(older), instance);
+  for (v1::Event& word : lost) {
+    word.set_sequence(events_.Append(word));
+    word.set_instance(instance);
+    history_.Add(word);
+  }
   reporter_.KeepBy([this](const v1::Event& event) { history_.Add(event); });
   jobs_.Restore(job_keeper_.Load(&jobs_trouble));
   for (const std::string& line : {state_trouble_, audit_trouble, history_trouble, jobs_trouble}) {

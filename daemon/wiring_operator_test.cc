@@ -100,6 +100,23 @@ TEST_F(WiringTest, WhatOperatorsDidOutlivesTheDaemonAndTheEventsOfJobs) {
             "refused: drain n0/rail9, said by uid 0 (pid 1): node n0 has no NIC 'rail9'; it has rail0 rail1 rail2");
 }
 
+TEST_F(WiringTest, WhatTheHistoryLostInACrashIsInTheAudit) {
+  EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN).ok());
+  wiring_.reset();
+  Settle();
+  const std::string history = *files_.Read("/lib/events.log");
+  const size_t lost = history.rfind('\n', history.find("said by uid 0"));
+  ASSERT_NE(lost, std::string::npos);
+  ASSERT_TRUE(files_.WriteAtomically("/lib/events.log", history.substr(0, lost + 1)).ok());
+  for (const uint64_t incarnation : {2000, 3000}) {
+    MakeDaemon(incarnation);
+    EXPECT_EQ(Count("operator"), 1) << "once";
+    wiring_.reset();
+    Settle();
+  }
+  MakeDaemon(4000);
+}
+
 TEST_F(WiringTest, WhatTheOperatorGetsWrongIsToldAndChangesNothing) {
   const size_t plans = page_->plans().size();
   EXPECT_EQ(Act("n0", "rail9", v1::DRAIN).status(), absl::NotFoundError("node n0 has no NIC 'rail9'; it has rail0 rail1 rail2"));

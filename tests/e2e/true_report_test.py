@@ -84,8 +84,8 @@ class TrueReport(NamespaceCase):
     return max(row.wait_ns for row in self.job.follower.rows if row.kind in ("send", "recv") and not near(row))
 
   def expect_true_stalls(self, report: dict) -> None:
-    """Each fault's stall is the longest wait of the flows then. Where no wait sticks out of the usual ones r2cc-perf's record shows no stall:
-    then the report's is no longer than these."""
+    """Each fault's stall is the longest wait of the flows then. Where no wait is longer than the usual ones, r2cc-perf's record shows no
+    stall: then the report's is no longer than these."""
     self.job.follower.poll()
     to_monotonic_ns = monotonic_ns() - time.time_ns()
     usual_ns = self.longest_wait_without_fault_ns([int(fault["time_ns"]) + to_monotonic_ns for fault in report["faults"]])
@@ -104,7 +104,8 @@ class TrueReport(NamespaceCase):
 
   def expect_same_faults(self, report: dict, other: dict) -> None:
     """But for the times, which are those of two clocks as they are measured: which node saw a fault first is not certain."""
-    known = lambda one: [(fault["nic"], fault["stall_ns"], fault["replayed_bytes"], fault["masked"], fault["nodes"]) for fault in one["faults"]]
+    facts = ("nic", "stall_ns", "replayed_bytes", "masked", "nodes")
+    known = lambda one: [[fault[fact] for fact in facts] for fault in one["faults"]]
     self.assertEqual(known(report), known(other))
 
   # Scenarios.
