@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,8 +22,6 @@ namespace {
 
 // An action may be forwarded to another node's daemon; a person waits no longer than this.
 constexpr std::chrono::seconds kCallDeadline{10};
-// Between two tries of a probe that has time.
-constexpr std::chrono::milliseconds kHealthPause{200};
 // `ready` ends within a second, its process included.
 constexpr std::chrono::milliseconds kOwnNodeDeadline{800};
 constexpr std::chrono::milliseconds kSoonDeadline{200};
@@ -166,20 +163,13 @@ absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& reque
 }
 
 absl::StatusOr<v1::StatusReply> Client::Health(std::chrono::milliseconds within) {
-  const auto end = std::chrono::system_clock::now() + within;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + within);
   v1::StatusRequest request;
   request.set_health(true);
   request.set_nodes_max(1);  // release 0.2.0 answers with nodes
   v1::StatusReply reply;
-  for (;;) {
-    grpc::ClientContext context;
-    context.set_deadline(end);
-    const absl::Status status = FromGrpc(stub_->GetStatus(&context, request, &reply), socket_path_, within);
-    if (status.ok()) break;
-    // r2ccd itself gives up earlier on a core that stands.
-    if (std::chrono::system_clock::now() + kHealthPause >= end) return status;
-    std::this_thread::sleep_for(kHealthPause);
-  }
+  if (absl::Status status = FromGrpc(stub_->GetStatus(&context, request, &reply), socket_path_, within); !status.ok()) return status;
   reply.clear_nodes();
   reply.clear_next_after();
   return reply;

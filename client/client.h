@@ -34,7 +34,7 @@ class Client {
                                                                const std::string& node = "");
 
   absl::StatusOr<v1::StatusReply> GetStatus(const v1::StatusRequest& request);
-  // A status without nodes, from a daemon whose core answers within a second.
+  // A status without nodes, from a daemon whose core answers in time.
   absl::StatusOr<v1::StatusReply> Health(std::chrono::milliseconds within);
   // The daemon's view of its own node, within 800 ms.
   absl::StatusOr<v1::NodeView> OwnNodeSoon();

@@ -134,13 +134,13 @@ class PeerSet {
   void TellSecond(const std::string& node, const std::string& one, const std::string& other);
   // As an event that names the node.
   void Tell(const std::string& kind, const std::string& node, const std::string& message);
-  // Told once per sender and complaint, not with every keep-alive.
   // What is said of one sender: a host whatever its port, the store, or a node of which there are two.
   struct Complaints {
     std::string last;
     TokenBucket allowed{1, 10};  // lines of the log
     uint64_t untold = 0;
   };
+  // Told once per sender and complaint, not with every keep-alive.
   bool Complain(const std::string& from, const std::string& what);
   // Those of `from`, or null if `what` is what was said of it last.
   Complaints* NewsOf(const std::string& from, const std::string& what);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -100,6 +102,24 @@ TEST_F(R2ccdHealthTest, ACoreThatStandsStillServesNobody) {
     EXPECT_TRUE(WaitUntil([&] { return Check(ControlTarget()).bytes == kNotServing; }));
   }
   EXPECT_TRUE(WaitUntil([&] { return Check(ControlTarget()).bytes == kServing; }));
+}
+
+// A pod is started anew where the unit's watchdog would do so, and not because its core was slow for a second.
+TEST_F(R2ccdHealthTest, AProbeMayGiveTheCoreTheTimeOfTheWatchdog) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: stops a thread of another process";
+  StartAll();
+  const std::string health = "client/r2ccctl --run_dir " + RunDir(0) + " health";
+  auto core = std::make_unique<StoppedThread>(daemons_[0]->pid());
+  ASSERT_TRUE(core->stopped());
+  EXPECT_NE(std::system((health + " 2>/dev/null").c_str()), 0);
+  EXPECT_NE(std::system((health + " --within 1.5 2>/dev/null").c_str()), 0);
+  FILE* const patient = popen((health + " --within 60").c_str(), "r");
+  ASSERT_NE(patient, nullptr);
+  core.reset();
+  char line[256] = {};
+  EXPECT_NE(std::fgets(line, sizeof(line), patient), nullptr);
+  EXPECT_EQ(pclose(patient), 0) << line;
+  EXPECT_EQ(std::system((health + " > /dev/null").c_str()), 0);
 }
 
 TEST_F(R2ccdHealthTest, ThePortOfTheOtherDaemonsDoesNotSay) {

@@ -131,18 +131,6 @@ TEST_F(R2ccdReloadTest, RatesLogLevelLimitsAndWhatNeedsARestart) {
   EXPECT_THAT(Reload(), IsEmpty()) << "said twice it changes nothing";
 }
 
-TEST_F(R2ccdReloadTest, WhoMayNotOperateIsRefusedAndTheRolesChangeAtOnce) {
-  Write(Rails() + "grants { roles: VIEW users: '" + std::to_string(geteuid()) + "' }\n");
-  StartDaemon(0);
-  EXPECT_THAT(Reload(), ElementsAre(HasSubstr("does not have the role OPERATE on node n0")));
-  EXPECT_TRUE(Told(0).audit().refused());
-  EXPECT_NE(Act(0, "n0", "rail0", v1::DRAIN), "");
-  Write(Rails() + "grants { roles: VIEW roles: OPERATE users: '" + std::to_string(geteuid()) + "' }\n");
-  daemons_[0]->Signal(SIGHUP);
-  EXPECT_TRUE(WaitUntil([&] { return Act(0, "n0", "rail0", v1::DRAIN).empty(); })) << Status(0).DebugString();
-  EXPECT_THAT(Reload(), IsEmpty());
-}
-
 TEST_F(R2ccdReloadTest, NicsComeAndGoUnderARunningJob) {
   const auto nic = [&](int rail) { return "nics { name: 'rail" + std::to_string(rail) + "' address: '" + Address(0, rail) + "' }\n"; };
   Write(nic(0) + nic(1));

@@ -28,7 +28,7 @@ struct WatchCommand {
 
 // `health`: whether the daemon answers, soon.
 struct HealthCommand {
-  int within_ms = 800;
+  int within_ms = 800;  // an answer is to be there within a second, the process of the probe included
 };
 
 // An action on every NIC that fits: `request.node` and `request.nic` are patterns (base/core/glob.h). RAIL/* is that rail of all nodes.

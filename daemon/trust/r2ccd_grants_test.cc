@@ -51,5 +51,23 @@ TEST_F(TrustTest, AGrantTakesNothingFromRootAndTheDaemonsUser) {
   EXPECT_THAT(Ctl(run_dir + "health", nobody), testing::StartsWith("0 ok: r2ccd of node n0 serves plan "));
 }
 
+TEST_F(TrustTest, WhoMayNotOperateIsRefusedAndTheRolesChangeAtOnce) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: asks as another user";
+  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  WriteConfig(0, "grants { roles: VIEW users: \"65534\" }\n");
+  StartDaemon(0);
+  const auto nobody = [&](const std::string& words) {
+    return Ctl("--run_dir " + RunDir(0) + " " + words, "setpriv --reuid=65534 --regid=65534 --clear-groups ");
+  };
+  EXPECT_THAT(nobody("config reload"), HasSubstr("does not have the role OPERATE on node n0"));
+  ASSERT_FALSE(Events(0, "operator").empty());
+  EXPECT_TRUE(Events(0, "operator").back().audit().refused());
+  EXPECT_THAT(nobody("nic drain n0/rail0"), testing::StartsWith("1 "));
+  WriteConfig(0, "grants { roles: VIEW roles: OPERATE users: \"65534\" }\n");
+  daemons_[0]->Signal(SIGHUP);
+  EXPECT_TRUE(WaitUntil([&] { return nobody("nic drain n0/rail0").starts_with("0 "); })) << Status(0).DebugString();
+  EXPECT_THAT(nobody("config reload"), testing::StartsWith("0 "));
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -102,7 +102,8 @@ class ClusterTest(doctor_rig.DoctorTestCase):
     nodes = self.rig(start=False)
     here = nodes.address(0, 0)
     key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
-    shell(self.folder, f"openssl req -x509 {key} -days 90 -subj /CN=ca -keyout ca.key -out ca.pem; echo subjectAltName=IP:{here} > ext")
+    shell(self.folder, f"openssl req -x509 {key} -days 90 -subj /CN=ca -keyout ca.key -out ca.pem; echo subjectAltName=IP:{here} > ext; "
+          "echo extendedKeyUsage=serverAuth,clientAuth >> ext")
     # etcd's gateway takes nobody whose certificate has a common name: who he is he says by a password.
     for name, subject in (("etcd", "/CN=etcd"), ("root", "/O=root"), ("r2cc", "/CN=r2cc")):
       shell(self.folder, f"openssl req {key} -subj {subject} -keyout {name}.key -out {name}.csr; openssl x509 -req -in {name}.csr "

@@ -192,7 +192,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
   def test_limits(self):
     nodes = self.rig(start=False)
     nodes.configure(0, priority="realtime_priority: 1\nnice: -20\n")
-    for name in ("run0", "run0-state"):
+    for name in ("run0", "run0-control", "run0-state"):
       (self.folder / name).mkdir()
       shutil.chown(self.folder / name, 65534, 65534)
     for path in nodes.tls(0).iterdir():
