@@ -7,7 +7,7 @@
 namespace r2cc::health {
 
 std::optional<RailPing> RailProber::Stray(RailTarget target, Nanos now) {
-  const ProbeMacKey* const key = keys_->MacKey(keys_->sending_nonce(), target.nonce);
+  const ProbeMacKey* const key = keys_->MacKey(keys_->sending_nonce(), target.key.peer.node, target.nonce);
   if (key == nullptr) return std::nullopt;
   if (strays_.size() >= kStraysMax && !strays_.contains(target.key)) strays_.clear();
   StrayPair& stray = strays_[target.key];

@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto with_style = [&](auto format) { return [&style, format](const auto& reply) { return format(reply, style); }; };
   switch (input.Below(9)) {
     case 0: Check<v1::StatusReply>(&input, with_style(client::FormatStatus)); break;
-    case 1: Check<v1::ListNicsReply>(&input, with_style(client::FormatNics)); break;
+    case 1: Check<v1::ListNicsReply>(&input, [&style](const auto& reply) { return client::FormatNics(reply, style, false); }); break;
     case 2: Check<v1::Event>(&input, with_style(client::FormatEvent)); break;
     case 3: Check<v1::ListJobsReply>(&input, with_style(client::FormatJobs)); break;
     case 4: Check<v1::Plan>(&input, with_style(client::FormatPlan)); break;
