@@ -96,8 +96,6 @@ TEST(Arguments, JobsAndBundles) {
   const Parsed env = Parse("job env slurm --job a --rails eth1 --library_dir /l --run_dir /r");
   ASSERT_NE(std::get_if<JobEnvCommand>(&env), nullptr);
   EXPECT_EQ(std::get<JobEnvCommand>(env).run_dir, "/r");
-  EXPECT_FALSE(std::get<JobEnvCommand>(env).seat);
-  EXPECT_TRUE(std::get<JobEnvCommand>(Parse("job env torchrun --seat")).seat);
   ErrorOf("job env lsf");
   const Parsed bundle = Parse("support-bundle --out /o --state_dir /s");
   ASSERT_NE(std::get_if<BundleCommand>(&bundle), nullptr);
