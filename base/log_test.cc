@@ -103,7 +103,7 @@ TEST(Log, TheJournalGetsFieldsAndStandardErrorWhatItDoesNotTake) {
   const ssize_t bytes = recv(journal, entry, sizeof(entry), MSG_DONTWAIT);
   ASSERT_GT(bytes, 0);
   EXPECT_THAT(std::string(entry, static_cast<size_t>(bytes)),
-              AllOf(StartsWith("PRIORITY=4\nSYSLOG_IDENTIFIER=log_test\nMESSAGE=n0/r1: HEALTHY -> FAILED event=nic-state\n"),
+              AllOf(StartsWith("PRIORITY=4\nSYSLOG_IDENTIFIER=unit_test\nMESSAGE=n0/r1: HEALTHY -> FAILED event=nic-state\n"),
                     EndsWith("R2CC_EVENT=nic-state\nR2CC_NIC=r1\n")));
   close(journal);
   rmdir(folder.c_str());

@@ -82,7 +82,7 @@ TEST(Arguments, Ready) {
   ASSERT_NE(ready, nullptr);
   EXPECT_EQ(ready->rails_min, 3u);
   EXPECT_TRUE(ready->json);
-  EXPECT_EQ(ready->socket_path, "/r/r2ccd.sock");
+  EXPECT_EQ(ready->socket_path, "/r-control/r2ccd.sock");
   EXPECT_THAT(ErrorOf("ready --server h:1"), HasSubstr("this node"));
 }
 

@@ -219,7 +219,7 @@ TEST_F(R2ccctl, ReadyIsOneLineOnStandardOutputAndAnExitCode) {
   };
   expect(Run("ready --run_dir ."), 0, "ready: n0 has 1 of 1 rails\n");
   expect(Run("ready --min-rails 2 --run_dir ."), 1, "not ready: n0 has 1 of 1 rails, needs 2\n");
-  expect(Run("ready --run_dir /nowhere"), 2, "cannot tell: r2ccd is not running: there is no /nowhere/r2ccd.sock");
+  expect(Run("ready --run_dir /nowhere"), 2, "cannot tell: r2ccd is not running: there is no /nowhere-control/r2ccd.sock");
 }
 
 TEST_F(R2ccctl, PrintsTablesWithoutColourIntoAFile) {

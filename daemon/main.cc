@@ -370,7 +370,6 @@ int Main(int argc, char** argv) {
   umask(007);
   RedirectGrpcLog();
   const Manager manager = FindManager();
-
   FileConfigLoader loader(flags, [offset = wall_clock_offset_s] { return absl::ToUnixSeconds(absl::Now()) + offset; });
   absl::Status status;
   if (check_config) {

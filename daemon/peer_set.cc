@@ -393,9 +393,6 @@ absl::StatusOr<PeerSpec> PeerSet::WhereIs(const std::string& node) const {
       absl::StrCat("the daemon of node ", node, " has not told where it listens; ask on ", node, " itself, or name it under peers"));
 }
 
-PeerSet::About PeerSet::AboutNode(const std::string& node) const {
-  const auto found = about_.find(node);
-  return found == about_.end() ? About() : found->second;
-}
+PeerSet::About PeerSet::AboutNode(const std::string& node) const { return about_.contains(node) ? about_.at(node) : About(); }
 
 }  // namespace r2cc::daemon

@@ -224,7 +224,8 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
       << daemons_[0]->log();
   // Of each file that is lost.
   EXPECT_TRUE(WaitUntil([&] { return Status(0).alarms_size() >= 2; }));
-  for (const std::string& alarm : Status(0).alarms()) EXPECT_NE(alarm.find("will be lost at a restart"), std::string::npos) << alarm;
+  const v1::StatusReply status = Status(0);
+  for (const std::string& alarm : status.alarms()) EXPECT_NE(alarm.find("will be lost at a restart"), std::string::npos) << alarm;
   EXPECT_EQ(Act(0, "n0", "rail1", v1::DRAIN), "");
 }
 

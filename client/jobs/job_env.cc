@@ -121,7 +121,8 @@ std::string Kubernetes(Variables variables, const JobEnvCommand& command) {
       "# In the pod template of the job. The directory is mounted, not the socket, which is made anew with each start of r2ccd.\n",
       in_image ? "" : "# NCCL before 2.21 takes no path: there NCCL_NET_PLUGIN=r2cc, and the volume's directory in LD_LIBRARY_PATH.\n",
       "spec:\n  hostNetwork: true  # its rails are the node's NICs\n", in_image ? "" : init, "  containers:\n  - name: worker\n    env:\n",
-      env, "    - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}\n    volumeMounts:\n    - {name: r2cc, mountPath: ", command.run_dir, ", readOnly: true}\n",
+      env, "    - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}\n    volumeMounts:\n    - {name: r2cc, mountPath: ",
+      command.run_dir, ", readOnly: true}\n",
       in_image ? "" : absl::StrCat("    - {name: r2cc-plugin, mountPath: ", kPodPlugins, ", readOnly: true}\n"),
       "  volumes:\n  - name: r2cc\n    hostPath: {path: ", command.run_dir, ", type: Directory}\n",
       in_image ? "" : "  - name: r2cc-plugin\n    emptyDir: {}\n", ProblemDetector(command.run_dir));

@@ -40,8 +40,8 @@ std::vector<std::string> UnreadableFor(const std::string& user, const std::vecto
     if (child < 0 || read(ends[0], &error, sizeof(error)) != sizeof(error)) break;
     if (error != EACCES) continue;
     // A file that it may read lies in a directory that is closed.
-    lines.push_back(absl::StrCat("user ", user, " cannot read ", file, ": ", strerror(error), "; chown ", user, ": ", file, " && chmod 400 ",
-                                 file, ", and chmod 755 its directory"));
+    lines.push_back(absl::StrCat("user ", user, " cannot read ", file, ": ", strerror(error), "; chown ", user, ": ", file,
+                                 " && chmod 400 ", file, ", and chmod 755 its directory"));
   }
   close(ends[0]);
   if (child > 0) waitpid(child, nullptr, 0);

@@ -93,6 +93,8 @@ class NodeHealth {
   const std::string& node() const { return node_; }
 
  private:
+  // Peers are named by jobs: a limit on what a job can make the daemon remember.
+  static constexpr size_t kPeersMax = 256;
   struct Slow {
     uint32_t share_permille = kFullWeightPermille;
     std::string who;

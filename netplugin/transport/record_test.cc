@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "netplugin/transport/fake_peer.h"
@@ -14,6 +15,7 @@ struct RecordGaveUpTest : testing::Test {
   RecordGaveUpTest() {
     host.report = [this](const plan::EvidenceRecord& record) { records.push_back(record); };
     host.rails.resize(32);
+    host.page = [] { return std::make_shared<const PageView>(); };
   }
   FakeClock clock;
   FakeHost host{&clock};
