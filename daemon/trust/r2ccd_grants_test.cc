@@ -40,7 +40,7 @@ TEST_F(TrustTest, AGrantTakesNothingFromRootAndTheDaemonsUser) {
               HasSubstr("warning: grants replace the defaults: other users of this node lose VIEW; to keep it: grants { roles: VIEW "
                         "everyone: true }"));
   EXPECT_THAT(output, HasSubstr("operators with a certificate lose VIEW and OPERATE"));
-  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  LetUsersIn(0);
   StartDaemon(0);
   const std::string run_dir = "--run_dir " + RunDir(0) + " ";
   for (const std::string words : {"status", "nic drain n0/rail0", "fail-nic n0/rail0 --force", "config reload"})
@@ -53,8 +53,8 @@ TEST_F(TrustTest, AGrantTakesNothingFromRootAndTheDaemonsUser) {
 
 TEST_F(TrustTest, WhoMayNotOperateIsRefusedAndTheRolesChangeAtOnce) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: asks as another user";
-  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
   WriteConfig(0, "grants { roles: VIEW users: \"65534\" }\n");
+  LetUsersIn(0);
   StartDaemon(0);
   const auto nobody = [&](const std::string& words) {
     return Ctl("--run_dir " + RunDir(0) + " " + words, "setpriv --reuid=65534 --regid=65534 --clear-groups ");
