@@ -1,4 +1,4 @@
-// What a RecvSession says of its flows. session_test has both ends.
+// What a RecvSession says of its flows. tests/sim has both ends.
 
 #include "netplugin/link/recv_session.h"
 

@@ -1,4 +1,4 @@
-// How a SendSession opens its links. session_test has both ends.
+// How a SendSession opens its links. tests/sim has both ends.
 
 #include "netplugin/link/send_session.h"
 
