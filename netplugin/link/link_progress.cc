@@ -41,6 +41,11 @@ void LinkProgress::Sample(std::span<const PathFacts> facts, Nanos now) {
   stall_ = stall;
 }
 
+bool LinkProgress::bulk_delivered() const {
+  const auto delivered = [](const PathFacts& path) { return path.control || (path.delivered_bytes > 0 && !path.unacknowledged); };
+  return !facts_.empty() && std::all_of(facts_.begin(), facts_.end(), delivered);
+}
+
 LinkFault LinkProgress::Diagnose(bool proving) const {
   uint32_t passed_bytes = UINT32_MAX;
   bool all_bulk_stalls = stall_.stalled > 0, size_matters = proving;

@@ -43,6 +43,8 @@ class LinkProgress {
     uint16_t paths = 0;      // of how many
   };
   const Stall& stall() const { return stall_; }
+  // The peer's kernel has all that its bulk connections were given. Its process has to read it, which no other path makes quicker.
+  bool bulk_delivered() const;
 
   // Why the incarnation is given up for a stall. `proving`: it never carried a chunk. Then every connection was greeted a moment ago by
   // small packets, so connections that all stall on large ones say that the size matters. Under load they do not: one sick member of a

@@ -132,5 +132,21 @@ TEST_F(LinkProgressTest, ANewIncarnationBeginsWithoutAPast) {
   EXPECT_EQ(StalledFor(), 0);
 }
 
+// The process has to read it: another path makes that no quicker.
+TEST(LinkProgress, KnowsWhenThePeersKernelHasAllOfTheDataCheck) {
+  LinkProgress progress;
+  progress.Begin();
+  EXPECT_FALSE(progress.bulk_delivered()) << "nothing is known yet";
+  PathFacts control{.delivered_bytes = 10, .unacknowledged = true, .control = true};
+  PathFacts bulk[] = {{.delivered_bytes = 4096}, {.unacknowledged = true}};
+  progress.Sample(std::vector<PathFacts>{control, bulk[0], bulk[1]}, kNanosPerSecond);
+  EXPECT_FALSE(progress.bulk_delivered());
+  bulk[1] = {.delivered_bytes = 4096};
+  progress.Sample(std::vector<PathFacts>{control, bulk[0], bulk[1]}, 2 * kNanosPerSecond);
+  EXPECT_TRUE(progress.bulk_delivered());
+  progress.Begin();
+  EXPECT_FALSE(progress.bulk_delivered());
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -14,6 +14,9 @@ using plan::EvidenceCause;
 constexpr Nanos kRampStep = 100 * kNanosPerMs;
 constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
 constexpr Nanos kTellSlowEvery = kNanosPerSecond;
+// A data check that is with the peer's kernel waits for a process that stands still. A proxy that acknowledges and hands nothing on looks
+// the same, so another attempt begins after so long.
+constexpr Nanos kUnreadMost = 10 * kNanosPerSecond;
 
 }  // namespace
 
@@ -95,7 +98,9 @@ void SendLinks::Tick(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i) {
     const Link& link = links_[i];
     const bool proving = link.state == InitiatorState::kProving;
-    if ((proving || link.state == InitiatorState::kConnecting) && now - link.since >= link.retry.attempt_limit())
+    const Nanos limit = link.retry.attempt_limit();
+    const Nanos most = proving && link.progress.bulk_delivered() ? std::max(limit, kUnreadMost) : limit;
+    if ((proving || link.state == InitiatorState::kConnecting) && now - link.since >= most)
       Step(i, InitiatorEvent::kTrouble, link.progress.Diagnose(proving).cause, now);
   }
   Ramp(now);
