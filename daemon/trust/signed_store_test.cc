@@ -78,6 +78,24 @@ TEST_F(SignedStoreTest, ANodesOwnValueIsTaken) {
   EXPECT_EQ(Refused(), "");
 }
 
+// A view ends in random bytes, and these parse as a field that nobody knows or as a life.
+TEST_F(SignedStoreTest, AnUnsignedValueIsTakenWhole) {
+  const std::string odd = std::string("view") + "\xfd\x85\x2a\xf6\x66\x02\x65\xc8\x01\x03";
+  v1::ValueLife life;
+  life.set_until_s(5);
+  const auto writer = Make(nullptr);
+  const auto reader = Make(nullptr);
+  const auto moving = Make(Files(ca_, {Identity::Kind::kNode, "n0"}), /*insecure=*/true);
+  for (const std::string& value : {odd, "view" + life.SerializeAsString()}) {
+    writer->store->Put(key_, value, 0);
+    for (const auto* to : {&reader, &moving}) {
+      (*to)->bare->Change(key_, writer->bare->entries().at(key_));
+      EXPECT_EQ((*to)->heard[key_], value);
+    }
+  }
+  EXPECT_EQ(Refused(), "");
+}
+
 // Junk behind a certificate is read away by every PEM reader: values with it, signed or not, are nowhere kept.
 TEST_F(SignedStoreTest, WhatIsNotBelievedIsNotKept) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
