@@ -155,7 +155,9 @@ void SocketAttachServer::OnAccept() {
     connection.uid = peer.uid;
     connection.allowed = Allows(fd, peer.uid, peer.gid);
     connection.deadline = loop_->RunAfter(kRequestDeadline, [this, id] {
-      connections_.at(id).deadline = 0;
+      Connection& silent = connections_.at(id);
+      silent.deadline = 0;
+      TellRefused(silent.uid, silent.pid, absl::StrCat("no request within ", kRequestDeadline / kNanosPerSecond, " s"));
       End(id);
     });
   }

@@ -25,20 +25,18 @@ class Http2Attacker {
   static constexpr uint8_t kData = 0, kHeaders = 1, kRst = 3, kSettings = 4, kPing = 6;
 
   // `uid`: of the process that connects, by the kernel's word; root only.
-  static std::unique_ptr<Http2Attacker> Local(const std::string& path, uid_t uid) {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-    const uid_t own = geteuid();
-    if (own == 0) (void)!seteuid(uid);
-    const bool there = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-    if (own == 0) (void)!seteuid(own);
-    return Made(fd, there, nullptr);
-  }
-  // With `tls` it shows no certificate.
-  static std::unique_ptr<Http2Attacker> Tcp(int port, bool tls) {
+  static std::unique_ptr<Http2Attacker> Local(const std::string& path, uid_t uid) { return Unix(path, uid, SOCK_STREAM); }
+  // To a socket of packets.
+  static std::unique_ptr<Http2Attacker> LocalPackets(const std::string& path, uid_t uid) { return Unix(path, uid, SOCK_SEQPACKET); }
+  // With `tls` it shows no certificate. `source`: the own address, in host order; 0: the kernel's choice.
+  static std::unique_ptr<Http2Attacker> Tcp(int port, bool tls, uint32_t source = 0) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (source != 0) {
+      sockaddr_in own{};
+      own.sin_family = AF_INET;
+      own.sin_addr.s_addr = htonl(source);
+      (void)!bind(fd, reinterpret_cast<const sockaddr*>(&own), sizeof(own));
+    }
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
@@ -107,6 +105,17 @@ class Http2Attacker {
 
  private:
   Http2Attacker(int fd, SSL* ssl) : fd_(fd), ssl_(ssl) {}
+  static std::unique_ptr<Http2Attacker> Unix(const std::string& path, uid_t uid, int type) {
+    const int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+    const uid_t own = geteuid();
+    if (own == 0) (void)!seteuid(uid);
+    const bool there = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    if (own == 0) (void)!seteuid(own);
+    return Made(fd, there, nullptr);
+  }
   static std::unique_ptr<Http2Attacker> Made(int fd, bool there, SSL* ssl) {
     std::unique_ptr<Http2Attacker> attacker(new Http2Attacker(fd, ssl));
     if (!there) return nullptr;

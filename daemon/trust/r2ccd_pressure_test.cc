@@ -14,60 +14,15 @@
 
 #include "daemon/convert.h"
 #include "daemon/trust/http2_attacker.h"
-#include "daemon/trust/memory_cgroup.h"
-#include "daemon/trust/r2ccd_trust_rig.h"
+#include "daemon/trust/r2ccd_attacked.h"
 #include "plan/page/ring_layout.h"
 
 namespace r2cc::daemon {
 namespace {
 
 constexpr uid_t kNobody = 65534;
-constexpr int64_t kPeakKbMax = 128 << 10;
 
 enum class Door { kTls, kClear, kControl };
-
-// Three daemons, the first of which is attacked.
-class Attacked : public TrustTest {
- protected:
-  void Start(bool tls) {
-    signal(SIGPIPE, SIG_IGN);
-    LetUsersIn(0);
-    if (tls) UseTls();
-    StartAll();
-    if (geteuid() == 0) cgroup_.Add(daemons_[0]->pid());
-    before_kb_ = MemoryKb(daemons_[0]->pid(), "VmRSS");
-    lost_ = Events(0, "peer-lost").size();
-    plugin_ = Attach(0);
-  }
-  void TearDown() override {
-    plugin_.reset();
-    TrustTest::TearDown();
-  }
-  // Others are served as if nothing was.
-  void ExpectUnharmed() {
-    ASSERT_TRUE(daemons_[0]->alive()) << daemons_[0]->log();
-    const Nanos begin = Now();
-    EXPECT_EQ(Act(0, "n0", "rail0", drained_ ? v1::UNDRAIN : v1::DRAIN), "");
-    drained_ = !drained_;
-    EXPECT_LT(Now() - begin, kNanosPerSecond);
-    EXPECT_EQ(Events(0, "peer-lost").size(), lost_);
-    const int64_t peak_kb = MemoryKb(daemons_[0]->pid(), "VmHWM");
-    std::printf("%lld KiB before, %lld KiB at most\n", static_cast<long long>(before_kb_), static_cast<long long>(peak_kb));
-    EXPECT_LT(peak_kb, kPeakKbMax);
-  }
-  uint64_t RefusedInAll() {
-    uint64_t times = 0;
-    const v1::StatusReply status = Status(0);
-    for (const v1::Refusal& refusal : status.refusals()) times += refusal.times();
-    return times;
-  }
-
-  MemoryCgroup cgroup_;
-  int64_t before_kb_ = 0;
-  size_t lost_ = 0;
-  bool drained_ = false;
-  std::unique_ptr<Plugin> plugin_;
-};
 
 class PressureTest : public Attacked, public testing::WithParamInterface<Door> {
  protected:
