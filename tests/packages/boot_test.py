@@ -67,6 +67,9 @@ class BootTest(unittest.TestCase):
   def configure(self, text: str) -> None:
     (self.machine.path / "etc/r2cc/r2ccd.textproto").write_text(text, encoding="utf-8")
 
+  def check_control_directory(self) -> None:
+    self.assertEqual(self.run_inside("stat", "--format", "%U:%G %a", "/run/r2cc-control").stdout.strip(), "r2ccd:r2cc 750")
+
   def test_life(self):
     """One story, as booting is dear: each part begins where the one before has ended."""
     with self.subTest("an installed daemon runs, with nothing but what the unit gives it"):
@@ -75,6 +78,7 @@ class BootTest(unittest.TestCase):
       self.assertEqual(self.show("UnitFileState"), "enabled")
       self.assertEqual(len(self.processes("r2ccd")), 1)
       self.check_confinement()
+      self.check_control_directory()
     with self.subTest("it is started again, and containers keep their directory"):
       before = self.run_inside("stat", "--format", "%i %U:%G %a", "/run/r2cc").stdout
       socket = self.attach_socket()
@@ -83,7 +87,7 @@ class BootTest(unittest.TestCase):
       self.assertEqual(self.run_inside("stat", "--format", "%i %U:%G %a", "/run/r2cc").stdout, before)
       self.assertEqual(self.attach_socket(), socket)
       self.assertIn("r2ccd:r2cc 755", before)
-      self.assertEqual(self.run_inside("stat", "--format", "%U:%G %a", "/run/r2cc-control").stdout.strip(), "r2ccd:r2cc 750")
+      self.check_control_directory()
     with self.subTest("a wrong configuration is the status line, and it does not run without its checks"):
       self.configure('node: "n0"\nlisten: 5\n')
       self.run_inside("systemctl", "restart", "--no-block", "r2ccd")

@@ -81,8 +81,9 @@ class UnitTest(unittest.TestCase):
     self.assertEqual(settings["RuntimeDirectoryPreserve"], ["yes"])
     self.assertEqual(settings["RuntimeDirectoryMode"], ["0755"])
     # The control socket is for the group alone.
-    self.assertEqual(settings["RuntimeDirectory"], ["r2cc r2cc-control"])
-    self.assertEqual(settings["ExecStartPre"], ["/bin/chmod 0750 /run/r2cc-control"])
+    self.assertEqual(settings["RuntimeDirectory"], ["r2cc"])
+    self.assertEqual(settings["ExecStartPre"], ["+/usr/bin/install -d -o r2ccd -g r2cc -m 0750 /run/r2cc-control"])
+    self.assertEqual(settings["ReadWritePaths"], ["-/run/r2cc-control"])
     # With /proc hidden from it r2ccd cannot see whether a caller is in a container.
     self.assertNotIn(settings["ProtectProc"], (["invisible"], ["noaccess"], ["ptraceable"]))
     self.assertNotIn("ProcSubset", settings)
