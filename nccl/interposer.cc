@@ -26,6 +26,8 @@ Group& OwnGroup() {
 
 }  // namespace
 
+thread_local bool Interposer::Inside::is_inside_ = false;
+
 std::shared_ptr<Shadow> Interposer::Find(Comm comm) {
   const std::lock_guard lock(mutex_);
   const auto found = shadows_.find(comm);
@@ -60,6 +62,8 @@ Result Interposer::Enqueued(const std::shared_ptr<Shadow>& shadow, Comm comm, St
 }
 
 Result Interposer::AllReduce(const AllReduceCall& call, Comm comm) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->AllReduce(call, comm);
   const bool in_group = OwnGroup().depth > 0;
   // A communicator that only ever reduces in groups needs no shadow.
   const std::shared_ptr<Shadow> shadow = in_group && !IsActive(Mutant::kSplitsInGroup) ? Find(comm) : FindOrMake(comm);
@@ -70,12 +74,16 @@ Result Interposer::AllReduce(const AllReduceCall& call, Comm comm) {
 }
 
 Result Interposer::GroupStart() {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->GroupStart();
   const Result result = parts_.nccl->GroupStart();
   if (result == Result::kSuccess) ++OwnGroup().depth;
   return result;
 }
 
 Result Interposer::GroupEnd() {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->GroupEnd();
   Group& group = OwnGroup();
   if (group.depth > 0) --group.depth;
   Result result = parts_.nccl->GroupEnd();
@@ -88,20 +96,28 @@ Result Interposer::GroupEnd() {
 }
 
 Result Interposer::Register(Comm comm, void* buffer, size_t bytes, void** handle) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->Register(comm, buffer, bytes, handle);
   return FindOrMake(comm)->Register(buffer, bytes, handle);
 }
 
 Result Interposer::Deregister(Comm comm, void* handle) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->Deregister(comm, handle);
   const std::shared_ptr<Shadow> shadow = Find(comm);
   return shadow == nullptr ? parts_.nccl->Deregister(comm, handle) : shadow->Deregister(handle);
 }
 
 Result Interposer::AsyncError(Comm comm, Result* error) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->AsyncError(comm, error);
   const std::shared_ptr<Shadow> shadow = Find(comm);
   return shadow == nullptr ? parts_.nccl->AsyncError(comm, error) : shadow->AsyncError(error);
 }
 
 Result Interposer::Finalize(Comm comm) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->Finalize(comm);
   // Nothing is enqueued any more. The shadow stays until the communicator is gone.
   const std::shared_ptr<Shadow> shadow = Find(comm);
   if (shadow != nullptr)
@@ -110,6 +126,8 @@ Result Interposer::Finalize(Comm comm) {
 }
 
 Result Interposer::Destroy(Comm comm) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->Destroy(comm);
   const std::shared_ptr<Shadow> shadow = Take(comm);
   if (shadow == nullptr) return parts_.nccl->Destroy(comm);
   if (const Comm child = shadow->TakeChild(); child != nullptr && !IsActive(Mutant::kLeaksChild)) parts_.nccl->Destroy(child);
@@ -120,6 +138,8 @@ Result Interposer::Destroy(Comm comm) {
 }
 
 Result Interposer::Abort(Comm comm) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->Abort(comm, nullptr);
   const std::shared_ptr<Shadow> shadow = Take(comm);
   if (shadow == nullptr) return parts_.nccl->Abort(comm, nullptr);
   // The thread that uses the communicator may be in the shadow, and waits for what ends only now.
@@ -130,6 +150,8 @@ Result Interposer::Abort(Comm comm) {
 }
 
 Result Interposer::Revoke(Comm comm, int flags) {
+  const Inside inside;
+  if (inside.is_nested()) return parts_.nccl->Revoke(comm, flags);
   const std::shared_ptr<Shadow> shadow = Take(comm);
   const Comm child = shadow == nullptr ? nullptr : shadow->TakeChild();
   // What is revoked reduces nothing any more; a child of its own has no other use.

@@ -1,6 +1,10 @@
 // NCCL's functions as the program calls them, with a Shadow for each communicator that has reduced something. A function that is not here
 // goes to NCCL untouched.
 //
+// NCCL calls its own public functions as well: ncclCommGetAsyncError within each call that wants the communicator ready, ncclBroadcast within
+// ncclBcast. The loader brings these calls here like a program's. They go straight to NCCL, which is in the middle of something, and so may
+// be this class, with a lock.
+//
 // Threads: any, as NCCL allows. Groups belong to the calling thread.
 #ifndef R2CC_NCCL_INTERPOSER_H_
 #define R2CC_NCCL_INTERPOSER_H_
@@ -8,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "nccl/seams.h"
 #include "nccl/shadow.h"
@@ -24,6 +29,8 @@ class Interposer {
   // Any other operation; `enqueue` is NCCL's function with its arguments.
   template <typename Enqueue>
   Result Other(Comm comm, Stream stream, Enqueue enqueue) {
+    const Inside inside;
+    if (inside.is_nested()) return enqueue();
     const std::shared_ptr<Shadow> shadow = Find(comm);
     if (shadow != nullptr) shadow->Before(stream);
     return Enqueued(shadow, comm, stream, enqueue());
@@ -44,6 +51,20 @@ class Interposer {
   std::shared_ptr<Shadow> Find(Comm comm);
 
  private:
+  // The calling thread is in one of the functions above, and comes into no second one.
+  class Inside {
+   public:
+    Inside() : is_nested_(std::exchange(is_inside_, true)) {}
+    ~Inside() { is_inside_ = is_nested_; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    bool is_nested() const { return is_nested_; }
+
+   private:
+    static thread_local bool is_inside_;
+    const bool is_nested_;
+  };
+
   std::shared_ptr<Shadow> FindOrMake(Comm comm);
   std::shared_ptr<Shadow> Take(Comm comm);
   // What was enqueued is followed by After(), in a group at its end.

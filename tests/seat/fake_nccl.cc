@@ -198,6 +198,7 @@ void FakeNccl::Launch(FakeComm* comm, const AllReduceCall& call) {
 }
 
 Result FakeNccl::AllReduce(const AllReduceCall& call, Comm comm) {
+  ask_(comm);
   FakeComm* const of = Fake(comm);
   if (of->aborted) world_.Fail("a communicator is used after its abort");
   world_.scheduler().Yield();
@@ -233,16 +234,19 @@ Result FakeNccl::GroupEnd() {
 }
 
 Result FakeNccl::Count(Comm comm, int* ranks) {
+  ask_(comm);
   *ranks = static_cast<int>(Fake(comm)->group->members.size());
   return Result::kSuccess;
 }
 
 Result FakeNccl::Rank(Comm comm, int* rank) {
+  ask_(comm);
   *rank = Fake(comm)->rank;
   return Result::kSuccess;
 }
 
 Result FakeNccl::Split(Comm comm, int key, Comm* child) {
+  ask_(comm);
   FakeComm* const of = Fake(comm);
   if (of->aborted) world_.Fail("a communicator is split after its abort");
   Group& group = *of->group;
@@ -277,6 +281,7 @@ Result FakeNccl::Settle(Comm comm) {
 }
 
 Result FakeNccl::Register(Comm comm, void* buffer, size_t, void** handle) {
+  ask_(comm);
   if (!Fake(comm)->group->by_program() && world_.plan_.register_fails == rank_) return Result::kSystemError;
   *handle = reinterpret_cast<void*>(world_.next_handle_++);
   Fake(comm)->registered[*handle] = buffer;
@@ -284,6 +289,7 @@ Result FakeNccl::Register(Comm comm, void* buffer, size_t, void** handle) {
 }
 
 Result FakeNccl::Deregister(Comm comm, void* handle) {
+  ask_(comm);
   if (Fake(comm)->registered.erase(handle) == 0) world_.Fail("a registration that is not there is taken back");
   return Result::kSuccess;
 }

@@ -8,6 +8,7 @@
 #define R2CC_TESTS_SEAT_FAKE_NCCL_H_
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -145,7 +146,8 @@ inline Comm Real(FakeComm* comm) { return reinterpret_cast<Comm>(comm); }
 
 class FakeNccl final : public Nccl {
  public:
-  FakeNccl(World* world, int rank) : world_(*world), rank_(rank) {}
+  // `ask` is what a program calls as ncclCommGetAsyncError: NCCL calls it, too, within its own functions.
+  FakeNccl(World* world, int rank, std::function<void(Comm)> ask) : world_(*world), rank_(rank), ask_(std::move(ask)) {}
   Result AllReduce(const AllReduceCall& call, Comm comm) override;
   Result GroupStart() override;
   Result GroupEnd() override;
@@ -174,6 +176,7 @@ class FakeNccl final : public Nccl {
   void Launch(FakeComm* comm, const AllReduceCall& call);
   World& world_;
   const int rank_;
+  const std::function<void(Comm)> ask_;
 };
 
 class FakeCuda final : public Cuda {

@@ -90,7 +90,11 @@ class Program {
       : shared_(*shared),
         world_(*shared->world),
         rank_(rank),
-        nccl_(&world_, rank),
+        nccl_(&world_, rank,
+              [this](Comm comm) {
+                Result error;
+                interposer_.AsyncError(comm, &error);
+              }),
         cuda_(&world_, rank),
         rails_(&world_, rank),
         interposer_({&nccl_, &cuda_, &rails_, [this](const std::string& line) { Note(line); }, nullptr, shared->scenario->every}) {

@@ -79,6 +79,13 @@ void stub_begin(int ranks, Comm* comms) {
 int stub_reduced_by_children() { return by_children; }
 int stub_alive() { return alive; }
 
+// NCCL asks so before most calls, and by its public function: whoever stands before that is asked.
+static Result EnsureReady(Comm comm) {
+  Result error = Result::kSuccess;
+  const Result result = ncclCommGetAsyncError(comm, &error);
+  return result == Result::kSuccess ? error : result;
+}
+
 Result pncclGetVersion(int* version) {
   *version = 22809;
   return Result::kSuccess;
@@ -86,6 +93,7 @@ Result pncclGetVersion(int* version) {
 
 // Of floats the first one alone.
 Result pncclAllReduce(const void* send, void* receive, size_t count, int type, int, Comm comm, Stream) {
+  if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   Meeting& meeting = *comm->meeting;
   by_children += meeting.is_child;
   meeting.Meet(
@@ -109,20 +117,24 @@ Result pncclAllReduce(const void* send, void* receive, size_t count, int type, i
 }
 
 Result pncclAllGather(const void*, void*, size_t, int, Comm comm, Stream) {
+  if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   comm->meeting->Meet([] {}, [] {});
   return Result::kSuccess;
 }
 Result pncclGroupStart() { return Result::kSuccess; }
 Result pncclGroupEnd() { return Result::kSuccess; }
 Result pncclCommCount(Comm comm, int* ranks) {
+  if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   *ranks = static_cast<int>(comm->meeting->ranks);
   return Result::kSuccess;
 }
 Result pncclCommUserRank(Comm comm, int* rank) {
+  if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   *rank = comm->rank;
   return Result::kSuccess;
 }
 Result pncclCommSplit(Comm comm, int, int key, Comm* child, void*) {
+  if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   Meeting& meeting = *comm->meeting;
   meeting.Meet(
       [&] {
