@@ -32,6 +32,7 @@ void AddDoctorCommand(CommandTree* tree) {
       "what is wrong with this node and its ways to others, a line for each fault with the fix; exit code 1 if this node has one");
   doctor.AddFlag("--all", &typed->command.all, "also the checks that are ok");
   doctor.AddFlag("--job", &typed->command.job, "also the environment, as a job would have it that is started here");
+  doctor.AddFlag("--no-daemon", &typed->command.without_daemon, "this node runs no r2ccd: check only what a job needs, as --job does");
   doctor.AddOption("--peers", &typed->command.peers_max, "so many other nodes are tried")
       .Value("N")
       .Default(absl::StrCat(kPeersDefault))

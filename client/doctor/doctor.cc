@@ -39,6 +39,12 @@ Colour ColourOf(const std::string& level) {
 Facts Gather(const DoctorCommand& command, Machine& machine) {
   Facts facts;
   facts.now_ns = machine.NowNs();
+  if (command.without_daemon) {
+    facts.without_daemon = true;
+    facts.daemon.connection = absl::UnavailableError("there is no r2ccd on this node");
+    LookAround(machine, {command.run_dir, command.peers_max, /*job=*/true}, &facts);
+    return facts;
+  }
   const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(command.socket_path);
   if (client.ok())
     facts.daemon = AskDaemon(**client, facts.now_ns);
@@ -51,15 +57,18 @@ Facts Gather(const DoctorCommand& command, Machine& machine) {
 }  // namespace
 
 Findings CheckAll(const Facts& facts) {
-  Findings all = CheckDaemon(facts.daemon, facts.now_ns);
+  Findings all;
   const auto add = [&](Findings more) {
     for (Finding& finding : more) all.push_back(std::move(finding));
   };
+  if (!facts.without_daemon) add(CheckDaemon(facts.daemon, facts.now_ns));
   if (facts.daemon.connection.ok()) {
     add(CheckNics(facts));
     add(CheckPathsByPeer(facts));
   }
-  if (facts.job.has_value()) add(CheckJob(*facts.job));
+  if (!facts.job.has_value()) return all;
+  add(CheckJob(*facts.job));
+  if (!facts.without_daemon) add(CheckAttach(*facts.job));
   return all;
 }
 

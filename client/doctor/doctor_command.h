@@ -13,6 +13,7 @@ struct DoctorCommand {
   std::string socket_path;
   bool json = false;
   bool job = false;
+  bool without_daemon = false;  // the node has none: `job` alone is looked at
   bool all = false;  // also what is ok
   size_t peers_max = 0;
   int64_t wait_ns = 0;  // for so long it looks again, until nothing fails

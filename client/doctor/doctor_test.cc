@@ -121,6 +121,16 @@ TEST_F(DoctorTest, NothingIsWrong) {
                     HasSubstr("\n0 FAIL, 0 warn, 0 unchecked, ")));
 }
 
+TEST_F(DoctorTest, WhereThereIsToBeNoDaemonTheJobAloneIsLookedAt) {
+  facts_.daemon = DaemonFacts();
+  facts_.daemon.connection = absl::UnavailableError("there is none");
+  facts_.without_daemon = true;
+  machine_.attach = absl::NotFoundError("no such file");
+  EXPECT_EQ(Wrong(), "");
+  machine_.environment["NCCL_NET_PLUGIN"] = "other";
+  EXPECT_THAT(Wrong(), testing::StartsWith("FAIL plugin variable: NCCL_NET_PLUGIN=other is another plugin"));
+}
+
 TEST_F(DoctorTest, NoDaemon) {
   facts_.daemon = DaemonFacts();
   facts_.daemon.connection = absl::UnavailableError("r2ccd is not running: there is no /run/r2cc-control/r2ccd.sock");

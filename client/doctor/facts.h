@@ -111,6 +111,7 @@ struct JobFacts {
 };
 
 struct Facts {
+  bool without_daemon = false;  // there is to be none here
   int64_t now_ns = 0;  // CLOCK_REALTIME
   DaemonFacts daemon;
   std::vector<RailFacts> rails;

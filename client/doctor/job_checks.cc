@@ -165,13 +165,6 @@ void CheckSystem(const JobFacts& job, Findings* found) {
     found->push_back(Warn("memlock",
                           absl::StrCat("a process may lock ", FormatBytes(job.locked_memory_max), " of memory: RDMA registers more"),
                           "ulimit -l unlimited, LimitMEMLOCK=infinity in slurmd's unit"));
-  if (job.attach_path == "none")
-    found->push_back(Warn("attach", "R2CC_ATTACH=none: the job does not hear of its node's daemon", "take R2CC_ATTACH away"));
-  else if (!job.attach.ok())
-    found->push_back(
-        Fail("attach", std::string(job.attach.message()), "is r2ccd up, and its run directory mounted and open to this user?"));
-  else
-    found->push_back(Ok("attach", absl::StrCat(job.attach_path, " takes jobs")));
 }
 
 }  // namespace
@@ -185,6 +178,18 @@ std::map<std::string, std::string> ParseNcclConf(const std::string& text) {
     variables[std::string(absl::StripAsciiWhitespace(parts.first))] = std::string(absl::StripAsciiWhitespace(parts.second));
   }
   return variables;
+}
+
+Findings CheckAttach(const JobFacts& job) {
+  Findings found;
+  if (job.attach_path == "none")
+    found.push_back(Warn("attach", "R2CC_ATTACH=none: the job does not hear of its node's daemon", "take R2CC_ATTACH away"));
+  else if (!job.attach.ok())
+    found.push_back(
+        Fail("attach", std::string(job.attach.message()), "is r2ccd up, and its run directory mounted and open to this user?"));
+  else
+    found.push_back(Ok("attach", absl::StrCat(job.attach_path, " takes jobs")));
+  return found;
 }
 
 Findings CheckJob(const JobFacts& job) {

@@ -20,6 +20,9 @@ std::map<std::string, std::string> ParseNcclConf(const std::string& text);
 
 Findings CheckJob(const JobFacts& job);
 
+// Whether it finds its node's daemon.
+Findings CheckAttach(const JobFacts& job);
+
 }  // namespace r2cc::client
 
 #endif  // R2CC_CLIENT_DOCTOR_JOB_CHECKS_H_
