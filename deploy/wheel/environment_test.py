@@ -1,0 +1,29 @@
+"""What `python -m r2cc env` sets, from what is set."""
+
+import pathlib
+import unittest
+
+from r2cc import environment
+
+LIBRARIES = pathlib.Path("/venv/r2cc/lib")
+OURS = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "LD_LIBRARY_PATH": "/venv/r2cc/lib"}
+
+
+class EnvironmentTest(unittest.TestCase):
+
+  def test_of_an_empty_environment(self):
+    self.assertEqual(environment.variables(LIBRARIES, {"HOME": "/root"}), OURS)
+
+  def test_what_the_user_has_stays_behind_ours_and_twice_is_once(self):
+    once = environment.variables(LIBRARIES, {"LD_LIBRARY_PATH": "/opt/cuda::/opt/mpi"})
+    self.assertEqual(once["LD_LIBRARY_PATH"], "/venv/r2cc/lib:/opt/cuda:/opt/mpi")
+    self.assertEqual(environment.variables(LIBRARIES, once), once)
+
+  def test_the_plugin_by_its_file_is_ours(self):
+    for value in ("libnccl-net-r2cc.so", "/venv/r2cc/lib/libnccl-net-r2cc.so"):
+      self.assertEqual(environment.variables(LIBRARIES, {"NCCL_NET_PLUGIN": value}), OURS)
+
+  def test_another_plugin_is_refused_by_name(self):
+    for name, value in (("NCCL_NET_PLUGIN", "aws-ofi"), ("NCCL_NET", "IB"), ("NCCL_NET_PLUGIN", "/elsewhere/libnccl-net-r2cc.so")):
+      with self.subTest(name=name), self.assertRaisesRegex(environment.AnotherPlugin, f"^{name}={value} .*unset {name}"):
+        environment.variables(LIBRARIES, {name: value})
