@@ -1,6 +1,7 @@
 """All Debian packages of one release."""
 
 load("//bazel:release.bzl", "RELEASE")
+load("//docs:documents.bzl", "DOCUMENTS")
 load(":debian_package.bzl", "debian_package")
 
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
@@ -25,18 +26,7 @@ _RIG_MODULES = [
 
 # As in the source tree, so that their links hold.
 _DOCUMENTS = {"/usr/share/doc/r2ccd/README.md": "//:README.md"}
-_DOCUMENTS.update({"/usr/share/doc/r2ccd/docs/%s.md" % document: "//docs:%s.md" % document for document in [
-    "configure",
-    "diagnose",
-    "install",
-    "kubernetes",
-    "limits",
-    "rdma",
-    "results",
-    "schedules",
-    "security",
-    "upgrade",
-]})
+_DOCUMENTS.update({"/usr/share/doc/r2ccd/docs/" + document: "//docs:" + document for document in DOCUMENTS})
 
 def _r2ccd(**kwargs):
     files = dict(_DOCUMENTS)

@@ -2,8 +2,8 @@
 
     pages.py TEMPLATE NAME=FILE...
 
-In the template a line @OPTIONS NAME@, @COMMANDS NAME@, @FIELDS NAME@ or @VARIABLES NAME README@ is replaced by what FILE has: the output of
---help_json, a .proto file, or the plugin's variables and the README's table of them.
+In the template a line @OPTIONS NAME@, @COMMANDS NAME@, @FIELDS NAME@ or @VARIABLES NAME TABLE@ is replaced by what FILE has: the output of
+--help_json, a .proto file, or the plugin's variables and the table of them in docs/reference/environment.md.
 """
 
 import json
@@ -29,7 +29,8 @@ def bold(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-  """A README's words: what is code there is bold here."""
+  """The text of a Markdown cell: what is code there is bold here, and a link is its text."""
+  text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
   return "".join(bold(part) if number % 2 else plain(part) for number, part in enumerate(text.split("`")) if part)
 
 
@@ -91,21 +92,21 @@ def fields(messages: dict[str, commented.Message], name: str = commented.ROOT, i
   return lines
 
 
-def readme_variables(readme: str) -> dict[str, tuple[str, str]]:
-  """Name -> default and what it does, of the README's table."""
-  rows = re.findall(r"^\| `(R2CC_\w+)` \| (.*?) \| (.*) \|$", readme, re.MULTILINE)
+def table_variables(table: str) -> dict[str, tuple[str, str]]:
+  """Name -> default and what it does, of the table."""
+  rows = re.findall(r"^\| `(R2CC_\w+)` \| (.*?) \| (.*) \|$", table, re.MULTILINE)
   return {name: (default, does) for name, default, does in rows}
 
 
-def variables(listed: str, readme: str) -> list[str]:
-  """What the plugin takes, by its own table, with the README's words."""
-  told = readme_variables(readme)
+def variables(listed: str, table: str) -> list[str]:
+  """What the plugin takes, by its own list, with the text of the table."""
+  described = table_variables(table)
   known = dict(line.split("\t") for line in listed.splitlines())
-  if told.keys() != known.keys():
-    raise PageError(f"the README and the plugin do not know the same variables: {', '.join(sorted(told.keys() ^ known.keys()))}")
+  if described.keys() != known.keys():
+    raise PageError(f"the table and the plugin do not list the same variables: {', '.join(sorted(described.keys() ^ known.keys()))}")
   lines = []
   for name, allowed in known.items():
-    default, does = told[name]
+    default, does = described[name]
     lines += [bold(name), f"\t{markdown(sentence(does))} May be: {plain(allowed)}. Default: {markdown(default)}.", ""]
   return lines
 

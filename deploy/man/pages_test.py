@@ -1,4 +1,4 @@
-"""pages.py: what it makes of a program's tree, of a .proto file and of the README."""
+"""pages.py: what it makes of a program's tree, of a .proto file and of the table of variables."""
 
 import json
 import unittest
@@ -27,7 +27,7 @@ message PeerConfig {
   string address = 1;
 }
 """
-README = "| `R2CC_LOG` | `warn` | how much: `warn`, or more |\n"
+TABLE = "| `R2CC_LOG` | `warn` | how much: `warn`, or more, see [logs](../logs.md) |\n"
 
 
 class PagesTest(unittest.TestCase):
@@ -52,13 +52,13 @@ class PagesTest(unittest.TestCase):
       pages.fields({"DaemonConfig": commented.Message([], [commented.Field("unheard_of", "string", False, [])])})
 
   def test_variables(self):
-    page = pages.page("@VARIABLES listed readme@\n", {"listed": "R2CC_LOG\twarn, info or debug\n", "readme": README})
-    self.assertEqual(page, "*R2CC\\_LOG*\n\tHow much: *warn*, or more. May be: warn, info or debug. Default: *warn*.\n\n")
+    page = pages.page("@VARIABLES listed table@\n", {"listed": "R2CC_LOG\twarn, info or debug\n", "table": TABLE})
+    self.assertEqual(page, "*R2CC\\_LOG*\n\tHow much: *warn*, or more, see logs. May be: warn, info or debug. Default: *warn*.\n\n")
 
   def test_a_variable_that_one_side_does_not_know_is_refused(self):
     for listed in ("", "R2CC_LOG\twarn\nR2CC_NEW\t1\n"):
       with self.assertRaises(pages.PageError):
-        pages.variables(listed, README)
+        pages.variables(listed, TABLE)
 
   def test_signs_stay_signs(self):
     self.assertEqual(pages.plain("a_b *c* \\ <d> [e] #1"), "a\\_b \\*c\\* \\\\ \\<d\\> \\[e\\] \\#1")
