@@ -1,7 +1,7 @@
 // The receiver's account of one flow: which buffers were posted, which path is writing which chunk, and what is placed. Pure.
 //
-// Contract (ARCHITECTURE.md: contract 3-5): a chunk is placed at most once; nothing is written for a message that was reported placed;
-// a message counts as placed only when all its chunks are and no path holds a claim on any of them. An eager message that comes
+// Contract (docs/internals/lossless-contract.md, 3-5): a chunk is placed at most once; nothing is written for a message that was reported
+// placed; a message counts as placed only when all its chunks are and no path holds a claim on any of them. An eager message that comes
 // before its buffer waits in memory of the ledger's own.
 //
 // What a device has written to a GPU's memory has landed, and is placed when the GPU sees it: each path that carried some of the message is

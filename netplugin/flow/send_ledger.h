@@ -1,8 +1,8 @@
 // The sender's account of one flow: which messages were posted and granted, on which path epoch each chunk is in flight, and what the
 // receiver has acknowledged. Pure: no I/O, no clock, no thread of its own.
 //
-// Contract (ARCHITECTURE.md: contract 1-3): only granted messages are handed out, and eager ones within the receiver's window; a chunk
-// is in flight on at most one path at a time; a chunk goes back to "ready" only by Reclaim(), that is, after the receiver has fenced
+// Contract (docs/internals/lossless-contract.md, 1-3): only granted messages are handed out, and eager ones within the receiver's window; a
+// chunk is in flight on at most one path at a time; a chunk goes back to "ready" only by Reclaim(), that is, after the receiver has fenced
 // the path and said what it has; the buffer of a message belongs to the ledger until done_through() passes it, and the copy of an
 // eager one lives until its acknowledgement.
 #ifndef R2CC_NETPLUGIN_FLOW_SEND_LEDGER_H_
