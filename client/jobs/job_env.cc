@@ -114,7 +114,7 @@ std::string Kubernetes(Variables variables, const JobEnvCommand& command) {
   std::string env;
   for (const auto& [name, value] : variables) absl::StrAppend(&env, "    - {name: ", name, ", value: ", Yaml(value), "}\n");
   const std::string init = absl::StrCat(
-      "  initContainers:\n  - name: r2cc-plugin\n    image: r2cc:latest  # where your registry has it: docs/kubernetes.md\n"
+      "  initContainers:\n  - name: r2cc-plugin\n    image: r2cc:latest  # where your registry has it: docs/start/kubernetes.md\n"
       "    command: [\"/usr/bin/r2cc-setup\", \"plugin\", \"",
       kPodPlugins, "\"]\n    volumeMounts:\n    - {name: r2cc-plugin, mountPath: ", kPodPlugins, "}\n");
   return absl::StrCat(

@@ -17,7 +17,7 @@ constexpr Nanos kLookInterval = kNanosPerSecond;
 constexpr char kIssue[] = "`r2ccctl certs issue` makes one";
 constexpr char kCopyAuthority[] = "copy the ca.crt of `r2ccctl certs init` there";
 
-// As docs/install.md says: a key is the service's alone.
+// As docs/start/install.md says: a key is the service's alone.
 std::string OpenToService(const std::string& file, bool secret) {
   return secret ? absl::StrCat("chown r2ccd: ", file, " && chmod 400 ", file) : absl::StrCat("chmod 644 ", file);
 }

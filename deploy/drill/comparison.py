@@ -26,7 +26,7 @@ class Comparison:
   lost: int  # of the first node's
   rails: int
   seconds: dict[str, float]  # by way
-  bound_s: float  # no schedule is quicker: docs/schedules.md
+  bound_s: float  # no schedule is quicker: docs/internals/schedules.md
 
 
 def _time(cluster: Cluster, name: str, flags: tuple[str, ...], iterations: int) -> tuple[int, float]:

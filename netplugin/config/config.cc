@@ -196,7 +196,7 @@ const std::vector<Variable>& Variables() {
        "of those beyond 4",
        [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
       {"R2CC_COLLNET_MIN_BYTES", "bytes, 0 to 1000000000000, the same on all ranks", "",
-       "there is no size from which on CollNet gains while all rails are there (docs/results.md), so NCCL's estimates choose",
+       "there is no size from which on CollNet gains while all rails are there (docs/results/tables.md), so NCCL's estimates choose",
        [](const std::string& v, Config* c, std::string*) { return SetCollNetMinBytes(v, c); }},
       {"R2CC_COLLNET_DEADLINE_MS", "milliseconds, 1000 to 86400000", "1800000",
        "above the 10 minutes after which PyTorch ends a job by itself; a member that saves a checkpoint is no fault",

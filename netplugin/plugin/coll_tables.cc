@@ -32,7 +32,7 @@ Result Flush(void*, void*, int, void*, void** request) {
 // In the order of the table. reg_mr_dma_buf may be null, and is: vectors lie in host memory. iallgather, ireducescatter and make_v_device
 // may be null, and are: NCCL takes its rings then. It would use the first two on machines with an NVSwitch, where each GPU has a NIC
 // (CollNetDirect, NVLS), and nothing could be gained: each member receives the vectors of all others, and its own rails set the time, as
-// they do in a ring (docs/schedules.md).
+// they do in a ring (docs/internals/schedules.md).
 constexpr abi::CollNetTableV7 TableV7() {
   return {kNetName,       CallInit,        CallCollDevices,    Fill<abi::NetPropertiesV7>,
           CallCollListen, CallCollConnect, CallReduceSupport,  CollRegisterV7,

@@ -77,7 +77,7 @@ class Choice {
     for (const Candidate& candidate : candidates)
       if (candidate.time_s < best->time_s * (1 - kWorthIt)) best = &candidate;
     // OptCC's lanes need the pace that its form assumes, and the form of the direct schedule is 1 to 2 % above what it takes in an outside
-    // simulator, where it won at 16 members: docs/schedules.md.
+    // simulator, where it won at 16 members: docs/internals/schedules.md.
     if (best->kind == ScheduleKind::kOptcc)
       for (const Candidate& candidate : candidates)
         if (candidate.kind == ScheduleKind::kDirect && best->time_s > candidate.time_s * (1 - kOptccLead)) best = &candidate;

@@ -1,5 +1,5 @@
 """The degraded AllReduce without a GPU: r2cc-perf over the plugin's CollNet table beside its ring over the net table, in turns, healthy and
-with rails of the first node lost before the job begins; against the line-rate bound of docs/schedules.md."""
+with rails of the first node lost before the job begins; against the line-rate bound of docs/internals/schedules.md."""
 
 import argparse
 import statistics

@@ -1,4 +1,4 @@
-"""docs/limits.md says the numbers of the code, and names tests that exist."""
+"""docs/operate/limits.md says the numbers of the code, and names tests that exist."""
 
 import pathlib
 import re
@@ -20,7 +20,7 @@ class LimitsTest(unittest.TestCase):
 
   def test_each_number_is_that_of_the_code(self):
     root = pathlib.Path(tree.workspace_root())
-    lines = [line for line in (root / "docs/limits.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    lines = [line for line in (root / "docs/operate/limits.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     self.assertGreater(len(lines), 10)
     self.assertEqual(lines[0], "| what | who makes it grow | at most | beyond it | place | test |")
     sources = tree.read_sources(tree.workspace_root())

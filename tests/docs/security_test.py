@@ -1,4 +1,4 @@
-"""Each attack in docs/security.md names a test, and each test that is named there exists."""
+"""Each attack in docs/operate/security.md names a test, and each test that is named there exists."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ class SecurityTest(unittest.TestCase):
   def setUpClass(cls):
     cls.sources = tree.read_sources(tree.workspace_root())
     cls.known = cases(cls.sources)
-    cls.lines = (pathlib.Path(tree.workspace_root()) / "docs/security.md").read_text(encoding="utf-8").splitlines()
+    cls.lines = (pathlib.Path(tree.workspace_root()) / "docs/operate/security.md").read_text(encoding="utf-8").splitlines()
 
   def test_each_attack_names_a_test_that_exists(self):
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in self.lines if line.startswith("|")]

@@ -1,4 +1,4 @@
-"""docs/diagnose.md says what the programs say: each symptom is planted, and the command of its section is run."""
+"""docs/operate/diagnose.md says what the programs say: each symptom is planted, and the command of its section is run."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The symptoms of docs/diagnose.md, planted between two nodes: by the heading that the page gives them."""
+"""The symptoms of docs/operate/diagnose.md, planted between two nodes: by the heading that the page gives them."""
 
 import os
 import pathlib

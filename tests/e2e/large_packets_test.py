@@ -1,4 +1,4 @@
-"""Packets that are lost for their size are found by the daemons alone, without a job (docs/diagnose.md)."""
+"""Packets that are lost for their size are found by the daemons alone, without a job (docs/operate/diagnose.md)."""
 
 import time
 import unittest

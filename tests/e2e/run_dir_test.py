@@ -1,4 +1,4 @@
-"""A run directory that is swept under running daemons (docs/diagnose.md)."""
+"""A run directory that is swept under running daemons (docs/operate/diagnose.md)."""
 
 import unittest
 

@@ -23,11 +23,11 @@ refreshes these.
 
 A column `..._published` holds a published value, `..._difference` ours less it, both empty where nothing is published. Times that are
 called simulated are those of step lists run by the flow-level simulator (`plan/simulate`), the others come from closed forms that are
-tested against it. The mathematics stands in [schedules.md](../schedules.md).
+tested against it. The mathematics stands in [schedules.md](../internals/schedules.md).
 
-Everything below but the table `stalls` is a model: no GPU, no NIC and no switch took part. What was measured stands in
-[results.md](../results.md). The models are calibrated on published figures of runs **without** a fault; a published value of a run with one
-is only compared.
+Everything below but the table `stalls` is a model: no GPU, no NIC and no switch took part. The measurements
+are in [the results](../results/tables.md). The models are calibrated on published figures of runs **without** a fault; a published value of
+a run with one is only compared.
 """
 
 

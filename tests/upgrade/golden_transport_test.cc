@@ -79,7 +79,7 @@ std::string Text(const collnet::Bytes& bytes) { return {reinterpret_cast<const c
 
 // Members of two releases form a group only where both speak the same version.
 TEST(Collectives, MessagesAreTheSameBytes) {
-  static_assert(collnet::kGroupVersion == kOldGroup, "members of 0.2.0 refuse another: docs/upgrade.md has to say so");
+  static_assert(collnet::kGroupVersion == kOldGroup, "members of 0.2.0 refuse another: docs/operate/upgrade.md has to say so");
   const auto golden = [](const std::string& name) {
     const std::string text = Golden(name);
     return collnet::Bytes(reinterpret_cast<const std::byte*>(text.data()), reinterpret_cast<const std::byte*>(text.data() + text.size()));

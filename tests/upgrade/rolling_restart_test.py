@@ -1,7 +1,7 @@
 """All daemons of a cluster are started anew in turn under a running all_reduce, as another release and back: no job notices.
 
-Without an argument the other release is this one: then it is a restart of each. Where the last release was built by hand (docs/upgrade.md),
-its bazel-bin is the argument, and plugins of both releases take part.
+Without an argument the other release is this one: then it is a restart of each. Where the last release was built by hand
+(docs/operate/upgrade.md), its bazel-bin is the argument, and plugins of both releases take part.
 """
 
 import dataclasses

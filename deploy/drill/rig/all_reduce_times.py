@@ -4,7 +4,7 @@ from typing import Any, Mapping, Sequence
 
 
 def all_reduce_bound_s(size_bytes: int, member_bits_per_s: Sequence[float]) -> float:
-  """No schedule is quicker at line rate (docs/schedules.md): the slowest member's vector, and all receipts over all members."""
+  """No schedule is quicker at line rate (docs/internals/schedules.md): the slowest member's vector, and all receipts over all members."""
   bits = 8 * size_bytes
   return max(bits / min(member_bits_per_s), 2 * (len(member_bits_per_s) - 1) * bits / sum(member_bits_per_s))
 
