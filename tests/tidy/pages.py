@@ -1,0 +1,16 @@
+"""The ratchet of the pages: every page keeps to prose.py, but for those that were not rewritten yet."""
+
+# A page that keeps to prose.py leaves the list, and no page enters it. So the list only becomes shorter.
+NOT_REWRITTEN = {
+    "CONTRIBUTING.md",
+    "docs/figures/README.md",
+    "docs/internals/schedules.md",
+    "docs/operate/configure.md",
+    "docs/operate/diagnose.md",
+    "docs/operate/rdma.md",
+    "docs/operate/security.md",
+    "docs/operate/upgrade.md",
+    "docs/results/tables.md",
+    "docs/start/install.md",
+    "docs/start/kubernetes.md",
+}
