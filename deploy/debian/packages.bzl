@@ -25,7 +25,12 @@ _RIG_MODULES = [
 ]
 
 # As in the source tree, so that their links hold.
-_DOCUMENTS = {"/usr/share/doc/r2ccd/README.md": "//:README.md"}
+_DOCUMENTS = {"/usr/share/doc/r2ccd/" + document: "//:" + document for document in [
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+]}
 _DOCUMENTS.update({"/usr/share/doc/r2ccd/docs/" + document: "//docs:" + document for document in DOCUMENTS})
 
 def _r2ccd(**kwargs):
