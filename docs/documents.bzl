@@ -34,6 +34,7 @@ DOCUMENTS = [
     "operate/security.md",
     "operate/upgrade.md",
     "reference/environment.md",
+    "results/README.md",
     "results/tables.md",
     "start/drill.md",
     "start/install.md",

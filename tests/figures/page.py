@@ -26,7 +26,7 @@ called simulated are those of step lists run by the flow-level simulator (`plan/
 tested against it. The mathematics stands in [schedules.md](../internals/schedules.md).
 
 Everything below but the table `stalls` is a model: no GPU, no NIC and no switch took part. The measurements
-are in [the results](../results/tables.md). The models are calibrated on published figures of runs **without** a fault; a published value of
+are in [the results](../results/README.md). The models are calibrated on published figures of runs **without** a fault; a published value of
 a run with one is only compared.
 """
 
