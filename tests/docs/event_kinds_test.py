@@ -1,4 +1,4 @@
-"""base/event_kinds.h has the kinds of events that r2ccd reports, and no others."""
+"""base/event_kinds.h and docs/operate/alarms-and-events.md have the kinds of events that r2ccd reports, and no others."""
 
 import pathlib
 import re
@@ -30,6 +30,13 @@ class EventKindsTest(unittest.TestCase):
       if path.suffix in (".cc", ".h") and not path.name.endswith(("_test.cc", "_rig.h")):
         kinds |= reported(path.read_text(encoding="utf-8"))
     self.assertEqual(kinds, set(listed))
+
+  def test_the_page_has_every_kind(self):
+    root = pathlib.Path(tree.workspace_root())
+    header = (root / "base/event_kinds.h").read_text(encoding="utf-8")
+    listed = re.findall(r'"([a-z-]+)"', header[header.index("kEventKinds[]"):header.index("};")])
+    page = (root / "docs/operate/alarms-and-events.md").read_text(encoding="utf-8")
+    self.assertEqual(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE), listed)
 
   def test_how_a_kind_is_found(self):
     self.assertEqual(reported('reporter_->Tell("state", alarm);'), {"state"})
