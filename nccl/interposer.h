@@ -1,9 +1,8 @@
 // NCCL's functions as the program calls them, with a Shadow for each communicator that has reduced something. A function that is not here
 // goes to NCCL untouched.
 //
-// NCCL calls its own public functions as well: ncclCommGetAsyncError within each call that wants the communicator ready, ncclBroadcast within
-// ncclBcast. The loader brings these calls here like a program's. They go straight to NCCL, which is in the middle of something, and so may
-// be this class, with a lock.
+// NCCL calls its own public functions as well: ncclCommGetAsyncError within each call that wants the communicator ready, ncclBroadcast
+// within ncclBcast. The loader brings these calls here like a program's. They go straight to NCCL, because this class may hold a lock.
 //
 // Threads: any, as NCCL allows. Groups belong to the calling thread.
 #ifndef R2CC_NCCL_INTERPOSER_H_

@@ -19,8 +19,8 @@ class WheelTest(unittest.TestCase):
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode != 0:
       raise unittest.SkipTest("needs pip: installs the wheel")
     cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", cls.folder / "site", cls.wheel],
-                   check=True, stdin=subprocess.DEVNULL)
+    install = ["install", "--quiet", "--no-index", "--no-deps", "--target", cls.folder / "site", cls.wheel]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True, stdin=subprocess.DEVNULL)
 
   def python(self, *words: str, **variables: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "r2cc", *words], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,

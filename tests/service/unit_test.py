@@ -27,7 +27,7 @@ class UnitTest(unittest.TestCase):
     self.units = self.root / "etc/systemd/system"
     self.units.mkdir(parents=True)
     shutil.copy(self.unit, self.units / "r2ccd.service")
-    for program in (self.root / "usr/sbin/r2ccd", self.root / "bin/kill", self.root / "bin/chmod"):
+    for program in (self.root / "usr/sbin/r2ccd", self.root / "bin/kill", self.root / "usr/bin/install"):
       program.parent.mkdir(parents=True, exist_ok=True)
       program.touch()
       program.chmod(0o755)
