@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/core/check.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/generators.h"
 
 namespace r2cc::collnet {

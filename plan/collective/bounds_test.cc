@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "plan/collective/choose.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/generators.h"
 #include "plan/schedule/test_schedules.h"
 #include "plan/simulate/ports_fabric.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/generators.h"
 
 namespace r2cc::plan {

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "base/core/clock.h"
-#include "plan/collective/cost.h"
 #include "plan/schedule/check.h"
+#include "plan/schedule/cost.h"
 #include "plan/simulate/ports_fabric.h"
 #include "plan/simulate/simulate.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 
 namespace r2cc::plan {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/generators.h"
 #include "plan/schedule/parts.h"
 

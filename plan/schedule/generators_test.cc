@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "plan/collective/cost.h"
 #include "plan/schedule/check.h"
+#include "plan/schedule/cost.h"
 
 namespace r2cc::plan {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/core/check.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/parts.h"
 #include "plan/schedule/shares.h"
 

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <random>
 
-#include "plan/collective/cost.h"
 #include "plan/schedule/check.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/generators.h"
 #include "plan/schedule/test_schedules.h"
 

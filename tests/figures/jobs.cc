@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/core/check.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 
 namespace r2cc::figures {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 
 namespace r2cc::figures {
 namespace {

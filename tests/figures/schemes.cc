@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/core/check.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 
 namespace r2cc::figures {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "plan/collective/choose.h"
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/generators.h"
 #include "plan/simulate/ports_fabric.h"
 #include "tests/figures/simulated.h"

@@ -1,8 +1,8 @@
 // What a collective costs, in closed form. D bytes, p members, B[i] the bytes a second that member i moves each way, b = B[i] / B of a
 // healthy member, X = 1-b, k or K segments. Seconds out. A step costs latency_s once, side by side with other lanes' steps, and
 // overhead_bytes of its ports; with them, the forms of the pipelined schedules are estimates, which the tests hold against the simulator.
-#ifndef R2CC_PLAN_COLLECTIVE_COST_H_
-#define R2CC_PLAN_COLLECTIVE_COST_H_
+#ifndef R2CC_PLAN_SCHEDULE_COST_H_
+#define R2CC_PLAN_SCHEDULE_COST_H_
 
 #include <cstdint>
 #include <span>
@@ -56,4 +56,4 @@ double HalfTime(double bytes, std::span<const double> bytes_per_s, double latenc
 
 }  // namespace r2cc::plan
 
-#endif  // R2CC_PLAN_COLLECTIVE_COST_H_
+#endif  // R2CC_PLAN_SCHEDULE_COST_H_

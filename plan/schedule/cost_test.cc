@@ -1,4 +1,4 @@
-#include "plan/collective/cost.h"
+#include "plan/schedule/cost.h"
 
 #include <gtest/gtest.h>
 
