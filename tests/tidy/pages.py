@@ -5,12 +5,8 @@ NOT_REWRITTEN = {
     "CONTRIBUTING.md",
     "docs/figures/README.md",
     "docs/internals/schedules.md",
-    "docs/operate/configure.md",
     "docs/operate/diagnose.md",
     "docs/operate/rdma.md",
     "docs/operate/security.md",
-    "docs/operate/upgrade.md",
     "docs/results/tables.md",
-    "docs/start/install.md",
-    "docs/start/kubernetes.md",
 }
