@@ -6,7 +6,5 @@ NOT_REWRITTEN = {
     "docs/figures/README.md",
     "docs/internals/schedules.md",
     "docs/operate/diagnose.md",
-    "docs/operate/rdma.md",
-    "docs/operate/security.md",
     "docs/results/tables.md",
 }
