@@ -25,9 +25,11 @@ def anchors(page: str) -> set[str]:
 
 def targets(page: str) -> list[tuple[int, str]]:
   """(line, target) of each link that leads to the tree."""
-  text = _FENCE.sub(lambda found: "\n" * found.group(0).count("\n"), page)
-  return [(number, target) for number, line in enumerate(text.splitlines(), 1)
-          for target in _LINK.findall(re.sub(r"`[^`]*`(?!\])", "", line)) if "://" not in target and not target.startswith("mailto:")]
+  def blank(found):
+    return "\n" * found.group(0).count("\n")
+  text = re.sub(r"`[^`\n]*`(?!\])", blank, _FENCE.sub(blank, page))  # a link's text may go on in the next line
+  return [(text.count("\n", 0, found.start()) + 1, found.group(1)) for found in _LINK.finditer(text)
+          if "://" not in found.group(1) and not found.group(1).startswith("mailto:")]
 
 
 def broken(pages: dict[str, str], exists) -> list[str]:

@@ -37,7 +37,7 @@ class LinksTest(unittest.TestCase):
 
   def test_what_a_link_and_an_anchor_are(self):
     pages = {"a.md": "# The `nic` list, and more\n\n## Twice\n## Twice\n[x](b/c.md#see)\n```\n[x](none.md)\n```\n[`code`](#twice-1)\n",
-             "b/c.md": "# See\n[up](../a.md#the-nic-list-and-more) [gone](../d.md) [no](../a.md#three)\n"}
+             "b/c.md": "# See\n[up](../a.md#the-nic-list-and-more) [gone](../d.md) [no\nway](../a.md#three)\n"}
     self.assertEqual(links.broken(pages, lambda path: path in pages),
                      ["b/c.md:2: ../d.md: there is no d.md", "b/c.md:2: ../a.md#three: a.md has no such heading"])
     self.assertEqual(links.named("see docs/a/b.md, and x/docs/c.md; docs/d.md."), {"docs/a/b.md", "docs/d.md"})
