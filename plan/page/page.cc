@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/core/hash.h"
+#include "base/core/shared_memory.h"
 #include "plan/page/clock_offset.h"
 #include "plan/page/page_layout.h"
-#include "plan/page/shared_memory.h"
 
 namespace r2cc::plan {
 namespace {

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/core/shared_memory.h"
 #include "plan/model.h"
 #include "plan/page/attach.h"
 #include "plan/page/clock_offset.h"
 #include "plan/page/ring_layout.h"
-#include "plan/page/shared_memory.h"
 #include "plan/page/text.h"
 
 namespace r2cc::plan {

@@ -1,14 +1,14 @@
-// Sealed memfds: made by the daemon, checked by the plugin before it maps them.
-#ifndef R2CC_PLAN_PAGE_SHARED_MEMORY_H_
-#define R2CC_PLAN_PAGE_SHARED_MEMORY_H_
+// Sealed memfds: one process makes them, another checks them before it maps them.
+#ifndef R2CC_BASE_CORE_SHARED_MEMORY_H_
+#define R2CC_BASE_CORE_SHARED_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-namespace r2cc::plan {
+namespace r2cc {
 
-// How both kinds of shared memory begin. Written once, before the memory is handed out. A reader reads what was written by any version
+// How each kind of shared memory begins. Written once, before the memory is handed out. A reader reads what was written by any version
 // from `version`, the oldest whose rules read it, to `newest`. A `newest` below `version` means `version` alone.
 struct SharedHeader {
   uint64_t magic;
@@ -23,16 +23,20 @@ enum class Writable {
 };
 
 struct SharedKind {
-  const char* name;  // for error lines: "page", "ring"
+  const char* name;  // for error lines, and of the memfd behind "r2cc-": "page", "ring"
   uint64_t magic;
   // What this release writes is read by the rules of each of these versions, and it reads what any of them writes.
   uint32_t version_least;
   uint32_t version;
   size_t bytes;
   Writable writable;
+  size_t bytes_most = 0;  // a reader takes any size from `bytes` to this; 0: `bytes` alone
+  // For error lines.
+  const char* maker = "r2ccd";
+  const char* remedy = "upgrade r2ccd or the plugin";
 };
 
-// Makes zeroed memory that begins with the header of `kind`, maps it for writing and seals it. False and a line in `error` if the
+// Makes zeroed memory of `kind.bytes` that begins with the header of `kind`, maps it for writing and seals it. False and a line in `error` if the
 // kernel refuses; nothing is left behind then.
 bool MakeShared(const SharedKind& kind, int* fd, void** memory, std::string* error);
 
@@ -40,11 +44,11 @@ bool MakeShared(const SharedKind& kind, int* fd, void** memory, std::string* err
 uint32_t CommonVersion(const SharedKind& kind, const SharedHeader& header);
 
 // Checks header, size and seals of a descriptor that somebody handed over, then maps it (for writing if both may). Takes ownership
-// of `fd`: closes it on failure. Null and one line in `error` if anything is not as it must be.
-void* MapShared(const SharedKind& kind, int fd, std::string* error);
+// of `fd`: closes it on failure. Null and one line in `error` if anything is not as it must be. `bytes`, if given, gets the size.
+void* MapShared(const SharedKind& kind, int fd, std::string* error, size_t* bytes = nullptr);
 
-// Undoes either.
-void UnmapShared(const SharedKind& kind, int fd, void* memory);
+// Undoes either. `bytes`: the size that MapShared() gave; 0: the kind's.
+void UnmapShared(const SharedKind& kind, int fd, void* memory, size_t bytes = 0);
 
 // All words that both sides touch go through these. They are lock-free on every 64-bit Linux.
 inline uint64_t LoadAcquire(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
@@ -52,6 +56,6 @@ inline uint64_t LoadRelaxed(const uint64_t* word) { return __atomic_load_n(word,
 inline void StoreRelease(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 inline void StoreRelaxed(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
 
-}  // namespace r2cc::plan
+}  // namespace r2cc
 
-#endif  // R2CC_PLAN_PAGE_SHARED_MEMORY_H_
+#endif  // R2CC_BASE_CORE_SHARED_MEMORY_H_
