@@ -36,8 +36,8 @@ struct SharedKind {
   const char* remedy = "upgrade r2ccd or the plugin";
 };
 
-// Makes zeroed memory of `kind.bytes` that begins with the header of `kind`, maps it for writing and seals it. False and a line in `error` if the
-// kernel refuses; nothing is left behind then.
+// Makes zeroed memory of `kind.bytes` that begins with the header of `kind`, maps it for writing and seals it. False and a line in `error`
+// if the kernel refuses; nothing is left behind then.
 bool MakeShared(const SharedKind& kind, int* fd, void** memory, std::string* error);
 
 // The newest version whose rules both `header`'s writer and this release know; 0: there is none.

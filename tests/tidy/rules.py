@@ -179,22 +179,32 @@ MAY_INCLUDE = {
                                   "netplugin/transport/verbs"),
     "netplugin/perf": ("base/command_line", "base/core", "netplugin/abi", "netplugin/perf"),
     "netplugin/tuner": ("netplugin/abi", "netplugin/tuner"),
+    "observe": (),
+    "observe/record": ("base/core", "observe/record"),
+    "observe/admission": ("observe/record", "observe/admission"),
+    "observe/ring": ("base/core", "observe/record", "observe/admission", "observe/ring"),
+    "observe/gather": ("observe/record", "observe/admission", "observe/gather"),
+    "observe/producer": ("base/core", "observe/record", "observe/admission", "observe/ring", "observe/gather", "observe/producer"),
+    "observe/sink": ("base/core", "observe/record", "observe/ring", "observe/sink"),
+    "observe/capi": ("base/core", "observe"),
     "bazel": ("bazel",),
 }
 # Folder -> what its files may not include although the row above has it: a transport stands behind the seam.
 MAY_NOT_INCLUDE = {
     "netplugin/transport": ("netplugin/transport/tcp", "netplugin/transport/verbs", "netplugin/plugin", "netplugin/perf"),
 }
-OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "nccl/", "netplugin/", "plan/", "proto/", "tests/")
+OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "nccl/", "netplugin/", "observe/", "plan/", "proto/",
+               "tests/")
 # These run inside somebody else's process: nothing that may be there in another version.
-PLAIN_FOLDERS = ("base/core/", "nccl/", "netplugin/", "plan/")
+PLAIN_FOLDERS = ("base/core/", "nccl/", "netplugin/", "observe/", "plan/")
 LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt|CLI)/"
 # r2cc-perf is a program of its own: it may parse its flags with CLI11.
 PERF_LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt)/"
 
 
 # Policy: facts in, actions out. Nothing in these folders can touch the machine, wait, or be called by two threads at a time.
-PURE_FOLDERS = ("health/view/", "netplugin/collnet/", "netplugin/flow/", "netplugin/link/", "netplugin/tuner/", "plan/")
+PURE_FOLDERS = ("health/view/", "netplugin/collnet/", "netplugin/flow/", "netplugin/link/", "netplugin/tuner/",
+                "observe/admission/", "observe/gather/", "observe/record/", "plan/")
 # The page and the ring are shared memory: what touches it stands beside what is in it.
 NOT_PURE_FOLDERS = ("plan/page/",)
 # Headers by name, not those to keep out: the system has more than anybody would list.
