@@ -27,6 +27,7 @@ struct HostWords {
 // All state of a producer, in its device's memory.
 struct StepState {
   uint64_t step = 0, sequence = 0, head = 0, dropped = 0, unwanted = 0;
+  uint64_t layout = 0;  // of the latest record
   HostWords words;
 };
 

@@ -8,19 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "observe/record/kinds.h"
 #include "observe/record/record.h"
 
 namespace r2cc::observe {
 
-// Part of the format: append only.
-enum class Dtype : uint8_t { kU8, kI8, kBool, kU16, kI16, kF16, kBf16, kU32, kI32, kF32, kU64, kI64, kF64, kF8e4m3, kF8e5m2, kStats };
-constexpr auto kDtypeNewest = Dtype::kStats;
-constexpr uint64_t kDtypeBytes[] = {1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 8, 8, 8, 1, 1, 24};
-constexpr uint64_t BytesOf(Dtype dtype) { return kDtypeBytes[static_cast<size_t>(dtype)]; }
 const char* NameOf(Dtype dtype);
-
-enum class Operator : uint8_t { kCopy, kStats, kHash };
-constexpr auto kOperatorNewest = Operator::kHash;
 
 constexpr size_t kTapsMax = 4096, kTagsMax = 64, kDimensionsMax = 8, kNameBytesMax = 200, kGroupsMax = 64;
 

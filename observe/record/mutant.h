@@ -20,7 +20,7 @@ enum class Mutant {
   kDropUncounted,          // a dropped step is not counted
   kOldLayout,              // a record names the layout of the step before
   kPublishedEarly,         // a record is published before all blocks have arrived
-  kHoldByOrder,            // the n-th stub gets the n-th hold
+  kHoldByOrder,            // a stub gets the oldest hold instead of its own
   kOldMask,                // offsets are those of the groups of the step before
   kFailedCheckStaysLate,   // a tap that is overwritten before the step's end is still read there
   kCommittedBeforeCopied,  // the host's ring shows a record while pieces of it are on their way

@@ -24,9 +24,8 @@ constexpr uint64_t kTapAlignment = 16;
 
 enum class RecordKind : uint8_t {
   kRecord = 1,   // a step that was taken
-  kStub = 2,     // stands for a step whose tensors are held and copied apart; its payload is the hold's id
-  kPad = 3,      // fills the end of a ring
-  kClosing = 4,  // the producer has ended; the header has its last counts
+  kPad = 2,      // fills the end of a device's ring
+  kClosing = 3,  // the producer has ended; the header has its last counts
 };
 
 struct RecordHeader {

@@ -194,8 +194,9 @@ TEST(HostileRing, NoWordOfItEndsTheReaderOrGivesItBytesOutside) {
     for (uint64_t value : values) {
       RingRig rig;
       for (int i = 0; i < 3; ++i) ASSERT_TRUE(rig.Step(2));
-      std::vector<uint64_t*> words = {&rig.memory->control()->head, &rig.memory->control()->oldest, &rig.memory->control()->reclaiming,
-                                      &rig.memory->control()->life, &rig.memory->control()->records, &rig.memory->control()->dropped_device,
+      std::vector<uint64_t*> words = {&rig.memory->control()->head,         &rig.memory->control()->oldest,
+                                      &rig.memory->control()->reclaiming,   &rig.memory->control()->life,
+                                      &rig.memory->control()->records,      &rig.memory->control()->dropped_device,
                                       &rig.memory->control()->dropped_host, &rig.memory->control()->layouts_end};
       for (size_t i = 0; i < 40; ++i) words.push_back(reinterpret_cast<uint64_t*>(rig.memory->ring().data()) + i);
       for (size_t i = 0; i < 8; ++i) words.push_back(reinterpret_cast<uint64_t*>(rig.memory->control()->layouts) + i);

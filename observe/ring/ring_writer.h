@@ -1,5 +1,5 @@
-// The producer's end of the host's ring. What no registered reader still wants may be overwritten; without readers the ring keeps the latest
-// records. One thread at a time. Cost: a step reads at most 16 cursors, and only where the ring's old records are in the way.
+// The producer's end of the host's ring. What no registered reader still wants may be overwritten; without readers the ring keeps the
+// latest records. One thread at a time. Cost: a step reads at most 16 cursors, and only where the ring's old records are in the way.
 #ifndef R2CC_OBSERVE_RING_RING_WRITER_H_
 #define R2CC_OBSERVE_RING_RING_WRITER_H_
 

@@ -218,7 +218,8 @@ std::unique_ptr<RunMemory> OpenFound(const FoundRun& found, const std::string& p
   const int control = OpenAt(found, found.control_fd, O_RDONLY, proc), ring = OpenAt(found, found.ring_fd, O_RDONLY, proc);
   const int cursors = found.cursors_fd < 0 ? -1 : OpenAt(found, found.cursors_fd, O_RDWR, proc);
   if (control < 0 || ring < 0) {
-    *error = "run " + found.run + ": process " + std::to_string(found.holder_pid) + " has ended, or may not be looked into: " + std::strerror(errno);
+    *error = "run " + found.run + ": process " + std::to_string(found.holder_pid) +
+             " has ended, or may not be looked into: " + std::strerror(errno);
     for (int fd : {control, ring, cursors})
       if (fd >= 0) close(fd);
     return nullptr;

@@ -46,8 +46,8 @@ struct FoundRun {
   std::string run;
   uint32_t rank = 0;
   uint64_t id = 0;
-  uint64_t producer_pid = 0;  // as the memory says
-  int holder_pid = 0;         // whose descriptors they are: the producer, or `r2cc-observe hold`
+  uint64_t producer_pid = 0;                           // as the memory says
+  int holder_pid = 0;                                  // whose descriptors they are: the producer, or `r2cc-observe hold`
   int control_fd = -1, ring_fd = -1, cursors_fd = -1;  // their numbers there
 };
 
