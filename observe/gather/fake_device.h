@@ -47,9 +47,9 @@ class FakeDevice {
     View& view = views_[random_() % views_.size()];
     if (random_() % 2 == 0 && !view.blocks.empty()) {
       Buffer& block = view.blocks[random_() % view.blocks.size()];
-      if (!block.stored.empty()) MoveOne(&block, random_() % block.stored.size(), &view.device);
+      if (!block.stored.empty()) MoveOne(&block, AnyOf(block), &view.device);
     } else if (!view.device.stored.empty()) {
-      MoveOne(&view.device, random_() % view.device.stored.size(), nullptr);
+      MoveOne(&view.device, AnyOf(view.device), nullptr);
     }
   }
 
@@ -114,6 +114,9 @@ class FakeDevice {
   }
 
  private:
+  // As often as not the latest one: what is published without a fence goes before what it publishes.
+  size_t AnyOf(const Buffer& buffer) { return random_() % 2 == 0 ? buffer.stored.size() - 1 : random_() % buffer.stored.size(); }
+
   void MoveOne(Buffer* from, size_t place, Buffer* to) {
     const size_t word = from->stored[place];
     from->stored[place] = from->stored.back();

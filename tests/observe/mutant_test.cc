@@ -1,0 +1,50 @@
+// Each planted bug is caught at its recorded seed, and without it that seed passes. Where a change of the code moves a seed, the failure
+// names the next one that sees the bug.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+
+#include "observe/record/mutant.h"
+#include "tests/observe/run.h"
+
+namespace r2cc::observe {
+namespace {
+
+struct Pinned {
+  Mutant bug;
+  uint64_t seed;
+};
+
+std::string FailureWith(const Pinned& pinned) {
+  mutant = pinned.bug;
+  const std::string failure = RunSeed(pinned.seed).failure;
+  mutant = Mutant::kNothing;
+  return failure;
+}
+
+class MutantTest : public testing::TestWithParam<Pinned> {};
+
+TEST_P(MutantTest, IsCaught) {
+  EXPECT_EQ(RunSeed(GetParam().seed).failure, "");
+  const std::string failure = FailureWith(GetParam());
+  if (!failure.empty()) {
+    std::printf("%s\n", failure.c_str());
+    return;
+  }
+  for (Pinned other = GetParam(); other.seed < 3000; ++other.seed)
+    if (!FailureWith(other).empty()) FAIL() << "not at seed " << GetParam().seed << " any more, but at seed " << other.seed;
+  FAIL() << "at no seed below 3000";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MutantTest,
+                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 0},
+                                         Pinned{Mutant::kOtherTail, 121}, Pinned{Mutant::kNextTag, 0}, Pinned{Mutant::kNoTrailer, 0},
+                                         Pinned{Mutant::kWrapOffByOne, 0}, Pinned{Mutant::kSlotFreedEarly, 92},
+                                         Pinned{Mutant::kCursorBeyondHead, 2}, Pinned{Mutant::kDropUncounted, 0},
+                                         Pinned{Mutant::kOldLayout, 0}, Pinned{Mutant::kPublishedEarly, 0}, Pinned{Mutant::kHoldByOrder, 3},
+                                         Pinned{Mutant::kOldMask, 1}, Pinned{Mutant::kFailedCheckStaysLate, 0},
+                                         Pinned{Mutant::kCommittedBeforeCopied, 0}));
+
+}  // namespace
+}  // namespace r2cc::observe
