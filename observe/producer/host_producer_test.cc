@@ -209,8 +209,9 @@ TEST(HostProducer, OneLineForWhatIsRefused) {
   const auto refused = [&](const RowChoice& rows, std::span<const uint64_t> shape, std::span<const int64_t> strides = {}) {
     static const uint8_t bytes[64] = {};
     rig.error.clear();
-    if (rig.producer->Begin(id, Phase::kDecode, rows, &rig.error) == Began::kTaken)
+    if (rig.producer->Begin(id, Phase::kDecode, rows, &rig.error) == Began::kTaken) {
       EXPECT_FALSE(rig.producer->Copy(false, 0, {bytes, shape, strides}, &rig.error));
+    }
     return rig.error;
   };
   const uint64_t four_of_three[] = {4, 3}, two_of_three[] = {2, 3}, four_of_two[] = {4, 2};

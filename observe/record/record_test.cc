@@ -36,7 +36,7 @@ TEST(Record, EveryFieldThatIsWrongIsFound) {
   };
   EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->magic = 0; }), "a foreign magic number");
   EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->version = 2; }), "another version than 1");
-  EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->kind = 3; }), "a kind that no reader gets");
+  EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->kind = 2; }), "a kind that no reader gets");
   EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->bytes = 320; }), "another length than its place");
   EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->parts = 2; }), "several parts, which this release does not read");
   EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->sequence = 10; }), "more steps taken than executed");

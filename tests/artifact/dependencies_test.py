@@ -8,15 +8,17 @@ from bazel import unittest_main
 # The plugin lives inside somebody else's process: no library that this process may have in another version.
 LIBRARIES = r"@system//:(abseil|grpc|protobuf|spdlog|cli11)"
 FORBIDDEN = {
-    "plugin": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|tests)[/:].*"),
+    "plugin": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|tests)[/:].*"),
     # Nothing of the data plane.
     "interposer": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|tests)[/:].*|"
                              r"//netplugin(?!/(abi|config|gpu):).*"),
-    "tuner": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|plan|tests)[/:].*|"
+    "tuner": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|plan|tests)[/:].*|"
                         r"//netplugin/(collnet|flow|link|rails|transport)[/:].*"),
-    "plan": re.compile(r"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|deploy|tests)[/:].*"),
-    "client": re.compile(r"//(health|daemon|netplugin|nccl|deploy|tests)[/:].*"),
-    "daemon": re.compile(r"//(netplugin|nccl|client|deploy|tests)[/:].*"),
+    # A neighbour: nothing of the rest but base/core.
+    "observe": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|netplugin|nccl|plan|tests)[/:].*"),
+    "plan": re.compile(r"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|observe|deploy|tests)[/:].*"),
+    "client": re.compile(r"//(health|daemon|netplugin|nccl|observe|deploy|tests)[/:].*"),
+    "daemon": re.compile(r"//(netplugin|nccl|observe|client|deploy|tests)[/:].*"),
 }
 
 
