@@ -148,4 +148,4 @@ int r2cc_observe_reader_close(r2cc_observe_reader* reader);
 }
 #endif
 
-#endif /* R2CC_OBSERVE_CAPI_OBSERVE_H_ */
+#endif  // R2CC_OBSERVE_CAPI_OBSERVE_H_

@@ -108,8 +108,8 @@ int r2cc_observe_open(const r2cc_observe_options* options, r2cc_observe_producer
     // Readers could not tell them apart.
     for (const FoundRun& other : FindRuns(own.run, "/proc"))
       if (other.rank == own.rank && static_cast<uint64_t>(other.holder_pid) == other.producer_pid)
-        return Failed(R2CC_OBSERVE_INVALID, "run " + own.run + " has a producer of rank " + std::to_string(own.rank) + " already, process " +
-                                                std::to_string(other.producer_pid));
+        return Failed(R2CC_OBSERVE_INVALID, "run " + own.run + " has a producer of rank " + std::to_string(own.rank) +
+                                                " already, process " + std::to_string(other.producer_pid));
     auto made = std::make_unique<r2cc_observe_producer>();
     std::string error;
     made->producer = HostProducer::Open(own, &kClock, &error);

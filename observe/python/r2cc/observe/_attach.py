@@ -1,0 +1,355 @@
+"""attach(): hooks that hand tensors of a model to a producer, step by step. Nothing here changes what the model computes: what goes wrong
+is one warning, and the step is counted as one that did not end."""
+
+import ctypes
+import dataclasses
+import os
+import threading
+import warnings
+
+from . import _library
+from . import _points
+from . import _read
+from . import _tensor
+
+_active = []  # Taps that are attached: for point()
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+  """Budgets and schedule. `full`: "drop", or "block:MILLISECONDS"."""
+  host_mib: float = 512
+  every: int = 1
+  prefill: bool = True
+  decode: bool = True
+  full: str = "drop"
+  reader_timeout_ms: int = 5000
+  segment_mib: float = 64
+  segment_s: float = 10
+
+  def block_ns(self):
+    if self.full == "drop":
+      return 0
+    kind, _, bound = self.full.partition(":")
+    if kind != "block" or not bound.isdigit():
+      raise _library.Error(f"full={self.full!r}: drop or block:MILLISECONDS; a wait without a bound does not exist")
+    return int(bound) * 1_000_000
+
+
+@dataclasses.dataclass
+class _Fired:
+  """A tap that fired in the step that goes on."""
+  name: str
+  group: int
+  op: int
+  tensor: _tensor.Described
+  hash_at_point: int = None
+
+
+@dataclasses.dataclass
+class _Layout:
+  id: int
+  names: dict  # name -> index
+  inline: frozenset
+
+
+def point(name, value):
+  """Names any tensor in a model's own code, and gives it back."""
+  for taps in _active:
+    taps._named(name, value)  # pylint: disable=protected-access
+  return value
+
+
+def attach(model, points, *, run, device="host", tags=None, rows=None, files=None, callback=None, policy=Policy(), rank=0):
+  """Taps `points` of `model` until the result is closed, best by `with`. See docs/observe.md.
+
+  tags: name -> tensor, list of numbers, or a function that gives one; read when a step begins. rows: (indices, count): the rows of each
+  tap's first dimension that are kept, as indices (None: the first ones) and their count, each of them a value or a function.
+  """
+  return Taps(model, points, run=run, device=device, tags=tags, rows=rows, files=files, callback=callback, policy=policy, rank=rank)
+
+
+class Taps:
+  """What attach() gives: switches, counts, the end."""
+
+  def __init__(self, model, points, *, run, device, tags, rows, files, callback, policy, rank):
+    self._handle, self._removable, self._pid = None, [], os.getpid()
+    self._patterns = [_points.parse(text) for text in points]
+    if not 1 <= len(self._patterns) <= 64 or len(set(points)) != len(points):
+      raise _library.Error("1 to 64 points, each of them once")
+    self._tags, self._rows, self._groups = dict(tags or {}), rows, (1 << len(self._patterns)) - 1
+    self.phase = "decode"  # of the next step: "prefill" or "decode"
+    self.self_check = {}  # tap -> "late" or "inline", as the steps that were checked found
+    self._layouts, self._first_hits = {}, {}
+    self._depth, self._steps, self._never, self._warned, self._error = 0, 0, set(range(len(self._patterns))), set(), None
+    self._thread = None
+    self._clear()
+    options = _library.Options(run=run.encode(), device=device.encode(), rank=rank, host_bytes=int(policy.host_mib * (1 << 20)),
+                               every=policy.every, phases=policy.decode * 1 + policy.prefill * 2, block_ns=policy.block_ns(),
+                               reader_timeout_ns=policy.reader_timeout_ms * 1_000_000)
+    if policy.every < 1 or not (policy.decode or policy.prefill):
+      raise _library.Error("no step would ever be wanted")
+    handle = ctypes.c_void_p()
+    _library.call("open", ctypes.byref(options), ctypes.byref(handle))
+    self._handle = handle
+    try:
+      if files is not None:
+        _library.call("files", handle, os.fsencode(files), int(policy.segment_mib * (1 << 20)), int(policy.segment_s * 1e9))
+      self._hook(model)
+      if callback is not None:
+        self._call_back(run, rank, callback)
+    except BaseException:
+      self.close()
+      raise
+    _active.append(self)
+
+  # Hooks.
+
+  def _hook(self, model):
+    keep = self._removable.append
+    keep(model.register_forward_pre_hook(lambda module, args: self._safely(self._begin)))
+    for name, module in model.named_modules():
+      for group, pattern in enumerate(self._patterns):
+        if not pattern.matches(name):
+          continue
+        tap = pattern.tap_name(name)
+        if pattern.side == "in":
+          keep(module.register_forward_pre_hook(
+              lambda module, args, tap=tap, group=group: self._safely(self._hit, tap, group, args)))
+        else:
+          keep(module.register_forward_hook(
+              lambda module, args, output, tap=tap, group=group: self._safely(self._hit, tap, group, output)))
+    keep(model.register_forward_hook(lambda module, args, output: self._safely(self._end)))
+
+  def _safely(self, call, *arguments):
+    if self._handle is None or os.getpid() != self._pid:
+      return
+    try:
+      call(*arguments)
+    except Exception as error:  # pylint: disable=broad-except
+      self._broken = True
+      self._say(str(error))
+
+  def _say(self, line):
+    self._error = self._error or line
+    if line not in self._warned and len(self._warned) < 16:
+      self._warned.add(line)
+      warnings.warn("r2cc.observe: " + line, RuntimeWarning, stacklevel=2)
+
+  def _clear(self):
+    self._fired, self._seen = [], {}
+    self._in_step, self._broken, self._begun, self._taken, self._expected = False, False, False, False, None
+    self._kept_rows, self._kept_tags = None, []
+
+  def _begin(self):
+    if self._in_step:  # the one before raised
+      self._abandon()
+    self._clear()
+    self._in_step = True
+    for name, value in self._tags.items():
+      try:
+        self._kept_tags.append((name, _tensor.describe(value() if callable(value) else value).copied()))
+      except _library.Error as error:
+        raise _library.Error(f"tag {name}: {error}") from None
+    if self._rows is not None:
+      indices, count = (part() if callable(part) else part for part in self._rows)
+      indices = None if indices is None else _tensor.describe(indices).copied()
+      if indices is not None and (len(indices.shape) != 1 or indices.dtype not in ("I64", "I32", "U64", "U32")):
+        raise _library.Error("rows: indices are integers in one dimension")
+      count = int(count if count is not None else indices.shape[0])
+      if count < 0 or (indices is not None and count > indices.shape[0]):
+        raise _library.Error(f"rows: {count} of {0 if indices is None else indices.shape[0]} indices")
+      self._kept_rows = (indices, count)
+
+  def _named(self, name, value):
+    for group, pattern in enumerate(self._patterns):
+      if pattern.matches(name):
+        self._safely(self._hit, pattern.tap_name(name), group, value)
+
+  def _hit(self, tap, group, value):
+    if not self._in_step or self._broken:
+      return
+    self._never.discard(group)
+    pattern = self._patterns[group]
+    value = _points.pick(value, pattern.index)
+    if value is None:
+      raise _library.Error(f"{tap}: there is no tensor of that number")
+    times = self._seen[tap] = self._seen.get(tap, 0) + 1
+    name = tap if times == 1 else f"{tap}@{times}"  # a module that runs several times in a step
+    try:
+      tensor = _tensor.describe(value)
+      if self._kept_rows is not None and not tensor.shape:
+        raise _library.Error("it has no rows to choose from")
+    except _library.Error as error:
+      raise _library.Error(f"{tap}: {error}") from None
+    fired = _Fired(name, group, pattern.op, tensor)
+    if not self._fired:
+      self._expected = self._first_hits.get(self._shape_of(fired))
+    if self._expected is None:
+      fired.hash_at_point = _tensor.hash_of(tensor)
+    elif name in self._expected.inline:
+      self._inline(self._expected, fired)
+    self._fired.append(fired)
+
+  def _inline(self, layout, fired):
+    self._begin_record(layout)
+    if self._taken:
+      _library.call("inline", self._handle, 0, layout.names[fired.name], ctypes.byref(fired.tensor.struct()))
+
+  def _end(self):
+    if not self._in_step:
+      return
+    if self._never:
+      self._say("never fired by the end of the first step: " + ", ".join(self._patterns[group].text for group in sorted(self._never)))
+      self._never.clear()
+    if self._broken or not self._fired:
+      self._abandon()
+      return
+    layout = self._layouts.get(self._signature())
+    if layout is None:
+      layout = self._check()
+      if layout.inline:  # this step is the one that was checked: it has not been copied at its points
+        self._begin_record(layout)
+        self._abandon()
+        return
+    elif self._begun and layout is not self._expected or layout.inline and self._expected is not layout:
+      self._abandon()
+      return
+    self._begin_record(layout)
+    if self._taken:
+      tensors = (_library.Tensor * len(layout.names))()
+      for fired in self._fired:
+        if fired.name not in layout.inline:
+          tensors[layout.names[fired.name]] = fired.tensor.struct()
+      _library.call("gather", self._handle, tensors, len(tensors))
+    self._steps += 1
+    self._clear()
+
+  def _abandon(self):
+    """Counts the step as one that did not end."""
+    if not self._begun and self._layouts:
+      self._begin_record(next(iter(self._layouts.values())), rows=False)
+    if self._begun:
+      _library.call("abandon", self._handle)
+      self._steps += 1
+    self._clear()
+
+  def _begin_record(self, layout, rows=True):
+    if self._begun:
+      return
+    kept = self._kept_rows if rows else None
+    struct = _library.Rows()
+    if kept is not None:
+      indices, struct.count = kept
+      if indices is not None:
+        struct.indices, struct.index_bytes = indices.address, _library.DTYPE_BYTES[indices.code]
+    taken = ctypes.c_int()
+    _library.call("begin", self._handle, layout.id, _library.PHASES[self.phase], ctypes.byref(struct), ctypes.byref(taken))
+    self._begun, self._taken = True, bool(taken.value)
+    if self._taken and rows:
+      for index, (_, tensor) in enumerate(self._kept_tags):
+        _library.call("inline", self._handle, 1, index, ctypes.byref(tensor.struct()))
+
+  # Layouts.
+
+  def _shape_of(self, fired):
+    shape = fired.tensor.shape[1:] if self._kept_rows is not None else fired.tensor.shape
+    return fired.name, fired.group, fired.op, fired.tensor.dtype, shape
+
+  def _signature(self):
+    tags = tuple((name, tensor.dtype, tensor.shape) for name, tensor in self._kept_tags)
+    return tags, tuple(map(self._shape_of, self._fired)), self._kept_rows is not None and self._rows_most()
+
+  def _rows_most(self):
+    indices, _ = self._kept_rows
+    return indices.shape[0] if indices is not None else max(fired.tensor.shape[0] for fired in self._fired)
+
+  def _check(self):
+    """A layout that is new: which taps were overwritten between their point and the step's end?"""
+    inline = set()
+    for fired in self._fired:
+      if fired.hash_at_point is None:
+        fired.hash_at_point = _tensor.hash_of(fired.tensor)
+        inline.add(fired.name)  # the step began like another one and went on otherwise: its point is past
+      elif _tensor.hash_of(fired.tensor) != fired.hash_at_point:
+        inline.add(fired.name)
+      self.self_check[fired.name] = "inline" if fired.name in inline else "late"
+    with_rows = self._kept_rows is not None
+    tags = [_struct_of(name, 0, 0, tensor, False) for name, tensor in self._kept_tags]
+    taps = [_struct_of(fired.name, fired.op, fired.group, fired.tensor, with_rows) for fired in self._fired]
+    identity = ctypes.c_uint32()
+    _library.call("layout", self._handle, (_library.Tap * len(tags))(*tags), len(tags), (_library.Tap * len(taps))(*taps), len(taps),
+                  self._rows_most() if with_rows else 0, ctypes.byref(identity))
+    layout = _Layout(identity.value, {fired.name: index for index, fired in enumerate(self._fired)}, frozenset(inline))
+    self._layouts[self._signature()] = layout
+    self._first_hits[self._shape_of(self._fired[0])] = layout
+    return layout
+
+  # For the caller.
+
+  def _call_back(self, run, rank, callback):
+    def body():
+      for item in reader:
+        callback(item)
+    reader = _read.read(run, rank=rank)
+    self._thread = threading.Thread(target=body, name="r2cc-taps-callback", daemon=True)
+    self._thread.start()
+
+  def enable(self, *points):
+    """The groups of these points, or of all; in force within two steps."""
+    self._switch(points, True)
+
+  def disable(self, *points):
+    self._switch(points, False)
+
+  def _switch(self, points, on):
+    texts = [pattern.text for pattern in self._patterns]
+    for text in points or texts:
+      if text not in texts:
+        raise _library.Error(f"{text} is not among the points that were attached: " + ", ".join(texts))
+      bit = 1 << texts.index(text)
+      self._groups = self._groups | bit if on else self._groups & ~bit
+    _library.call("set", self._handle, self._groups)
+
+  def counters(self):
+    """Steps by what became of them."""
+    counts = _library.Counts()
+    _library.call("counters", self._handle, ctypes.byref(counts))
+    return counts.as_dict()
+
+  @property
+  def error(self):
+    """The first thing that went wrong; None."""
+    return self._error
+
+  def flush(self, timeout_s=60):
+    """All until now is in files, if there are any."""
+    _library.call("flush", self._handle, int(timeout_s * 1e9))
+
+  def close(self):
+    """The hooks go; the model goes on without. Readers may read what is in the ring until they let go of it."""
+    if self in _active:
+      _active.remove(self)
+    for hook in self._removable:
+      hook.remove()
+    self._removable.clear()
+    handle, self._handle = self._handle, None
+    if handle is None or os.getpid() != self._pid:
+      return
+    _library.call("close", handle)
+    if self._thread is not None and self._thread is not threading.current_thread():
+      self._thread.join(timeout=60)
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, kind, error, trace):
+    self.close()
+    if kind is None and self._error is not None:
+      raise _library.Error(self._error)
+
+
+def _struct_of(name, op, group, tensor, rows):
+  shape = tensor.shape[1:] if rows else tensor.shape
+  return _library.Tap(name=name.encode("ascii", "replace"), shape=(ctypes.c_uint64 * len(shape))(*shape), dimensions=len(shape), op=op,
+                      dtype=tensor.code, group=group, rows=rows)
