@@ -15,7 +15,9 @@ namespace r2cc::observe {
 
 const char* NameOf(Dtype dtype);
 
-constexpr size_t kTapsMax = 4096, kTagsMax = 64, kDimensionsMax = 8, kNameBytesMax = 200, kGroupsMax = 64;
+constexpr size_t kTapsMax = 4096;
+constexpr size_t kTagsMax = 64;
+constexpr size_t kDimensionsMax = 8, kNameBytesMax = 200, kGroupsMax = 64;
 
 struct Tap {
   std::string name;

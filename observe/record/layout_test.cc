@@ -85,6 +85,7 @@ TEST(Layout, OneLineForEachThatMakesNoSense) {
   EXPECT_EQ(refused([](Layout* l) { l->taps[3].shape = {uint64_t{1} << 40, uint64_t{1} << 40}; }), "layout 7: w: more than 1 TiB");
   EXPECT_EQ(refused([](Layout* l) { l->rows_most = ~0U, l->taps[0].shape = {uint64_t{1} << 20}; }),
             "layout 7: a record would have more than 1 TiB");
+  EXPECT_EQ(refused([](Layout* l) { l->taps.resize(4097, l->taps[0]); }), "layout 7: 4097 taps, at most 4096");
   EXPECT_EQ(refused([](Layout* l) { l->tags.resize(65, l->tags[0]); }), "layout 7: 65 tags, at most 64");
 }
 
