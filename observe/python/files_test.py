@@ -20,6 +20,9 @@ def verified(folder):
   return list(observe.verify(folder))
 
 
+setUpModule = stand_in.skip_if_sanitized
+
+
 class FilesTest(unittest.TestCase):
 
   def setUp(self):

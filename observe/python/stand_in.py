@@ -1,6 +1,9 @@
 """What tests have in place of torch: tensors in memory of the standard library, and modules with hooks."""
 
 import array
+import unittest
+
+from r2cc.observe import _library
 
 TYPES = {"float32": "f", "int64": "q", "uint8": "B", "bfloat16": "H"}
 
@@ -85,3 +88,10 @@ def in_place(by):
       tensor.storage[i] = by * x
     return tensor
   return Module(function)
+
+
+def skip_if_sanitized():
+  """Python cannot load a library that needs a sanitizer's runtime before all others."""
+  path = next(place for place in _library._places() if place.exists())  # pylint: disable=protected-access
+  if b"__asan_init" in path.read_bytes() or b"__tsan_init" in path.read_bytes():
+    raise unittest.SkipTest("a sanitized library does not load into a Python without its runtime")

@@ -29,6 +29,9 @@ def run_name(of):
   return f"{of}-{os.getpid()}"
 
 
+setUpModule = stand_in.skip_if_sanitized
+
+
 class ToolTest(unittest.TestCase):
 
   def setUp(self):
