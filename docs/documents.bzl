@@ -31,6 +31,7 @@ DOCUMENTS = [
     "operate/daemon.md",
     "operate/diagnose.md",
     "operate/limits.md",
+    "operate/observe.md",
     "operate/rdma.md",
     "operate/security.md",
     "operate/upgrade.md",

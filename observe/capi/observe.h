@@ -1,4 +1,4 @@
-/* Tensor taps: the C interface of libr2cc-observe.so. docs/observe.md says what they are.
+/* Tensor taps: the C interface of libr2cc-observe.so. docs/operate/observe.md says what they are.
  *
  * A call returns 0, or a code, and then r2cc_observe_error() is one line that says why. Each struct begins with its size in bytes. Nothing
  * is thrown. A producer is used by one thread at a time, and so is a reader. Pointers that a reader gives are good until its next call. */

@@ -1,4 +1,4 @@
-"""Tensor taps: what happens inside a model, whole or absent, never wrong. docs/observe.md."""
+"""Tensor taps: what happens inside a model, whole or absent, never wrong. docs/operate/observe.md."""
 
 from ._attach import Policy, Taps, attach, point
 from ._files import verify

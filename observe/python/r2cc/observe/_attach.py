@@ -61,7 +61,7 @@ def point(name, value):
 
 
 def attach(model, points, *, run, device="host", tags=None, rows=None, files=None, callback=None, policy=Policy(), rank=0):
-  """Taps `points` of `model` until the result is closed, best by `with`. See docs/observe.md.
+  """Taps `points` of `model` until the result is closed, best by `with`. See docs/operate/observe.md.
 
   tags: name -> tensor, list of numbers, or a function that gives one; read when a step begins. rows: (indices, count): the rows of each
   tap's first dimension that are kept, as indices (None: the first ones) and their count, each of them a value or a function.
