@@ -80,6 +80,9 @@ class Layout:
     """The switch's end of a rail's cable."""
     return f"p{rail.node}_{rail.rail}"
 
+  def management_port(self, node: int) -> str:
+    return f"m{node}"
+
   def bridge(self, rail: int) -> str:
     return "fabric" if self.fabric == "full" else f"rail{rail}"
 
@@ -94,27 +97,31 @@ class Layout:
       lines.append(f"link add {bridge} mtu {RAIL_MTU} type bridge forward_delay 0 mcast_snooping 0")
       lines.append(f"link set {bridge} up")
     for node in range(self.nodes):
-      lines.append(f"link add m{node} type veth peer name mgmt0 netns {self.namespace(node)}")
-      lines.append(f"link set m{node} master mgmt up")
+      lines.append(f"link add {self.management_port(node)} type veth peer name mgmt0 netns {self.namespace(node)}")
+      lines.append(f"link set {self.management_port(node)} master mgmt up")
       for rail in self.rails_of(node):
-        lines.append(f"link add {self.port(rail)} mtu {RAIL_MTU} type veth peer name rail{rail.rail} mtu {RAIL_MTU} "
-                     f"netns {self.namespace(node)}")
-        lines.append(f"link set {self.port(rail)} master {self.bridge(rail.rail)} up")
+        lines += self.cable_commands(rail)
     return lines
+
+  def cable_commands(self, rail: RailId) -> list[str]:
+    """For `ip -batch` in the fabric's namespace: one cable, with its far end in its node."""
+    return [f"link add {self.port(rail)} mtu {RAIL_MTU} type veth peer name rail{rail.rail} mtu {RAIL_MTU} netns "
+            f"{self.namespace(rail.node)}", f"link set {self.port(rail)} master {self.bridge(rail.rail)} up"]
 
   def node_commands(self, node: int) -> list[str]:
     """For `ip -batch` in a node's namespace: addresses and routes."""
     lines = ["link set lo up", f"addr add {self.management_address(node)}/24 dev mgmt0", "link set mgmt0 up"]
     for rail in self.rails_of(node):
-      interface, address = f"rail{rail.rail}", self.rail_address(rail)
-      lines.append(f"link set {interface} up")
-      if self.fabric == "rail":
-        lines.append(f"addr add {address}/24 dev {interface}")
-      else:
-        lines.append(f"addr add {address}/16 dev {interface} noprefixroute")
-        lines.append(f"rule add from {address} lookup {100 + rail.rail}")
-        lines += self.route_commands(rail)
+      lines += self.rail_commands(rail)
     return lines
+
+  def rail_commands(self, rail: RailId) -> list[str]:
+    """For `ip -batch` in a node's namespace: one interface up, with its address and routes."""
+    interface, address = f"rail{rail.rail}", self.rail_address(rail)
+    if self.fabric == "rail":
+      return [f"link set {interface} up", f"addr add {address}/24 dev {interface}"]
+    return [f"link set {interface} up", f"addr add {address}/16 dev {interface} noprefixroute",
+            f"rule add from {address} lookup {100 + rail.rail}", *self.route_commands(rail)]
 
   def route_commands(self, rail: RailId) -> list[str]:
     """Routes that the kernel drops with the link and does not bring back by itself."""

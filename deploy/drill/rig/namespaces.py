@@ -177,19 +177,34 @@ class NamespaceLab:
     self._in(self._layout.fabric_namespace, "tc", self._layout.shape_commands(self._layout.port(rail), rate))
     return before_ns
 
-  def lose(self, rail: RailId, match: str) -> int:
-    """Packets that come in by `rail` and of which `match`, an expression of nft's, is true are lost. Undone by lose_nothing()."""
+  def lose(self, rail: RailId, match: str, outgoing: bool = False) -> int:
+    """Packets that come in by `rail` and of which `match`, an expression of nft's, is true are lost; an empty one is true of all. With
+    `outgoing` those that the node has sent: the switch's port loses them, so that the sender hears nothing of it. Undone by
+    lose_nothing()."""
     before_ns = monotonic_ns()
-    table = f"netdev r2cc_{rail.rail}"
-    rules = [f"add table {table}", f"add chain {table} lose {{ type filter hook ingress device rail{rail.rail} priority 0; }}",
+    table, namespace, device = self._loss(rail, outgoing)
+    rules = [f"add table {table}", f"add chain {table} lose {{ type filter hook ingress device {device} priority 0; }}",
              f"add rule {table} lose {match} counter drop"]
-    _run(["ip", "netns", "exec", self._layout.namespace(rail.node), "nft", "-f", "-"], "\n".join(rules))
+    _run(["ip", "netns", "exec", namespace, "nft", "-f", "-"], "\n".join(rules))
     return before_ns
 
-  def lose_nothing(self, rail: RailId) -> int:
+  def lose_nothing(self, rail: RailId, outgoing: bool = False) -> int:
     before_ns = monotonic_ns()
-    _run(["ip", "netns", "exec", self._layout.namespace(rail.node), "nft", "delete", "table", "netdev", f"r2cc_{rail.rail}"])
+    table, namespace, _ = self._loss(rail, outgoing)
+    _run(["ip", "netns", "exec", namespace, "nft", "delete", "table", *table.split()])
     return before_ns
+
+  def _loss(self, rail: RailId, outgoing: bool) -> tuple[str, str, str]:
+    """The table of nft's, its namespace, and the device whose ingress it filters."""
+    layout = self._layout
+    if outgoing:
+      return f"netdev r2cc_{layout.port(rail)}", layout.fabric_namespace, layout.port(rail)
+    return f"netdev r2cc_{rail.rail}", layout.namespace(rail.node), f"rail{rail.rail}"
+
+  def silence_management(self, node: int, silent: bool) -> int:
+    """The management network of `node` loses every packet, both ways, and no event says so; or no more."""
+    layout = self._layout
+    return self._sockets[layout.fabric_namespace].set_port("mgmt", layout.management_port(node), member=not silent)
 
   def connections(self, rail: RailId) -> list[Connection]:
     """TCP connections that are open from `rail`'s address, the one that has sent the most first."""

@@ -158,6 +158,27 @@ class NamespaceLabTest(unittest.TestCase):
       refused = lambda: b"refused" in subprocess.run(lab.command(0, probe), capture_output=True, check=False).stderr
       self.assertTrue(wait_until(refused, 20, every_s=0.2))
 
+  def test_one_way_is_lost(self):
+    with NamespaceLab(nodes=2, rails=1) as lab:
+      probe = ["timeout", "1", "bash", "-c", f"echo > /dev/tcp/{lab.rail_address(RailId(1, 0))}/5001"]
+      refused = lambda: b"refused" in subprocess.run(lab.command(0, probe), capture_output=True, check=False).stderr
+      self.assertTrue(wait_until(refused, 20, every_s=0.2))
+      for node, outgoing in ((1, False), (1, True), (0, True)):
+        lab.lose(RailId(node, 0), "", outgoing)
+        self.assertFalse(refused(), f"n{node}, outgoing {outgoing}")
+        lab.lose_nothing(RailId(node, 0), outgoing)
+        self.assertTrue(wait_until(refused, 20, every_s=0.2))
+
+  def test_a_silent_management_network(self):
+    with NamespaceLab(nodes=2, rails=1) as lab:
+      probe = ["timeout", "1", "bash", "-c", f"echo > /dev/tcp/{lab.management_address(1)}/5001"]
+      refused = lambda: b"refused" in subprocess.run(lab.command(0, probe), capture_output=True, check=False).stderr
+      self.assertTrue(wait_until(refused, 20, every_s=0.2))
+      lab.silence_management(1, True)
+      self.assertFalse(refused())
+      lab.silence_management(1, False)
+      self.assertTrue(wait_until(refused, 20, every_s=0.2))
+
   def test_a_parted_path_leaves_the_others(self):
     with NamespaceLab(nodes=3, rails=1) as lab:
       lab.part(RailId(0, 0), RailId(1, 0))

@@ -1,0 +1,255 @@
+"""How each kind of fault is done to a cluster, and undone."""
+
+import dataclasses
+import signal
+import time
+from typing import Callable, Protocol
+
+from deploy.drill.rig.cluster import Job
+from deploy.drill.rig.lab import LabError, RailId
+from deploy.drill.rig.layout import rate_bits_per_s
+from deploy.drill.rig.processes import ManagedProcess, Processes
+from tests.chaos.script import Fault
+from tests.chaos.world import ChaosCluster, ChaosLab
+
+_CTL_S = 15.0
+_CTL_AGAIN_S = 1.0
+_UNDO_S = 90.0
+
+
+class LeftOut(Exception):
+  """A fault that has nothing to strike now; the text is the reason."""
+
+
+class Act(Protocol):
+  """One fault. Nothing here waits."""
+
+  def begin(self) -> None: ...
+
+  def go_on(self, now_s: float) -> None:
+    """While it lasts."""
+    ...
+
+  def end(self) -> bool:
+    """False: not done yet, to be called again."""
+    ...
+
+
+class Stage(Protocol):
+  """What acts need of the run."""
+  lab: ChaosLab
+  cluster: ChaosCluster
+  processes: Processes
+  rate: str
+
+  def running_job(self, slot: int) -> Job | None: ...
+
+  def job_starts(self) -> bool: ...
+
+  def rank_killed(self, slot: int) -> None: ...
+
+
+@dataclasses.dataclass
+class Simple:
+  """Is there at once, and gone at once."""
+  do: Callable[[], object]
+  undo: Callable[[], object]
+
+  def begin(self) -> None:
+    self.do()
+
+  def go_on(self, now_s: float) -> None:
+    del now_s
+
+  def end(self) -> bool:
+    self.undo()
+    return True
+
+
+class Flap:
+  """Down and up again, with a period."""
+
+  def __init__(self, lab: ChaosLab, rail: RailId, half_s: float):
+    self._lab, self._rail, self._half_s = lab, rail, half_s
+    self._down = False
+    self._next_s = 0.0
+
+  def begin(self) -> None:
+    self.go_on(time.monotonic())
+
+  def go_on(self, now_s: float) -> None:
+    if now_s >= self._next_s:
+      (self._lab.heal if self._down else self._lab.cut)(self._rail)
+      self._down = not self._down
+      self._next_s = now_s + self._half_s
+
+  def end(self) -> bool:
+    self._lab.heal(self._rail)
+    return True
+
+
+class Swallow:
+  """What the busiest connection of the rail gets from its peer is lost, and what both send of it alone."""
+
+  def __init__(self, lab: ChaosLab, rail: RailId):
+    self._lab, self._rail = lab, rail
+
+  def begin(self) -> None:
+    found = self._lab.connections(self._rail)
+    if not found:
+      raise LeftOut("no connection is open there")
+    self._lab.lose(self._rail, f"tcp dport {found[0].local_port} tcp sport {found[0].peer_port}")
+
+  def go_on(self, now_s: float) -> None:
+    del now_s
+
+  def end(self) -> bool:
+    self._lab.lose_nothing(self._rail)
+    return True
+
+
+class Word:
+  """What an operator says by r2ccctl, and takes back, again until a daemon has heard it."""
+
+  def __init__(self, stage: Stage, node: int, say: list[str], take_back: list[str]):
+    self._stage, self._node, self._say, self._take_back = stage, node, say, take_back
+    self._running: ManagedProcess | None = None
+    self._since_s = self._undo_since_s = 0.0
+    self.refused = ""
+
+  def begin(self) -> None:
+    self._start(self._say)
+
+  def go_on(self, now_s: float) -> None:
+    if self._running is not None and self._running.is_alive() and now_s - self._since_s > _CTL_S:
+      self._running.kill()
+
+  def end(self) -> bool:
+    now_s = time.monotonic()
+    if not self._undo_since_s:
+      if self._running is not None and not self._running.is_alive() and self._running.returncode != 0:
+        self.refused = self._running.last_words(1)
+      self._undo_since_s = now_s
+      self._running = None
+    self.go_on(now_s)
+    if self._running is not None and self._running.is_alive():
+      return False
+    if self._running is not None and (self._running.returncode == 0 or "not drained" in self._running.errors()):
+      return True
+    if now_s - self._undo_since_s > _UNDO_S:
+      words = self._running.last_words() if self._running is not None else "no daemon lives"
+      raise LabError(f"r2ccctl {' '.join(self._take_back)} failed for {_UNDO_S:g} s: {words}")
+    if now_s - self._since_s > _CTL_AGAIN_S:
+      self._start(self._take_back)
+    return False
+
+  def _start(self, words: list[str]) -> None:
+    cluster = self._stage.cluster
+    living = cluster.living_daemons()
+    self._since_s = time.monotonic()
+    if living:
+      node = self._node if self._node in living else living[0]
+      argv = [str(cluster.binaries.ctl), "--run_dir", str(cluster.run_dir(node)), *words]
+      self._running = self._stage.processes.start(f"word-{'-'.join(words).replace('/', '_')}-{time.monotonic_ns()}", argv)
+
+
+class DaemonGone:
+  """It ends, and is started again later: killed outright, or asked to."""
+
+  def __init__(self, cluster: ChaosCluster, node: int, killed: bool):
+    self._cluster, self._node, self._killed = cluster, node, killed
+
+  def begin(self) -> None:
+    if self._killed:
+      self._cluster.kill_daemon(self._node)
+    else:
+      self._cluster.ask_daemon_to_end(self._node)
+
+  def go_on(self, now_s: float) -> None:
+    del now_s
+
+  def end(self) -> bool:
+    if self._cluster.daemon(self._node).is_alive():
+      return False
+    self._cluster.start_daemon(self._node)
+    return True
+
+
+class StopRank:
+
+  def __init__(self, stage: Stage, fault: Fault):
+    self._stage, self._fault = stage, fault
+    self._rank: ManagedProcess | None = None
+
+  def begin(self) -> None:
+    job = self._stage.running_job(self._fault.slot)
+    if job is None:
+      raise LeftOut("no job runs there")
+    self._rank = job.ranks[self._fault.node]
+    self._rank.pause()
+
+  def go_on(self, now_s: float) -> None:
+    del now_s
+
+  def end(self) -> bool:
+    if self._rank is not None:
+      self._rank.resume()
+    return True
+
+
+def _kill_rank(stage: Stage, fault: Fault) -> None:
+  job = stage.running_job(fault.slot)
+  if job is None:
+    raise LeftOut("no job runs there")
+  stage.rank_killed(fault.slot)
+  job.ranks[fault.node].kill()
+
+
+def _management(stage: Stage, fault: Fault) -> None:
+  if stage.job_starts():
+    raise LeftOut("a job starts")
+  stage.lab.silence_management(fault.node, True)
+
+
+def act_of(fault: Fault, stage: Stage) -> Act:
+  """What does `fault`."""
+  lab, cluster = stage.lab, stage.cluster
+  rail = RailId(fault.node, fault.rail)
+  value = fault.value
+
+  def share_of_rate() -> None:
+    lab.reshape(rail, f"{rate_bits_per_s(stage.rate) * value / 1e6:g}mbit")
+
+  def losing(match: str, outgoing: bool = False) -> Act:
+    return Simple(lambda: lab.lose(rail, match, outgoing), lambda: lab.lose_nothing(rail, outgoing))
+
+  nothing = lambda: None
+  makers: dict[str, Callable[[], Act]] = {
+      "cut": lambda: Simple(lambda: lab.cut(rail), lambda: lab.heal(rail)),
+      "carrier": lambda: Simple(lambda: lab.cut_switch_port(rail), lambda: lab.heal_switch_port(rail)),
+      "silence": lambda: Simple(lambda: lab.blackhole(rail), lambda: lab.unblackhole(rail)),
+      "silence-in": lambda: losing(""),
+      "silence-out": lambda: losing("", outgoing=True),
+      "swallow": lambda: Swallow(lab, rail),
+      "loss": lambda: losing(f"numgen random mod 100 < {value:g}"),
+      "large": lambda: losing(f"meta length > {value:g}"),
+      "mtu": lambda: Simple(lambda: lab.set_mtu(rail, int(value)), lambda: lab.set_mtu(rail)),
+      "flap": lambda: Flap(lab, rail, value),
+      "address": lambda: Simple(lambda: lab.drop_address(rail), lambda: lab.take_address(rail)),
+      "reborn": lambda: Simple(lambda: lab.remove_interface(rail), lambda: lab.make_interface(rail)),
+      "rate": lambda: Simple(share_of_rate, lambda: lab.reshape(rail, stage.rate)),
+      "drain": lambda: Word(stage, fault.node, ["nic", "drain", str(rail)], ["nic", "undrain", str(rail)]),
+      "drill": lambda: Word(stage, fault.node, ["fail-nic", str(rail)], ["restore-nic", str(rail)]),
+      "daemon-kill": lambda: DaemonGone(cluster, fault.node, killed=True),
+      "daemon-stop": lambda: Simple(lambda: cluster.daemon(fault.node).pause(), lambda: cluster.daemon(fault.node).resume()),
+      "daemon-restart": lambda: DaemonGone(cluster, fault.node, killed=False),
+      "reload": lambda: Simple(lambda: cluster.daemon(fault.node).send(signal.SIGHUP), nothing),
+      "certificate": lambda: Simple(lambda: cluster.issue_certificate(fault.node), nothing),
+      "disk-full": lambda: Simple(lambda: cluster.fill_disk(fault.node), lambda: cluster.empty_disk(fault.node)),
+      "rank-stop": lambda: StopRank(stage, fault),
+      "rank-kill": lambda: Simple(lambda: _kill_rank(stage, fault), nothing),
+      "management-silence": lambda: Simple(lambda: _management(stage, fault), lambda: lab.silence_management(fault.node, False)),
+      "store-stop": lambda: Simple(lambda: cluster.store().pause(), lambda: cluster.store().resume()),
+      "store-kill": lambda: Simple(lambda: cluster.store().kill(), cluster.start_etcd),
+  }
+  return makers[fault.kind]()

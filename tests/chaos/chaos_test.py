@@ -1,0 +1,49 @@
+"""Three minutes of chaos on whole daemons and jobs. A plugin that loses its rails on its own is caught."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+from typing import Any
+
+from deploy.drill.rig import namespaces
+from tests.chaos import main
+
+MINUTES, SEED = 3, 1
+
+
+class Chaos(unittest.TestCase):
+
+  def setUp(self) -> None:
+    if (reason := namespaces.missing_feature()) is not None:
+      self.skipTest(f"needs root: {reason}")
+    self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-chaos-test-")))
+
+  def chaos(self, *flags: str) -> tuple[int, dict[str, Any]]:
+    """Its exit code and its report."""
+    argv = ["chaos", "--seed", str(SEED), "--out", str(self.folder / "out"), *flags]
+    if outputs := os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR"):
+      argv += ["--keep-logs", f"{outputs}/{self.id().rpartition('.')[2]}"]
+    with unittest.mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(io.StringIO()):
+      code = main.main()
+    mounts = subprocess.run(["mount"], capture_output=True, text=True, check=True).stdout
+    self.assertNotIn("r2cc-chaos ", mounts)
+    return code, json.loads((self.folder / "out" / "chaos.json").read_text(encoding="utf-8"))
+
+  def test_no_job_fails_and_nothing_is_left(self):
+    code, found = self.chaos("--minutes", str(MINUTES))
+    self.assertEqual((code, found["problems"]), (0, []))
+    self.assertGreater(found["faults"], 30)
+    self.assertGreater(found["jobs"], 4)
+
+  def test_a_job_that_fails_fails_the_run(self):
+    lost = "R2CC_FAIL_RAILS=rail0@3000,rail1@3000,rail2@3000"
+    code, found = self.chaos("--minutes", "0.5", "--kinds", "reload", "--jobs", "ring", "--env", lost, "--env", "R2CC_DEADLINE_MS=3000")
+    self.assertEqual((code, found["jobs_failed"], found["passed"]), (1, found["jobs"], False))
+    self.assertIn("gave up on n", found["problems"][0])

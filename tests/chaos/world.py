@@ -1,0 +1,177 @@
+"""The cluster that chaos breaks: a lab whose rails change, daemons with certificates and small disks, and perhaps an etcd."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+from typing import Iterator
+
+from deploy.drill.rig.cluster import Binaries, Cluster
+from deploy.drill.rig.lab import LabError, RailId
+from deploy.drill.rig.layout import RAIL_MTU
+from deploy.drill.rig.namespaces import NamespaceLab
+from deploy.drill.rig.processes import ManagedProcess, Processes, clean_environment
+from tests.chaos.judge import Usage
+
+ETCD = "/usr/bin/etcd"
+_ETCD_PORT = 2379
+_COMMAND_TIMEOUT_S = 20
+_DISK_SIZE = "2m"
+# What a daemon that has ended on purpose leaves where it ran: the rails for jobs that start before the next one does, and its lock.
+_KEPT_FILES = {"r2ccd.textproto", "kept", "rails"}
+_KEPT_CONTROL_FILES = {"r2ccd.lock"}
+
+
+def run(argv: list[str]) -> str:
+  """Its output. LabError: it failed."""
+  try:
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False, env=clean_environment({}))
+  except (OSError, subprocess.TimeoutExpired) as error:
+    raise LabError(f"{' '.join(argv)}: {error}") from error
+  if done.returncode != 0:
+    raise LabError(f"{' '.join(argv)}: {' '.join(done.stderr.split()) or f'exit code {done.returncode}'}")
+  return done.stdout
+
+
+class ChaosLab(NamespaceLab):
+  """Rails whose addresses, MTUs and interfaces change."""
+
+  def __init__(self, nodes: int, rails: int, rate: str):
+    super().__init__(nodes, rails, rate)
+    self._rate = rate
+    self._other_address: set[RailId] = set()  # those that have their second address
+
+  @property
+  def prefix(self) -> str:
+    """Of the names of its namespaces."""
+    return self._layout.prefix
+
+  def rail_address(self, rail: RailId) -> str:
+    first = super().rail_address(rail)
+    head, _, last = first.rpartition(".")
+    return f"{head}.{int(last) + 100}" if rail in self._other_address else first
+
+  def drop_address(self, rail: RailId) -> None:
+    self._on_node(rail, "ip", "address", "flush", "dev", f"rail{rail.rail}")
+    self._other_address ^= {rail}
+
+  def take_address(self, rail: RailId) -> None:
+    """The other of its two."""
+    self._on_node(rail, "ip", "address", "add", f"{self.rail_address(rail)}/24", "dev", f"rail{rail.rail}")
+
+  def set_mtu(self, rail: RailId, mtu: int = RAIL_MTU) -> None:
+    self._on_node(rail, "ip", "link", "set", "dev", f"rail{rail.rail}", "mtu", str(mtu))
+
+  def remove_interface(self, rail: RailId) -> None:
+    """The cable goes with it."""
+    self._on_node(rail, "ip", "link", "delete", f"rail{rail.rail}")
+
+  def make_interface(self, rail: RailId) -> None:
+    """With its first address, and its own rate."""
+    layout = self._layout
+    self._other_address.discard(rail)
+    self._in(layout.fabric_namespace, "ip", layout.cable_commands(rail))
+    self._in(layout.namespace(rail.node), "ip", layout.rail_commands(rail))
+    self.reshape(rail, self._rate)
+
+  def _on_node(self, rail: RailId, *argv: str) -> None:
+    run(self.command(rail.node, list(argv)))
+
+
+class ChaosCluster(Cluster):
+  """Its daemons know each other by certificates. `etcd`: they share a store of its; else n0 has it."""
+
+  def __init__(self, lab: ChaosLab, binaries: Binaries, folder: pathlib.Path, processes: Processes, etcd: bool):
+    super().__init__(lab, binaries, folder, processes, tls=True)
+    self._root = folder
+    self._own_processes = processes
+    self._etcd_lives = 0
+    self.etcd: ManagedProcess | None = None
+    if etcd:
+      self.start_etcd()
+
+  def config_text(self, node: int) -> str:
+    """A NIC is an interface here, whatever its address."""
+    lines = []
+    for line in super().config_text(node).splitlines():
+      if line.startswith("nics "):
+        head, _, tail = line.partition(" address: ")
+        line = head + tail.partition('"')[2].partition('"')[2]
+      elif line.startswith("store ") and self.etcd is not None:
+        line = f'store {{ etcd_endpoints: "{self.lab.management_address(0)}:{_ETCD_PORT}" }}'
+      lines.append(line)
+    return "\n".join(lines) + "\n"
+
+  def start_etcd(self) -> None:
+    """In n0's namespace; again with what it knew."""
+    if not os.path.exists(ETCD):
+      raise LabError(f"there is no {ETCD}: ./bazelw installs it")
+    self._etcd_lives += 1
+    client, peer = f"http://{self.lab.management_address(0)}:{_ETCD_PORT}", f"http://127.0.0.1:{_ETCD_PORT + 1}"
+    argv = [ETCD, "--name", "one", "--data-dir", str(self._root / "etcd"), "--listen-client-urls", client, "--advertise-client-urls",
+            client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"one={peer}"]
+    self.etcd = self._own_processes.start(f"etcd-{self._etcd_lives}", self.lab.command(0, argv))
+
+  def store(self) -> ManagedProcess:
+    if self.etcd is None:
+      raise LabError("this cluster has no etcd")
+    return self.etcd
+
+  def ask_daemon_to_end(self, node: int) -> None:
+    """It has until it is started again."""
+    self._killed.add(node)
+    self.daemon(node).send(signal.SIGTERM)
+
+  def issue_certificate(self, node: int) -> None:
+    """Another one for the same node; a daemon that runs takes it within seconds."""
+    run([str(self.binaries.ctl), "certs", "issue", f"n{node}", "--dir", str(self._root / "ca")])
+
+  def disk(self, node: int) -> pathlib.Path:
+    """Of the state directory."""
+    return self.run_dir(node) / "kept"
+
+  @contextlib.contextmanager
+  def small_disks(self) -> Iterator[None]:
+    """Each state directory is a file system of its own, of a size that is soon full. Inside of it daemons may be started."""
+    with contextlib.ExitStack() as stack:
+      for node in range(self.lab.nodes):
+        self.disk(node).mkdir(parents=True)
+        run(["mount", "-t", "tmpfs", "-o", f"size={_DISK_SIZE},mode=0755", "r2cc-chaos", str(self.disk(node))])
+        stack.callback(run, ["umount", "--lazy", str(self.disk(node))])
+      yield
+
+  def fill_disk(self, node: int) -> None:
+    """To the last byte."""
+    block = bytes(4096)
+    with open(self.disk(node) / "ballast", "ab", buffering=0) as file, contextlib.suppress(OSError):
+      while file.write(block):
+        pass
+
+  def empty_disk(self, node: int) -> None:
+    (self.disk(node) / "ballast").unlink()
+
+  def files_left(self) -> list[str]:
+    """Once all daemons have ended as they were asked to."""
+    found = []
+    for node in range(self.lab.nodes):
+      run_dir = self.run_dir(node)
+      found += [str(path.relative_to(self._root)) for path in run_dir.iterdir() if path.name not in _KEPT_FILES]
+      found += [str(path.relative_to(self._root)) for path in self.disk(node).rglob("*") if path.suffix in (".tmp", ".new", ".part")]
+      control = run_dir.with_name(run_dir.name + "-control")
+      found += [str(path.relative_to(self._root)) for path in control.iterdir() if path.name not in _KEPT_CONTROL_FILES]
+    return sorted(found)
+
+
+def usage(pid: int) -> Usage | None:
+  """Of a process that runs; None: it does not."""
+  try:
+    status = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines())
+    return Usage(len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"]), int(status["VmRSS"].split()[0]))
+  except (OSError, KeyError, ValueError):
+    return None
+
+
+def has_etcd() -> bool:
+  return shutil.which(ETCD) is not None
