@@ -5,7 +5,7 @@ import collections
 import dataclasses
 from typing import Any, Iterable, Sequence
 
-from deploy.drill.rig.stalls import Window
+from deploy.drill.rig.stalls import Window, overlap_ns
 from deploy.drill.rig.traces import Row
 
 # Shorter waits are no stalls: on a busy machine a healthy job has them.
@@ -38,19 +38,30 @@ class Timeline:
         self._waits.append((row.begin_ns, row.time_ns))
         self._sorted = False
 
-  def longest_wait_ns(self, window: Window) -> int:
-    """The longest part of `window` in which a flow waited."""
+  def longest_wait_ns(self, window: Window, stopped: Sequence[Window] = ()) -> int:
+    """The longest part of `window` in which a flow waited, without what of it lies in `stopped`, of which no two have a time in common."""
     if not self._sorted:
       self._waits.sort(key=lambda wait: wait[1])
       self._sorted = True
     first = bisect.bisect_left(self._waits, window.begin_ns, key=lambda wait: wait[1])
-    return max((min(end, window.end_ns) - max(begin, window.begin_ns) for begin, end in self._waits[first:] if begin < window.end_ns),
-               default=0)
+    waits = [Window(max(begin, window.begin_ns), min(end, window.end_ns)) for begin, end in self._waits[first:] if begin < window.end_ns]
+    return max((wait.end_ns - wait.begin_ns - overlap_ns(stopped, wait) for wait in waits), default=0)
 
   def gbps(self, window: Window) -> float:
     """Of all ranks together, to half a second."""
     bins = range(window.begin_ns // BIN_NS, window.end_ns // BIN_NS)
     return sum(self._bins.get(each, 0) for each in bins) * 8 / (len(bins) * BIN_NS) if bins else 0.0
+
+
+def merged(windows: Iterable[Window]) -> list[Window]:
+  """The same times, but no two have one in common."""
+  found: list[Window] = []
+  for window in sorted(windows, key=lambda window: window.begin_ns):
+    if found and window.begin_ns <= found[-1].end_ns:
+      found[-1] = Window(found[-1].begin_ns, max(found[-1].end_ns, window.end_ns))
+    else:
+      found.append(window)
+  return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +95,15 @@ class FaultDone:
   before_gbps: float = 0.0
   after_gbps: float = 0.0
 
-  def measure(self, timelines: Sequence[Timeline]) -> None:
-    """The stall of the job that waited longest, and what all received."""
+  @property
+  def stops_a_rank(self) -> bool:
+    return self.text.startswith("rank-stop")
+
+  def measure(self, timelines: Sequence[Timeline], stopped: Sequence[Window]) -> None:
+    """The stall of the job that waited longest, and what all received. While a rank was stopped nobody else is to blame."""
     window = Window(self.begin_ns, self.end_ns + AFTER_NS)
-    self.stall_ms = max((timeline.longest_wait_ns(window) for timeline in timelines), default=0) / 1e6
+    excused = () if self.stops_a_rank else stopped
+    self.stall_ms = max((timeline.longest_wait_ns(window, excused) for timeline in timelines), default=0) / 1e6
     self.before_gbps = sum(timeline.gbps(Window(self.begin_ns - GOODPUT_NS, self.begin_ns)) for timeline in timelines)
     self.after_gbps = sum(timeline.gbps(Window(self.end_ns, self.end_ns + GOODPUT_NS)) for timeline in timelines)
 
@@ -137,6 +153,12 @@ class Run:
   usage: dict[str, tuple[Usage, Usage]] = dataclasses.field(default_factory=dict)  # of a process: at first and at last
   rig: list[str] = dataclasses.field(default_factory=list)  # what the rig could not do
 
+  def measure(self, timelines: Sequence[Timeline]) -> None:
+    """What each fault cost."""
+    stopped = merged(Window(fault.begin_ns, fault.end_ns) for fault in self.faults if fault.stops_a_rank and not fault.note)
+    for fault in self.faults:
+      fault.measure(timelines, stopped)
+
   def problems(self) -> list[str]:
     lines = [line for job in self.jobs for line in job.problems()]
     lines += self.daemons + self.growth
@@ -161,7 +183,7 @@ class Run:
         "wrong_elements": sum(job.wrong_elements for job in self.jobs),
         "late_writes": sum(job.late_writes for job in self.jobs),
         "leaks": len(self.growth) + len(self.left),
-        "stall_ms_worst": round(max((fault.stall_ms for fault in done), default=0.0)),
+        "stall_ms_worst": round(max((fault.stall_ms for fault in done if not fault.stops_a_rank), default=0.0)),
         "passed": self.passed(),
     }
 

@@ -40,8 +40,17 @@ class Timelines(unittest.TestCase):
     one.take([received(10, 200)])
     other.take([received(10.5, 700)])
     fault = FaultDone("cut", 0, 0, round(9.9 * S), round(9.95 * S))
-    fault.measure([one, other])
+    fault.measure([one, other], [])
     self.assertAlmostEqual(fault.stall_ms, 600)
+
+  def test_a_stopped_rank_alone_is_to_blame(self):
+    timeline = Timeline()
+    timeline.take([received(10, 4000)])
+    run = Run(1, faults=[FaultDone("cut", 5, 5, 5 * S, 9 * S), FaultDone("rank-stop n0 job 0", 6, 2, 6 * S, 8 * S),
+                         FaultDone("rank-stop n1 job 0", 7, 2.5, 7 * S, round(9.5 * S))])
+    run.measure([timeline])
+    self.assertEqual([round(fault.stall_ms) for fault in run.faults], [500, 4000, 3000])
+    self.assertEqual(run.counts()["stall_ms_worst"], 500)
 
 
 def job(**changes) -> JobDone:

@@ -37,8 +37,12 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   parser.add_argument("--nodes", type=int, default=3, help="default: %(default)s")
   parser.add_argument("--rails", type=int, default=3, help="of each node (default: %(default)s)")
   parser.add_argument("--rate", default=RATE, help="of a rail (default: %(default)s)")
+  parser.add_argument("--fabric", choices=("rail", "full"), default="rail",
+                      help="rail: rail K reaches rail K alone; full: each reaches each (default: %(default)s)")
   parser.add_argument("--store", choices=("embedded", "etcd"), default="embedded", help="default: %(default)s")
   parser.add_argument("--kinds", type=lambda text: text.split(","), default=[], help=f"of faults: some of {','.join(scripts.KINDS)}")
+  parser.add_argument("--gap", type=float, default=scripts.GAP_S, metavar="SECONDS",
+                      help="from one fault to the next, on average (default: %(default)s)")
   parser.add_argument("--jobs", type=lambda text: text.split(","), default=[], help=f"some of {','.join(scripts.JOB_KINDS)}")
   parser.add_argument("--faults", type=names_file, metavar="FILE", help="does the script of this file instead of a seed's")
   parser.add_argument("--print", action="store_true", help="print the script and do nothing")
@@ -48,8 +52,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   parser.add_argument("--env", type=named_values, action="append", default=[], metavar="NAME=VALUE", help="in the environment of all jobs")
   parser.add_argument("--json", action="store_true", help="the last line of the output is a JSON object")
   options = parser.parse_args(argv)
-  if options.minutes < 0.5 or not 2 <= options.nodes <= 16 or not 2 <= options.rails <= 8:
-    parser.error("--minutes is at least 0.5, --nodes 2 to 16, --rails 2 to 8")
+  if options.minutes < 0.5 or options.gap <= 0 or not 2 <= options.nodes <= 16 or not 2 <= options.rails <= 8:
+    parser.error("--minutes is at least 0.5, --gap above 0, --nodes 2 to 16, --rails 2 to 8")
   for given, known in ((options.kinds, scripts.KINDS), (options.jobs, scripts.JOB_KINDS)):
     if unknown := set(given) - set(known):
       parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
@@ -63,8 +67,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 def script_of(options: argparse.Namespace) -> Script:
   if options.faults is not None:
     return scripts.read(options.faults.read_text(encoding="utf-8"))
-  shape = Shape(options.nodes, options.rails, options.store == "etcd")
-  return scripts.make(options.seed, options.minutes * 60, shape, options.kinds, options.jobs)
+  shape = Shape(options.nodes, options.rails, options.store == "etcd", options.fabric)
+  return scripts.make(options.seed, options.minutes * 60, shape, options.kinds, options.jobs, options.gap)
 
 
 def say(line: str) -> None:
@@ -79,7 +83,8 @@ def run(options: argparse.Namespace, script: Script, folder: pathlib.Path) -> Ru
   namespaces.sweep()
   shared_before = runs.shared_memory()
   environment = {name: value for pair in options.env for name, value in pair.items()}
-  lab = ChaosLab(script.shape.nodes, script.shape.rails, options.rate)
+  shape = script.shape
+  lab = ChaosLab(shape.nodes, shape.rails, options.rate, shape.fabric)
   with signals_unwind():
     with lab, Processes(folder) as processes:
       cluster = ChaosCluster(lab, binaries, folder, processes, script.shape.etcd)

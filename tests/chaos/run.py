@@ -105,8 +105,7 @@ class Chaos:
         self._look_at_daemons()
       time.sleep(TICK_S)
     self.run.minutes = self._now_s() / 60
-    for done in self.run.faults:
-      done.measure(self._timelines)
+    self.run.measure(self._timelines)
     self._judge_cluster(before)
     return self.run
 

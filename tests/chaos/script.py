@@ -12,12 +12,13 @@ from typing import Any, Iterable, Sequence
 
 # A run begins and ends with this much time without a fault.
 QUIET_S = 10.0
-GAP_S_MEAN = 2.0
+GAP_S = 2.0
 ACTIVE_MOST = 8
 # A repaired thing is left alone for so long at least.
 REST_S = 0.2
 LONG_JOB_S_MOST = 900.0
-SHORT_JOB_S = (8.0, 40.0)
+SHORT_JOB_S = (1.0, 40.0)
+LAST_START_S = 8.0
 # Slot 0 has long jobs, whose memory and descriptors are watched and whose ranks are not killed.
 SLOTS = 2
 JOB_KINDS = ("ring", "alltoall", "collnet", "small")
@@ -76,6 +77,7 @@ class Shape:
   nodes: int = 3
   rails: int = 3
   etcd: bool = False
+  fabric: str = "rail"  # or "full": every rail reaches every rail
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,15 +148,16 @@ def may_begin(fault: Fault, active: Iterable[Fault], shape: Shape) -> bool:
   return leaves_a_way(shape, broken + [(fault.node, fault.rail)])
 
 
-def make(seed: int, seconds: float, shape: Shape, kinds: Sequence[str] = (), job_kinds: Sequence[str] = ()) -> Script:
-  """The same for the same arguments. `kinds`, `job_kinds`: those alone; none: all."""
+def make(seed: int, seconds: float, shape: Shape, kinds: Sequence[str] = (), job_kinds: Sequence[str] = (),
+         gap_s: float = GAP_S) -> Script:
+  """The same for the same arguments. `kinds`, `job_kinds`: those alone; none: all. `gap_s`: from one fault to the next, on average."""
   chance = random.Random(seed)
   jobs = _make_jobs(chance, seconds, job_kinds or JOB_KINDS)
-  names = [name for name in KINDS if (not kinds or name in kinds) and (shape.etcd or KINDS[name].holds != "store")]
+  names = [name for name in KINDS if (not kinds or name in kinds) and _possible(name, shape)]
   faults: list[Fault] = []
   now_s = QUIET_S
   while True:
-    now_s += chance.expovariate(1 / GAP_S_MEAN)
+    now_s += chance.expovariate(1 / gap_s)
     if now_s > seconds - QUIET_S:
       return Script(seed, seconds, shape, jobs, tuple(faults))
     fault = _make_fault(chance, now_s, shape, names)
@@ -163,11 +166,22 @@ def make(seed: int, seconds: float, shape: Shape, kinds: Sequence[str] = (), job
       faults.append(fault)
 
 
+def _between(chance: random.Random, least: float, most: float) -> float:
+  """As often near the one as near the other, by order of magnitude."""
+  return least * (most / least)**chance.random()
+
+
+def _possible(name: str, shape: Shape) -> bool:
+  """In a full fabric an address has rules and routes, which the lab does not change."""
+  if KINDS[name].holds == "store":
+    return shape.etcd
+  return shape.fabric == "rail" or name not in ("address", "reborn")
+
+
 def _make_fault(chance: random.Random, at_s: float, shape: Shape, names: list[str]) -> Fault:
   name = chance.choices(names, [KINDS[name].weight for name in names])[0]
   kind = KINDS[name]
-  least_s, most_s = kind.seconds
-  for_s = least_s * (most_s / least_s)**chance.random()
+  for_s = _between(chance, *kind.seconds)
   node, rail, slot = chance.randrange(shape.nodes), chance.randrange(shape.rails), chance.randrange(SLOTS)
   value = chance.choice(kind.values) if kind.values else -1
   return Fault(round(at_s, 3), round(for_s, 3), name, -1 if kind.holds == "store" else node,
@@ -182,18 +196,20 @@ def _make_jobs(chance: random.Random, seconds: float, kinds: Sequence[str]) -> t
     jobs.append(JobPlan(0, round(number * seconds / long_jobs, 3), round(seconds / long_jobs, 3), chance.choice(kinds),
                         _make_environment(chance)))
   now_s = 1.0
-  while now_s < seconds - SHORT_JOB_S[0]:
-    for_s = min(chance.uniform(*SHORT_JOB_S), seconds - now_s)
+  while now_s < seconds - LAST_START_S:
+    for_s = min(_between(chance, *SHORT_JOB_S), seconds - now_s)
     jobs.append(JobPlan(1, round(now_s, 3), round(for_s, 3), chance.choice(kinds), _make_environment(chance)))
     now_s += for_s + chance.uniform(0.2, 2)
   return tuple(jobs)
 
 
 def _make_environment(chance: random.Random) -> dict[str, str]:
-  """Settings of the plugin that lead through other code."""
+  """Settings of the plugin that lead through other code. A short silence gives up links of busy processes; a short deadline is longer than
+  any silence of the management network, so that no job may fail by it."""
   environment = {}
   for name, value, share in (("R2CC_MODE", "3", 0.2), ("R2CC_BULK_THREADS", "2", 0.3), ("R2CC_BULK_THREADS", "0", 0.2),
-                             ("R2CC_SOCKETS_PER_RAIL", "3", 0.3), ("R2CC_CHECKSUM", "1", 0.2), ("R2CC_CHUNK_BYTES", "65536", 0.2)):
+                             ("R2CC_SOCKETS_PER_RAIL", "3", 0.3), ("R2CC_CHECKSUM", "1", 0.2), ("R2CC_CHUNK_BYTES", "65536", 0.2),
+                             ("R2CC_SILENCE_MS", "60", 0.2), ("R2CC_DEADLINE_MS", "10000", 0.3)):
     if chance.random() < share:
       environment[name] = value
   return environment

@@ -55,6 +55,10 @@ class Make(unittest.TestCase):
     script = scripts.make(9, SECONDS, Shape())
     self.assertFalse({fault.kind for fault in script.faults} & {"store-stop", "store-kill"})
 
+  def test_a_full_fabric_keeps_its_addresses(self):
+    script = scripts.make(9, SECONDS, Shape(fabric="full"))
+    self.assertFalse({fault.kind for fault in script.faults} & {"address", "reborn"})
+
   def test_ranks_of_long_jobs_are_not_killed(self):
     script = scripts.make(10, 4 * SECONDS, SHAPE)
     self.assertEqual({fault.slot for fault in script.faults if fault.kind == "rank-kill"}, {1})

@@ -38,8 +38,8 @@ def run(argv: list[str]) -> str:
 class ChaosLab(NamespaceLab):
   """Rails whose addresses, MTUs and interfaces change."""
 
-  def __init__(self, nodes: int, rails: int, rate: str):
-    super().__init__(nodes, rails, rate)
+  def __init__(self, nodes: int, rails: int, rate: str, fabric: str):
+    super().__init__(nodes, rails, rate, fabric)
     self._rate = rate
     self._other_address: set[RailId] = set()  # those that have their second address
 
