@@ -1,6 +1,8 @@
 """How each kind of fault is done to a cluster, and undone."""
 
+import contextlib
 import dataclasses
+import resource
 import signal
 import time
 from typing import Callable, Protocol
@@ -182,10 +184,7 @@ class StopRank:
     self._rank: ManagedProcess | None = None
 
   def begin(self) -> None:
-    job = self._stage.running_job(self._fault.slot)
-    if job is None:
-      raise LeftOut("no job runs there")
-    self._rank = job.ranks[self._fault.node]
+    self._rank = _rank(self._stage, self._fault)
     self._rank.pause()
 
   def go_on(self, now_s: float) -> None:
@@ -198,11 +197,41 @@ class StopRank:
 
 
 def _kill_rank(stage: Stage, fault: Fault) -> None:
+  rank = _rank(stage, fault)
+  stage.rank_killed(fault.slot)
+  rank.kill()
+
+
+class FewDescriptors:
+  """A process has as many descriptors as may be, so that it can open no other."""
+
+  def __init__(self, process: Callable[[], ManagedProcess]):
+    self._process = process
+    self._pid = 0
+    self._before = (0, 0)
+
+  def begin(self) -> None:
+    self._pid = self._process().pid
+    try:
+      self._before = resource.prlimit(self._pid, resource.RLIMIT_NOFILE)
+      resource.prlimit(self._pid, resource.RLIMIT_NOFILE, (1, self._before[1]))
+    except OSError as error:
+      raise LeftOut(f"the process is gone: {error}") from error
+
+  def go_on(self, now_s: float) -> None:
+    del now_s
+
+  def end(self) -> bool:
+    with contextlib.suppress(OSError):  # it has ended meanwhile
+      resource.prlimit(self._pid, resource.RLIMIT_NOFILE, self._before)
+    return True
+
+
+def _rank(stage: Stage, fault: Fault) -> ManagedProcess:
   job = stage.running_job(fault.slot)
   if job is None:
     raise LeftOut("no job runs there")
-  stage.rank_killed(fault.slot)
-  job.ranks[fault.node].kill()
+  return job.ranks[fault.node]
 
 
 def _management(stage: Stage, fault: Fault) -> None:
@@ -220,10 +249,11 @@ def act_of(fault: Fault, stage: Stage) -> Act:
   def share_of_rate() -> None:
     lab.reshape(rail, f"{rate_bits_per_s(stage.rate) * value / 1e6:g}mbit")
 
-  def losing(match: str, outgoing: bool = False) -> Act:
-    return Simple(lambda: lab.lose(rail, match, outgoing), lambda: lab.lose_nothing(rail, outgoing))
+  def losing(match: str, outgoing: bool = False, verdict: str = "drop") -> Act:
+    return Simple(lambda: lab.lose(rail, match, outgoing, verdict), lambda: lab.lose_nothing(rail, outgoing))
 
   nothing = lambda: None
+  peer = RailId((fault.node + 1 + (int(value) - 1) % (lab.nodes - 1)) % lab.nodes, fault.rail)
   makers: dict[str, Callable[[], Act]] = {
       "cut": lambda: Simple(lambda: lab.cut(rail), lambda: lab.heal(rail)),
       "carrier": lambda: Simple(lambda: lab.cut_switch_port(rail), lambda: lab.heal_switch_port(rail)),
@@ -234,6 +264,12 @@ def act_of(fault: Fault, stage: Stage) -> Act:
       "loss": lambda: losing(f"numgen random mod 100 < {value:g}"),
       "large": lambda: losing(f"meta length > {value:g}"),
       "mtu": lambda: Simple(lambda: lab.set_mtu(rail, int(value)), lambda: lab.set_mtu(rail)),
+      "part": lambda: losing(f"ip saddr {lab.rail_address(peer)}"),
+      "new-lost": lambda: losing("tcp flags & (syn | ack) == syn"),
+      "reset": lambda: losing(f"meta l4proto tcp numgen random mod 10000 < {value:g}", verdict="reject with tcp reset"),
+      "prohibited": lambda: losing("meta l4proto tcp", verdict="reject with icmp type admin-prohibited"),
+      "route": lambda: Simple(lambda: lab.drop_route(rail), lambda: lab.take_route(rail)),
+      "killed-connections": lambda: Simple(lambda: lab.end_connections(rail), nothing),
       "flap": lambda: Flap(lab, rail, value),
       "address": lambda: Simple(lambda: lab.drop_address(rail), lambda: lab.take_address(rail)),
       "reborn": lambda: Simple(lambda: lab.remove_interface(rail), lambda: lab.make_interface(rail)),
@@ -246,6 +282,9 @@ def act_of(fault: Fault, stage: Stage) -> Act:
       "reload": lambda: Simple(lambda: cluster.daemon(fault.node).send(signal.SIGHUP), nothing),
       "certificate": lambda: Simple(lambda: cluster.issue_certificate(fault.node), nothing),
       "disk-full": lambda: Simple(lambda: cluster.fill_disk(fault.node), lambda: cluster.empty_disk(fault.node)),
+      "daemon-descriptors": lambda: FewDescriptors(lambda: cluster.daemon(fault.node)),
+      "rank-descriptors": lambda: FewDescriptors(lambda: _rank(stage, fault)),
+      "management-reset": lambda: Simple(lambda: lab.end_plugins_management(fault.node), nothing),
       "rank-stop": lambda: StopRank(stage, fault),
       "rank-kill": lambda: Simple(lambda: _kill_rank(stage, fault), nothing),
       "management-silence": lambda: Simple(lambda: _management(stage, fault), lambda: lab.silence_management(fault.node, False)),

@@ -39,6 +39,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   parser.add_argument("--rate", default=RATE, help="of a rail (default: %(default)s)")
   parser.add_argument("--fabric", choices=("rail", "full"), default="rail",
                       help="rail: rail K reaches rail K alone; full: each reaches each (default: %(default)s)")
+  parser.add_argument("--strict-arp", action="store_true", help="an interface answers ARP for its own addresses alone")
   parser.add_argument("--store", choices=("embedded", "etcd"), default="embedded", help="default: %(default)s")
   parser.add_argument("--kinds", type=lambda text: text.split(","), default=[], help=f"of faults: some of {','.join(scripts.KINDS)}")
   parser.add_argument("--gap", type=float, default=scripts.GAP_S, metavar="SECONDS",
@@ -67,7 +68,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 def script_of(options: argparse.Namespace) -> Script:
   if options.faults is not None:
     return scripts.read(options.faults.read_text(encoding="utf-8"))
-  shape = Shape(options.nodes, options.rails, options.store == "etcd", options.fabric)
+  shape = Shape(options.nodes, options.rails, options.store == "etcd", options.fabric, options.strict_arp)
   return scripts.make(options.seed, options.minutes * 60, shape, options.kinds, options.jobs, options.gap)
 
 
@@ -84,7 +85,7 @@ def run(options: argparse.Namespace, script: Script, folder: pathlib.Path) -> Ru
   shared_before = runs.shared_memory()
   environment = {name: value for pair in options.env for name, value in pair.items()}
   shape = script.shape
-  lab = ChaosLab(shape.nodes, shape.rails, options.rate, shape.fabric)
+  lab = ChaosLab(shape.nodes, shape.rails, options.rate, shape.fabric, shape.strict_arp)
   with signals_unwind():
     with lab, Processes(folder) as processes:
       cluster = ChaosCluster(lab, binaries, folder, processes, script.shape.etcd)

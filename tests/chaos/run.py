@@ -169,8 +169,9 @@ class Chaos:
   def _start_job(self, slot: int, plan: JobPlan, now_s: float) -> None:
     self._number += 1
     size, collective, flags = _JOBS[plan.kind]
-    environment = {"R2CC_LOG": "info"} | plan.environment | self._environment
-    flags = (*flags, "--debug", "--progress", "0")
+    # Those that exist: an interface may be gone when a job begins. A channel for each, on all ranks.
+    environment = {"R2CC_LOG": "info", "R2CC_RAILS": "~" + self.lab.rails_variable(0)} | plan.environment | self._environment
+    flags = (*flags, *(() if "--collnet" in flags else ("--channels", str(self.lab.rails))), "--debug", "--progress", "0")
     options = JobOptions(size, collective, self._script.seconds + 3600, _PERF_TIMEOUT_S, environment, flags)
     job = self.cluster.start_job(f"job{self._number}", options)
     running = RunningJob(self._number, plan, job, now_s, now_s)

@@ -46,10 +46,17 @@ KINDS = {
     "loss": Kind(1, (0.5, 15), "rail", True, (1, 10, 40, 90)),  # percent
     "large": Kind(2, (0.5, 15), "rail", True, (1500, 4000, 8000)),  # bytes; what is larger is lost
     "mtu": Kind(1, (0.5, 15), "rail", True, (1280, 1500, 4000)),
+    "part": Kind(1.5, (0.05, 15), "rail", True, (1, 2)),  # one peer is not heard: the next node, or the one after it
+    "new-lost": Kind(1, (0.5, 15), "rail", True),  # connections that are there go on, none can be opened to here
+    "reset": Kind(1, (0.5, 10), "rail", True, (1, 30)),  # so many of 10,000 packets are answered with a reset
+    "prohibited": Kind(0.7, (0.05, 10), "rail", True),  # a firewall says so
+    "route": Kind(0.7, (0.05, 8), "rail", True),  # link and address stay
     "flap": Kind(1, (1, 10), "rail", True, (0.02, 0.1, 0.5, 1.5)),  # seconds down, and up
     "address": Kind(1, (0.05, 5), "rail", True),
     "reborn": Kind(1, (0.1, 5), "rail", True, holds_too="rate"),  # the interface is removed and made again
     "rate": Kind(2, (1, 30), "rate", False, (0.03, 0.1, 0.25, 0.5)),  # of the rail's own
+    # Of connections: all of a rail's are ended, and new ones may be opened at once.
+    "killed-connections": Kind(1, (0.1, 0.2), "rail"),
     # Words of an operator. They break nothing: no word takes the last way to a node.
     "drain": Kind(1, (0.5, 20), "word"),
     "drill": Kind(1, (0.5, 20), "word"),
@@ -60,11 +67,14 @@ KINDS = {
     "reload": Kind(1, (0.1, 0.2), "daemon"),
     "certificate": Kind(1, (0.1, 0.2), "daemon"),
     "disk-full": Kind(1, (1, 20), "disk"),
+    "daemon-descriptors": Kind(0.5, (0.2, 8), "daemon"),  # it can open none
     # Of a job.
     "rank-stop": Kind(2, (0.1, 12), "rank"),
     "rank-kill": Kind(0.3, (0.1, 0.2), "rank"),
+    "rank-descriptors": Kind(0.7, (0.2, 4), "rank"),
     # Between all.
     "management-silence": Kind(0.7, (0.1, 6), "management"),
+    "management-reset": Kind(0.7, (0.1, 0.2), "management"),  # the plugins' connections there are ended
     # Of the store.
     "store-stop": Kind(0.7, (0.2, 15), "store"),
     "store-kill": Kind(0.5, (0.1, 10), "store"),
@@ -78,6 +88,7 @@ class Shape:
   rails: int = 3
   etcd: bool = False
   fabric: str = "rail"  # or "full": every rail reaches every rail
+  strict_arp: bool = False  # an interface answers ARP for its own addresses alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,10 +183,10 @@ def _between(chance: random.Random, least: float, most: float) -> float:
 
 
 def _possible(name: str, shape: Shape) -> bool:
-  """In a full fabric an address has rules and routes, which the lab does not change."""
+  """In a full fabric an address has rules and routes of its own, which the lab does not change."""
   if KINDS[name].holds == "store":
     return shape.etcd
-  return shape.fabric == "rail" or name not in ("address", "reborn")
+  return shape.fabric == "rail" or name not in ("address", "reborn", "route")
 
 
 def _make_fault(chance: random.Random, at_s: float, shape: Shape, names: list[str]) -> Fault:

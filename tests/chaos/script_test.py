@@ -57,7 +57,7 @@ class Make(unittest.TestCase):
 
   def test_a_full_fabric_keeps_its_addresses(self):
     script = scripts.make(9, SECONDS, Shape(fabric="full"))
-    self.assertFalse({fault.kind for fault in script.faults} & {"address", "reborn"})
+    self.assertFalse({fault.kind for fault in script.faults} & {"address", "reborn", "route"})
 
   def test_ranks_of_long_jobs_are_not_killed(self):
     script = scripts.make(10, 4 * SECONDS, SHAPE)

@@ -17,8 +17,11 @@ from tests.chaos.judge import Usage
 
 ETCD = "/usr/bin/etcd"
 _ETCD_PORT = 2379
+# Plugins have the kernel's ephemeral ports at both ends; the rig gives out others for the rest.
+_PLUGINS_FIRST_PORT = 32768
 _COMMAND_TIMEOUT_S = 20
-_DISK_SIZE = "2m"
+# More than all files of the state directory may have together.
+_DISK_SIZE = "128m"
 # What a daemon that has ended on purpose leaves where it ran: the rails for jobs that start before the next one does, and its lock.
 _KEPT_FILES = {"r2ccd.textproto", "kept", "rails"}
 _KEPT_CONTROL_FILES = {"r2ccd.lock"}
@@ -38,10 +41,17 @@ def run(argv: list[str]) -> str:
 class ChaosLab(NamespaceLab):
   """Rails whose addresses, MTUs and interfaces change."""
 
-  def __init__(self, nodes: int, rails: int, rate: str, fabric: str):
+  def __init__(self, nodes: int, rails: int, rate: str, fabric: str, strict_arp: bool):
     super().__init__(nodes, rails, rate, fabric)
+    self._strict_arp = strict_arp
     self._rate = rate
     self._other_address: set[RailId] = set()  # those that have their second address
+
+  def _make(self) -> None:
+    super()._make()
+    for node in range(self.nodes) if self._strict_arp else ():
+      settings = "cd /proc/sys/net/ipv4/conf/all && echo 1 > arp_ignore && echo 2 > arp_announce"
+      run(self.command(node, ["sh", "-c", settings]))
 
   @property
   def prefix(self) -> str:
@@ -60,6 +70,25 @@ class ChaosLab(NamespaceLab):
   def take_address(self, rail: RailId) -> None:
     """The other of its two."""
     self._on_node(rail, "ip", "address", "add", f"{self.rail_address(rail)}/24", "dev", f"rail{rail.rail}")
+
+  def drop_route(self, rail: RailId) -> None:
+    self._on_node(rail, "ip", "route", "delete", self._network(rail), "dev", f"rail{rail.rail}")
+
+  def take_route(self, rail: RailId) -> None:
+    route = ["dev", f"rail{rail.rail}", "src", self.rail_address(rail), "scope", "link"]
+    self._on_node(rail, "ip", "route", "add", self._network(rail), *route)
+
+  def _network(self, rail: RailId) -> str:
+    return self.rail_address(rail).rpartition(".")[0] + ".0/24"
+
+  def end_connections(self, rail: RailId) -> None:
+    """Both ends of each hear of it: this one at once, the other when it sends."""
+    self._on_node(rail, "ss", "--kill", "--tcp", "src", self.rail_address(rail))
+
+  def end_plugins_management(self, node: int) -> None:
+    """Those connections of the management network that have no port of r2cc-perf's, r2ccd's or etcd's."""
+    first = f":{_PLUGINS_FIRST_PORT}"
+    run(self.command(node, ["ss", "--kill", "--tcp", "src", self.management_address(node), "sport", "ge", first, "dport", "ge", first]))
 
   def set_mtu(self, rail: RailId, mtu: int = RAIL_MTU) -> None:
     self._on_node(rail, "ip", "link", "set", "dev", f"rail{rail.rail}", "mtu", str(mtu))
@@ -144,10 +173,11 @@ class ChaosCluster(Cluster):
 
   def fill_disk(self, node: int) -> None:
     """To the last byte."""
-    block = bytes(4096)
-    with open(self.disk(node) / "ballast", "ab", buffering=0) as file, contextlib.suppress(OSError):
-      while file.write(block):
-        pass
+    with open(self.disk(node) / "ballast", "ab", buffering=0) as file:
+      for size in (1 << 20, 4096):
+        with contextlib.suppress(OSError):
+          while file.write(bytes(size)) == size:
+            pass
 
   def empty_disk(self, node: int) -> None:
     (self.disk(node) / "ballast").unlink()

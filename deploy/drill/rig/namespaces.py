@@ -177,14 +177,14 @@ class NamespaceLab:
     self._in(self._layout.fabric_namespace, "tc", self._layout.shape_commands(self._layout.port(rail), rate))
     return before_ns
 
-  def lose(self, rail: RailId, match: str, outgoing: bool = False) -> int:
+  def lose(self, rail: RailId, match: str, outgoing: bool = False, verdict: str = "drop") -> int:
     """Packets that come in by `rail` and of which `match`, an expression of nft's, is true are lost; an empty one is true of all. With
-    `outgoing` those that the node has sent: the switch's port loses them, so that the sender hears nothing of it. Undone by
-    lose_nothing()."""
+    `outgoing` those that the node has sent: the switch's port loses them, so that the sender hears nothing of it. `verdict`: what nft does
+    with them instead. Undone by lose_nothing()."""
     before_ns = monotonic_ns()
     table, namespace, device = self._loss(rail, outgoing)
     rules = [f"add table {table}", f"add chain {table} lose {{ type filter hook ingress device {device} priority 0; }}",
-             f"add rule {table} lose {match} counter drop"]
+             f"add rule {table} lose {match} counter {verdict}"]
     _run(["ip", "netns", "exec", namespace, "nft", "-f", "-"], "\n".join(rules))
     return before_ns
 
