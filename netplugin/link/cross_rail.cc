@@ -1,17 +1,22 @@
 #include "netplugin/link/cross_rail.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace r2cc::net {
 
 void BackOffTable::Failed(RailPair pair, Nanos now) {
   Trouble& trouble = troubles_[pair];
+  trouble.failed_at = now;
   trouble.retry_at = now + trouble.back_off.Next();
 }
 
-bool BackOffTable::WorthATry(RailPair pair, Nanos now) const {
+std::optional<Nanos> BackOffTable::Turn(RailPair pair, bool last_way, Nanos now) const {
   const auto it = troubles_.find(pair);
-  return it == troubles_.end() || now >= it->second.retry_at;
+  if (it == troubles_.end()) return 0;
+  const Trouble& trouble = it->second;
+  if (now < (last_way ? std::min(trouble.retry_at, trouble.failed_at + kLastWayWaitMost) : trouble.retry_at)) return std::nullopt;
+  return last_way ? trouble.failed_at : 0;
 }
 
 FreeRails RailsForCrossRail(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works) {
@@ -34,17 +39,18 @@ bool IsRetired(RailPair pair, std::span<const HomeState> homes) {
 }
 
 std::vector<RailPair> ChooseCrossRailLinks(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
-                                           std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try) {
+                                           std::span<const RailPair> present, const std::function<std::optional<Nanos>(RailPair)>& turn) {
   std::vector<RailPair> chosen;
   for (const uint16_t local : free_local) {
     if (std::any_of(present.begin(), present.end(), [local](const RailPair& pair) { return pair.local == local; })) continue;
+    std::optional<std::pair<Nanos, uint16_t>> first;
     for (const uint16_t remote : free_remote) {
       const auto uses = [remote](const RailPair& pair) { return pair.remote == remote; };
       if (std::any_of(present.begin(), present.end(), uses) || std::any_of(chosen.begin(), chosen.end(), uses)) continue;
-      if (!worth_a_try({local, remote})) continue;
-      chosen.push_back({local, remote});
-      break;
+      const std::optional<Nanos> when = turn({local, remote});
+      if (when && (!first || *when < first->first)) first = {*when, remote};
     }
+    if (first) chosen.push_back({local, first->second});
   }
   return chosen;
 }

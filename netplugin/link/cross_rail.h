@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,13 +28,18 @@ class BackOffTable {
  public:
   static constexpr Nanos kWaitLeast = kNanosPerSecond;
   static constexpr Nanos kWaitMost = 60 * kNanosPerSecond;
+  // While no link is up each pair may be the last way to the peer, and a minute is longer than R2CC_DEADLINE_MS: the most that a home link
+  // waits (RetryPolicy).
+  static constexpr Nanos kLastWayWaitMost = 2 * kNanosPerSecond;
 
   void Failed(RailPair pair, Nanos now);
   void Worked(RailPair pair) { troubles_.erase(pair); }
-  bool WorthATry(RailPair pair, Nanos now) const;
+  // Nothing: not yet. Else its turn: the least one comes first. With `last_way` that is when it failed last, so that no pair starves.
+  std::optional<Nanos> Turn(RailPair pair, bool last_way, Nanos now) const;
 
  private:
   struct Trouble {
+    Nanos failed_at = 0;
     Nanos retry_at = 0;
     ExponentialBackOff back_off{kWaitLeast, kWaitMost};
   };
@@ -59,10 +65,10 @@ FreeRails RailsForCrossRail(std::span<const HomeState> homes, const std::vector<
 bool IsRetired(RailPair pair, std::span<const HomeState> homes);
 
 // `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: cross-rail links that exist and stay.
-// `worth_a_try`: false for a pair that a home link joins, or that failed lately. Returns the cross-rail links to open: each rail is used
-// once, and the lowest numbers come first.
+// `turn`: nothing for a pair that a home link joins, or that failed lately. Returns the cross-rail links to open: each rail is used once,
+// the least turns come first, and of equal ones the lowest numbers.
 std::vector<RailPair> ChooseCrossRailLinks(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
-                                           std::span<const RailPair> present, const std::function<bool(RailPair)>& worth_a_try);
+                                           std::span<const RailPair> present, const std::function<std::optional<Nanos>(RailPair)>& turn);
 
 }  // namespace r2cc::net
 

@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <numeric>
 
 namespace r2cc::net {
 namespace {
 
-const auto kAny = [](RailPair pair) { return pair.local != pair.remote; };
+const auto kAny = [](RailPair pair) { return pair.local != pair.remote ? std::optional<Nanos>(0) : std::nullopt; };
 
 TEST(CrossRailLink, NothingIsLeftOverNothingIsJoined) { EXPECT_TRUE(ChooseCrossRailLinks({}, {}, {}, kAny).empty()); }
 
@@ -37,27 +38,53 @@ TEST(CrossRailLink, ARailIsUsedOnce) {
 TEST(CrossRailLink, APairThatFailedLatelyIsLeftAlone) {
   const std::array<uint16_t, 1> local{1};
   const std::array<uint16_t, 2> remote{0, 2};
-  const auto failed = [](RailPair pair) { return pair != RailPair{1, 0}; };
+  const auto failed = [](RailPair pair) { return pair == RailPair{1, 0} ? std::nullopt : std::optional<Nanos>(0); };
   EXPECT_EQ(ChooseCrossRailLinks(local, remote, {}, failed), (std::vector<RailPair>{{1, 2}}));
+}
+
+TEST(CrossRailLink, ThePairWhoseTurnItIsComesFirst) {
+  const std::array<uint16_t, 1> local{1};
+  const std::array<uint16_t, 3> remote{0, 2, 3};
+  const auto turn = [](RailPair pair) { return std::optional<Nanos>(pair.remote == 2 ? 5 : 7); };
+  EXPECT_EQ(ChooseCrossRailLinks(local, remote, {}, turn), (std::vector<RailPair>{{1, 2}}));
+}
+
+// Attempts of a second each at one of many pairs: all are tried, and none waits for a minute.
+TEST(CrossRailLink, NoPairStarvesWhereEachMayBeTheLastWay) {
+  constexpr uint16_t kRemotes = 8;
+  std::vector<uint16_t> remotes(kRemotes);
+  std::iota(remotes.begin(), remotes.end(), uint16_t{0});
+  const std::array<uint16_t, 1> local{0};
+  BackOffTable book;
+  std::vector<Nanos> tried(kRemotes, 0);
+  for (Nanos now = 0; now < 600 * kNanosPerSecond; now += kNanosPerSecond) {
+    const auto chosen = ChooseCrossRailLinks(local, remotes, {}, [&](RailPair pair) { return book.Turn(pair, true, now); });
+    for (const RailPair& pair : chosen) {
+      book.Failed(pair, now + kNanosPerSecond);
+      tried[pair.remote] = now;
+    }
+    for (const Nanos last : tried) EXPECT_LE(now - last, (kRemotes + 2) * kNanosPerSecond);
+  }
 }
 
 TEST(CrossRailLink, AFailedPairIsTriedAgainEverMoreSeldom) {
   BackOffTable book;
   Nanos now = kNanosPerSecond, before = 0;
-  EXPECT_TRUE(book.WorthATry({0, 1}, now));
+  EXPECT_TRUE(book.Turn({0, 1}, false, now));
   for (int i = 0; i < 10; ++i) {
     book.Failed({0, 1}, now);
     Nanos wait = 0;
-    while (!book.WorthATry({0, 1}, now + wait)) wait += kNanosPerSecond;
+    while (!book.Turn({0, 1}, false, now + wait)) wait += kNanosPerSecond;
     EXPECT_GE(wait, before);
-    EXPECT_TRUE(book.WorthATry({1, 0}, now)) << "another pair";
+    EXPECT_TRUE(book.Turn({1, 0}, false, now)) << "another pair";
+    EXPECT_TRUE(book.Turn({0, 1}, true, now + BackOffTable::kLastWayWaitMost)) << "the last way";
     before = wait;
     now += wait;
   }
   EXPECT_EQ(before, BackOffTable::kWaitMost);
   book.Failed({0, 1}, now);
   book.Worked({0, 1});
-  EXPECT_TRUE(book.WorthATry({0, 1}, now));
+  EXPECT_TRUE(book.Turn({0, 1}, false, now));
 }
 
 std::vector<HomeState> Homes(std::vector<bool> up) {

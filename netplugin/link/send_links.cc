@@ -204,18 +204,20 @@ std::vector<HomeState> SendLinks::Homes() const {
 
 void SendLinks::OpenCrossRailLinks(Nanos now) {
   if (!known()) return;
-  const auto [free_local, free_remote] = RailsForCrossRail(Homes(), rails_.LocalWorks(), rails_.RemoteWorks());
+  const bool last_way = !any_up();
+  const auto [free_local, free_remote] = RailsForCrossRail(Homes(), rails_.LocalWorks(last_way), rails_.RemoteWorks(last_way));
   if (free_local.empty() || free_remote.empty()) return;
   std::vector<RailPair> present;
   for (LinkId i = home_count_; i < links_.size(); ++i)
     if (links_[i].state != InitiatorState::kIdle) present.push_back(links_[i].rails);
-  const auto worth_a_try = [&](RailPair pair) {
+  const auto turn = [&](RailPair pair) -> std::optional<Nanos> {
     const auto home = [&](const Link& link) { return link.rails == pair; };
-    if (std::any_of(links_.begin(), links_.begin() + home_count_, home)) return false;
-    return rails_.Joinable(pair) && !rails_.path_broken(pair) && pairs_.WorthATry(pair, now);
+    if (std::any_of(links_.begin(), links_.begin() + home_count_, home)) return std::nullopt;
+    if (!rails_.Joinable(pair) || (rails_.path_broken(pair) && !last_way)) return std::nullopt;
+    return pairs_.Turn(pair, last_way, now);
   };
   LinkId place = home_count_;
-  for (const RailPair& pair : ChooseCrossRailLinks(free_local, free_remote, present, worth_a_try)) {
+  for (const RailPair& pair : ChooseCrossRailLinks(free_local, free_remote, present, turn)) {
     while (place < links_.size() && links_[place].state != InitiatorState::kIdle) ++place;
     if (place == links_.size()) return;
     if (std::exchange(links_[place].rails, pair) != pair) rates_.Clear(place);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace r2cc::net {
@@ -228,6 +229,35 @@ TEST(SendSession, AttemptsThatFailAreGivenMoreTime) {
   EXPECT_EQ(took.front(), kNanosPerSecond);
   EXPECT_TRUE(std::is_sorted(took.begin(), took.end()));
   EXPECT_EQ(took.back(), 4 * kNanosPerSecond);
+}
+
+// Each end has lost another rail: one pair is left, and no home link joins it. However long that one is silent, and whatever the page and
+// the peer say of it, it is tried again soon enough for R2CC_DEADLINE_MS.
+TEST(SendSession, ACrossRailLinkThatIsTheLastWayIsTriedAgainSoon) {
+  constexpr Nanos kTick = 10 * kNanosPerMs, kSoon = 8 * kNanosPerSecond;
+  const auto longest_gap = [](const std::function<void(SendSession*)>& say) {
+    SendSession session({.local_rails = kRails}, 0);
+    std::vector<RailInfo> rails(kRails, RailInfo{.up = true, .endpoints = {{}}});
+    rails[1].up = false;
+    session.OobUp("peer", rails, 0);
+    session.LocalRail(0, false, 0);
+    say(&session);
+    Nanos longest = 0, tried = 0;
+    for (Nanos now = 0; now < 120 * kNanosPerSecond; now += kTick) {
+      session.Tick(now);
+      for (const Action& action : session.TakeActions()) {
+        if (action.kind != Action::Kind::kOpenLink || action.link < kRails) continue;
+        EXPECT_EQ(session.local_rail(action.link), 1);
+        EXPECT_EQ(session.remote_rail(action.link), 0);
+        longest = std::max(longest, now - std::exchange(tried, now));
+      }
+      longest = std::max(longest, now - tried);
+    }
+    return longest;
+  };
+  EXPECT_LE(longest_gap([](SendSession*) {}), kSoon);
+  EXPECT_LE(longest_gap([](SendSession* session) { session->LocalVerdict(1, {.failed = true}, 0); }), kSoon) << "the page has no say";
+  EXPECT_LE(longest_gap([](SendSession* session) { session->PathVerdict({1, 0}, true, 0); }), kSoon) << "of a path neither";
 }
 
 // It could not answer the attempts; its rails may have been sound for long.

@@ -11,13 +11,6 @@ namespace {
 // time.
 constexpr Nanos kCopiesWithin = 50 * kNanosPerMs;
 
-template <typename Rails>
-std::vector<bool> Works(const Rails& rails) {
-  std::vector<bool> works;
-  for (const auto& rail : rails) works.push_back(rail.up && !rail.verdict.failed);
-  return works;
-}
-
 }  // namespace
 
 SessionRails::SessionRails(std::vector<TransportSet> local_transports) {
@@ -63,7 +56,16 @@ bool SessionRails::any_placed_by_sender() const {
   return false;
 }
 
-std::vector<bool> SessionRails::LocalWorks() const { return Works(local_); }
-std::vector<bool> SessionRails::RemoteWorks() const { return Works(remote_); }
+std::vector<bool> SessionRails::LocalWorks(bool last_way) const {
+  std::vector<bool> works;
+  for (const LocalRail& rail : local_) works.push_back(rail.up && (last_way || !rail.verdict.failed));
+  return works;
+}
+
+std::vector<bool> SessionRails::RemoteWorks(bool last_way) const {
+  std::vector<bool> works;
+  for (const RemoteRail& rail : remote_) works.push_back(last_way || (rail.up && !rail.verdict.failed));
+  return works;
+}
 
 }  // namespace r2cc::net

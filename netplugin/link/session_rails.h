@@ -41,9 +41,10 @@ class SessionRails {
   bool local_up(uint16_t rail) const { return local_[rail].up; }
   bool remote_up(uint16_t rail) const { return remote_[rail].up; }
   bool path_broken(RailPair rails) const { return broken_paths_.contains(rails); }
-  // Up, and not failed by the page: of each rail.
-  std::vector<bool> LocalWorks() const;
-  std::vector<bool> RemoteWorks() const;
+  // Of each rail: up, and not failed by the page. For the last way to a peer no verdict counts, nor what the peer said of its own rail: it
+  // may have no channel to take that back.
+  std::vector<bool> LocalWorks(bool last_way) const;
+  std::vector<bool> RemoteWorks(bool last_way) const;
   // The page says that one of the two has failed, or the path between them.
   bool Failed(RailPair rails) const {
     return local_[rails.local].verdict.failed || remote_[rails.remote].verdict.failed || path_broken(rails);

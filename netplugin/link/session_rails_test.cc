@@ -76,7 +76,8 @@ TEST(SessionRails, ThePagesWordDecidesWhatWorksAndHowMuchItMayCarry) {
   EXPECT_TRUE(rails.SetRemoteVerdict(1, {.failed = true, .weight_permille = 500}));
   EXPECT_EQ(rails.WeightPermille({0, 0}), 700);
   EXPECT_EQ(rails.WeightPermille({0, 1}), 500);
-  EXPECT_EQ(rails.RemoteWorks(), (std::vector<bool>{true, false}));
+  EXPECT_EQ(rails.RemoteWorks(false), (std::vector<bool>{true, false}));
+  EXPECT_EQ(rails.RemoteWorks(true), (std::vector<bool>{true, true})) << "the last way";
   EXPECT_TRUE(rails.Failed({0, 1}));
   EXPECT_FALSE(rails.Failed({1, 0}));
   EXPECT_TRUE(rails.SetPathBroken({1, 0}, true));
@@ -85,7 +86,10 @@ TEST(SessionRails, ThePagesWordDecidesWhatWorksAndHowMuchItMayCarry) {
   EXPECT_TRUE(rails.SetPathBroken({1, 0}, false));
   EXPECT_FALSE(rails.Failed({1, 0}));
   rails.SetLocalUp(1, false);
-  EXPECT_EQ(rails.LocalWorks(), (std::vector<bool>{true, false}));
+  EXPECT_EQ(rails.LocalWorks(false), (std::vector<bool>{true, false}));
+  EXPECT_TRUE(rails.SetLocalVerdict(0, {.failed = true}));
+  EXPECT_EQ(rails.LocalWorks(false), (std::vector<bool>{false, false}));
+  EXPECT_EQ(rails.LocalWorks(true), (std::vector<bool>{true, false})) << "a rail that is down leads nowhere";
 }
 
 }  // namespace
