@@ -12,11 +12,13 @@ from deploy.drill.rig.lab import LabError, RailId
 from deploy.drill.rig.layout import rate_bits_per_s
 from deploy.drill.rig.processes import ManagedProcess, Processes
 from tests.chaos.script import Fault
-from tests.chaos.world import ChaosCluster, ChaosLab
+from tests.chaos.world import ChaosCluster, ChaosLab, usage
 
 _CTL_S = 15.0
 _CTL_AGAIN_S = 1.0
 _UNDO_S = 90.0
+# A daemon or a rank that has started has more.
+_STARTED_DESCRIPTORS = 25
 
 
 class LeftOut(Exception):
@@ -212,6 +214,9 @@ class FewDescriptors:
 
   def begin(self) -> None:
     self._pid = self._process().pid
+    now = usage(self._pid)
+    if now is None or now.descriptors < _STARTED_DESCRIPTORS:
+      raise LeftOut("the process starts")
     try:
       self._before = resource.prlimit(self._pid, resource.RLIMIT_NOFILE)
       resource.prlimit(self._pid, resource.RLIMIT_NOFILE, (1, self._before[1]))

@@ -145,6 +145,7 @@ class Run:
   """All that is known of a run."""
   seed: int
   minutes: float = 0.0
+  late_s_worst: float = 0.0  # by how much the script was late: the machine, or the rig, had too much to do
   faults: list[FaultDone] = dataclasses.field(default_factory=list)
   jobs: list[JobDone] = dataclasses.field(default_factory=list)
   growth: list[str] = dataclasses.field(default_factory=list)
@@ -183,6 +184,7 @@ class Run:
         "wrong_elements": sum(job.wrong_elements for job in self.jobs),
         "late_writes": sum(job.late_writes for job in self.jobs),
         "leaks": len(self.growth) + len(self.left),
+        "late_s_worst": round(self.late_s_worst, 1),
         "stall_ms_worst": round(max((fault.stall_ms for fault in done if not fault.stops_a_rank), default=0.0)),
         "passed": self.passed(),
     }

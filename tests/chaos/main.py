@@ -7,6 +7,7 @@ sound, so that no job may fail, hang or have a wrong byte, and nothing may be le
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -24,7 +25,7 @@ from tests.chaos import run as runs
 from tests.chaos import script as scripts
 from tests.chaos.judge import Run
 from tests.chaos.script import Script, Shape
-from tests.chaos.world import ChaosCluster, ChaosLab, has_etcd
+from tests.chaos.world import PRIORITY, ChaosCluster, ChaosLab, has_etcd
 
 RATE = "200mbit"
 
@@ -82,6 +83,7 @@ def run(options: argparse.Namespace, script: Script, folder: pathlib.Path) -> Ru
   if script.shape.etcd and not has_etcd():
     raise LabError("etcd is not installed: ./bazelw installs it")
   namespaces.sweep()
+  os.nice(PRIORITY)
   shared_before = runs.shared_memory()
   environment = {name: value for pair in options.env for name, value in pair.items()}
   shape = script.shape

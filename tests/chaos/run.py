@@ -11,6 +11,7 @@ from typing import Callable
 from deploy.drill.rig.cluster import Job, JobOptions
 from deploy.drill.rig.lab import LabError, monotonic_ns
 from deploy.drill.rig.processes import Processes, wait_until
+from deploy.drill.rig.traces import TraceFollower
 from tests.chaos import judge
 from tests.chaos.acts import Act, LeftOut, Word, act_of
 from tests.chaos.judge import FaultDone, JobDone, Run, Timeline, Usage
@@ -123,6 +124,7 @@ class Chaos:
 
   def _begin_fault(self, fault: Fault) -> None:
     done = FaultDone(fault.text(), fault.at_s, fault.for_s, monotonic_ns(), 0)
+    self.run.late_s_worst = max(self.run.late_s_worst, self._now_s() - fault.at_s)
     self.run.faults.append(done)
     try:
       if not may_begin(fault, [other for other, _, _ in self._active], self._script.shape):
@@ -144,6 +146,7 @@ class Chaos:
         break
       if not done.end_ns:
         done.end_ns = monotonic_ns()
+        self.run.late_s_worst = max(self.run.late_s_worst, now_s - fault.end_s)
       try:
         if not act.end():
           continue
@@ -174,6 +177,8 @@ class Chaos:
     flags = (*flags, *(() if "--collnet" in flags else ("--channels", str(self.lab.rails))), "--debug", "--progress", "0")
     options = JobOptions(size, collective, self._script.seconds + 3600, _PERF_TIMEOUT_S, environment, flags)
     job = self.cluster.start_job(f"job{self._number}", options)
+    # What one rank waits for all wait for, and a busy machine has no time to read a row of each message of each rank.
+    job.follower = TraceFollower(self.processes.logs / f"{job.name}-trace", 1)
     running = RunningJob(self._number, plan, job, now_s, now_s)
     self._jobs[slot] = running
     self._timelines.append(running.timeline)

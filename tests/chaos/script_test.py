@@ -74,6 +74,11 @@ class MayBegin(unittest.TestCase):
     self.assertFalse(scripts.may_begin(Fault(2, 1, "mtu", 0, 1), [cut], self.SHAPE))
     self.assertTrue(scripts.may_begin(Fault(2, 1, "drain", 0, 1), [cut], self.SHAPE), "a word is no fault of a rail")
 
+  def test_in_a_full_fabric_the_last_rails_of_two_nodes_may_be_others(self):
+    shape, cut = Shape(nodes=2, rails=2, fabric="full"), Fault(1, 5, "cut", 0, 0)
+    self.assertTrue(scripts.may_begin(Fault(2, 1, "silence", 1, 1), [cut], shape))
+    self.assertFalse(scripts.may_begin(Fault(2, 1, "silence", 0, 1), [cut], shape))
+
   def test_an_interface_that_is_gone_has_no_rate(self):
     self.assertFalse(scripts.may_begin(Fault(2, 1, "rate", 0, 0), [Fault(1, 5, "reborn", 0, 0)], self.SHAPE))
     self.assertFalse(scripts.may_begin(Fault(2, 1, "reborn", 0, 0), [Fault(1, 5, "rate", 0, 0)], self.SHAPE))
