@@ -344,7 +344,14 @@ bool Driver::PollFlows(Nanos now) {
   for (auto& [name, queue] : receives_) {
     while (const std::optional<Request> received = queue.TakeDone()) {
       moved = true;
-      received->kind == Request::Kind::kOffer ? executor_.OfferReceived(name, received->own, now) : executor_.ReceiveDone(name, now);
+      // What is missing of a message would be the bytes of an earlier one.
+      if (received->came_bytes != received->bytes)
+        executor_.PeerFailed(
+            name.peer, "it sent " + std::to_string(received->came_bytes) + " bytes of a message of " + std::to_string(received->bytes));
+      else if (received->kind == Request::Kind::kOffer)
+        executor_.OfferReceived(name, received->own, now);
+      else
+        executor_.ReceiveDone(name, now);
       CarryOut();
     }
   }

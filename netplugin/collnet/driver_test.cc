@@ -207,6 +207,17 @@ TEST_F(GroupTest, AWayThatIsGoneFailsAllMembers) {
     EXPECT_NE(member.driver->error().find("R2CC: peer n2 is gone"), std::string::npos) << member.driver->error();
 }
 
+// All of it is here that was sent, and yet the rest of the staging memory must not be added up.
+TEST_F(GroupTest, AMessageThatIsTooShortIsAnErrorOfAllAndNoSum) {
+  constexpr size_t kCount = 512;  // a piece
+  Make(2);
+  RunUntil([this] { return AllConnected(); });
+  network_.Shorten(kCount * sizeof(int64_t) / 2);  // each adds up a half
+  for (uint32_t member = 0; member < 2; ++member) Call(member, kCount);
+  RunUntil([this] { return AllFailed(); });
+  EXPECT_NE(members_[0].driver->error().find("it sent 2047 bytes of a message of 2048"), std::string::npos) << members_[0].driver->error();
+}
+
 TEST_F(GroupTest, AMemberThatNeverCallsIsNotWaitedForBeyondTheDeadline) {
   Make(3, 5 * kNanosPerSecond);
   Call(0, 1000);

@@ -29,6 +29,7 @@ struct FakeFlow {
   bool accepted = false;
   std::deque<Post> sends, receives;
   uint64_t sent = 0, received = 0;  // done
+  std::vector<uint64_t> sizes;      // of what was received
   bool send_closed = false, receive_closed = false;
   double weight = 1;
   bool dealt = false;
@@ -64,7 +65,9 @@ class FakeNetwork {
         flow->error = "R2CC: a message is larger than the buffer that the receiver posted for it";
         continue;
       }
-      std::memcpy(receive.buffer.data, send.buffer.data, send.bytes);
+      const uint64_t bytes = send.bytes - (send.bytes == short_bytes_ ? 1 : 0);
+      std::memcpy(receive.buffer.data, send.buffer.data, bytes);
+      flow->sizes.push_back(bytes);
       flow->sends.pop_front();
       flow->receives.pop_front();
       ++flow->sent;
@@ -75,6 +78,8 @@ class FakeNetwork {
     for (const auto& flow : flows_)
       if ((flow->from == a && flow->to == b) || (flow->from == b && flow->to == a)) flow->error = error;
   }
+  // Messages of so many bytes come with one less.
+  void Shorten(uint64_t bytes) { short_bytes_ = bytes; }
   // What was posted between the two waits until the path is there again.
   void Cut(uint32_t a, uint32_t b) { cut_.insert(std::minmax(a, b)); }
   void Heal(uint32_t a, uint32_t b) { cut_.erase(std::minmax(a, b)); }
@@ -85,6 +90,7 @@ class FakeNetwork {
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<FakeFlow>> flows_;
   std::set<std::pair<uint32_t, uint32_t>> cut_;
+  uint64_t short_bytes_ = UINT64_MAX;
 };
 
 class FakeGroup final : public GroupFlows, private net::FlowPort {
@@ -115,6 +121,7 @@ class FakeGroup final : public GroupFlows, private net::FlowPort {
     return true;
   }
   uint64_t DoneThrough(net::FlowRef flow) override { return flows_[flow]->from == member_ ? flows_[flow]->sent : flows_[flow]->received; }
+  uint64_t SizeOf(net::FlowRef flow, uint64_t number) override { return flows_[flow]->sizes.at(number); }
   std::string Error(net::FlowRef flow) override { return flows_[flow]->error; }
   bool HasPath(net::FlowRef flow) override { return network_->HavePath(flows_[flow]->from, flows_[flow]->to); }
   bool SetWeight(net::FlowRef flow, double weight) override {

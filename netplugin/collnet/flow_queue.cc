@@ -46,6 +46,7 @@ std::optional<FlowQueue::Request> FlowQueue::TakeDone() {
   if (port_->DoneThrough(flow_) <= given_) return std::nullopt;
   Request done = std::move(requests_.front());
   requests_.pop_front();
+  if (direction_ == Direction::kReceives) done.came_bytes = port_->SizeOf(flow_, given_);
   ++given_;
   return done;
 }

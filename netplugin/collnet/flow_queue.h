@@ -27,7 +27,8 @@ class FlowQueue {
     Kind kind = Kind::kBytes;
     net::Buffer buffer;  // of no meaning where the request has its own
     uint64_t bytes = 0;
-    Bytes own;  // what is sent, or room for what comes
+    Bytes own;                // what is sent, or room for what comes
+    uint64_t came_bytes = 0;  // of what was received, when it is done
   };
 
   explicit FlowQueue(Direction direction) : direction_(direction) {}

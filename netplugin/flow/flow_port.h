@@ -28,6 +28,8 @@ class FlowPort {
   virtual bool Receive(FlowRef flow, const Buffer& to, uint64_t capacity_bytes) = 0;
   // Moves what there is to move. So many requests are done, and their buffers are the caller's again.
   virtual uint64_t DoneThrough(FlowRef flow) = 0;
+  // Of a receiving flow: how many bytes came for the request of that number, the first being 0. It is done, and one of the last 32.
+  virtual uint64_t SizeOf(FlowRef flow, uint64_t number) = 0;
   // One line; empty while the flow can go on.
   virtual std::string Error(FlowRef flow) = 0;
   // Some rail joins the two ends at the moment. False: what is posted waits for one until the deadline, and then the flow fails; one with

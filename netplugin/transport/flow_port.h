@@ -35,6 +35,7 @@ class PeerFlowPort final : public FlowPort {
   bool Send(FlowRef flow, const Buffer& from, uint64_t bytes) override { return Post(flow, from, bytes); }
   bool Receive(FlowRef flow, const Buffer& to, uint64_t capacity_bytes) override { return Post(flow, to, capacity_bytes); }
   uint64_t DoneThrough(FlowRef flow) override;
+  uint64_t SizeOf(FlowRef flow, uint64_t number) override { return At(flow).comm->sizes[number % kRequestsMax]; }
   std::string Error(FlowRef flow) override;
   bool HasPath(FlowRef flow) override;
   bool SetWeight(FlowRef flow, double weight) override;
