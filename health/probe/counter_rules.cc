@@ -18,12 +18,12 @@ constexpr CounterRule kRules[] = {
     {"tx_carrier_errors", 10, kSecond, 0},
     {"tx_errors", 10, kSecond, 0},
     // The same on InfiniBand.
-    {"symbol_error", 10, kSecond, 0},
-    {"port_rcv_errors", 10, kSecond, 0},
+    {"symbol_error", 10, kSecond, 0, UINT16_MAX},
+    {"port_rcv_errors", 10, kSecond, 0, UINT16_MAX},
     // The link trained again, or fell: each costs milliseconds to seconds. One is an event, which the link itself tells; more are a fault.
-    {"link_error_recovery", 3, kMinute, 0},
-    {"link_downed", 3, kMinute, 0},
-    {"local_link_integrity_errors", 3, kMinute, 0},
+    {"link_error_recovery", 3, kMinute, 0, UINT8_MAX},
+    {"link_downed", 3, kMinute, 0, UINT8_MAX},
+    {"local_link_integrity_errors", 3, kMinute, 0, 15},
     // Retransmissions of RDMA: lost packets, by a bad path or by congestion without flow control. A fault only where they are many and a
     // thousandth of what the port moves.
     {"local_ack_timeout_err", 100, kSecond, 1000},
@@ -32,6 +32,9 @@ constexpr CounterRule kRules[] = {
     {"implied_nak_seq_err", 100, kSecond, 1000},
     {"roce_adp_retrans", 100, kSecond, 1000},
 };
+
+// Counters of 32 bits, some of which wrap and some of which stop: what stands at the last value has stopped.
+bool IsFull(const CounterRule& rule, uint64_t count) { return count == UINT32_MAX || (rule.full != 0 && count == rule.full); }
 
 const CounterRule* RuleFor(const std::string& counter) {
   const auto* found = std::find_if(std::begin(kRules), std::end(kRules), [&](const CounterRule& rule) { return counter == rule.counter; });
@@ -46,6 +49,7 @@ uint64_t Growth(uint64_t before, uint64_t after) { return after >= before ? afte
 
 CounterWatch::Verdict CounterWatch::Sample(const std::map<std::string, uint64_t>& counters, std::optional<uint64_t> packets, Nanos now) {
   Verdict worst;
+  std::string full;
   const Nanos elapsed = when_.has_value() ? now - *when_ : 0;
   // Not known: nothing, so that the number alone decides.
   const uint64_t moved = packets_.has_value() && packets.has_value() ? Growth(*packets_, *packets) : 0;
@@ -57,6 +61,10 @@ CounterWatch::Verdict CounterWatch::Sample(const std::map<std::string, uint64_t>
     Bucket& bucket = entry->second;
     const uint64_t growth = Growth(bucket.last, count);
     bucket.last = count;
+    if (growth == 0 && IsFull(*rule, count)) {
+      full += (full.empty() ? "" : ", ") + counter + " is full at " + std::to_string(count);
+      continue;
+    }
     const auto limit = static_cast<double>(rule->count_limit);
     const double windows = static_cast<double>(elapsed) / static_cast<double>(rule->window);
     const double drained = std::max(0.0, bucket.level - limit * windows);
@@ -74,6 +82,7 @@ CounterWatch::Verdict CounterWatch::Sample(const std::map<std::string, uint64_t>
   }
   packets_ = packets;
   when_ = now;
+  if (!full.empty()) worst.words += (worst.words.empty() ? "" : "; ") + full + " and counts no more: reset it (perfquery -R)";
   return worst;
 }
 

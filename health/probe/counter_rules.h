@@ -22,6 +22,9 @@ struct CounterRule {
   // The rule also asks for this many in a million of the packets of the same time: where a counter grows with load, by congestion as well
   // as by a fault. 0: it does not.
   uint32_t packets_ppm_min;
+  // A counter of InfiniBand's PortCounters stops there until it is reset, as the specification has it. 0: it does not stop. What a driver
+  // reads from the wider counters of the same name goes beyond.
+  uint64_t full = 0;
 };
 
 // A rule for every counter that io/port_facts.h reads.
@@ -32,7 +35,8 @@ class CounterWatch {
  public:
   struct Verdict {
     uint64_t permille = 0;  // how full the fullest bucket is; 1000 or more: the rule is broken
-    std::string words;      // "57 rx_crc_errors in 1 s, the limit is 10"; empty: nothing grew
+    // "57 rx_crc_errors in 1 s, the limit is 10"; that a counter is full, so that nothing is known of it; empty: nothing grew.
+    std::string words;
   };
 
   // Takes a sample. The first one, and the first after Reset, has no past: its verdict is empty. A counter that went back (the device

@@ -105,6 +105,32 @@ TEST_F(CounterRulesTest, TheWorstCounterSpeaks) {
             "40 rx_crc_errors in 1 s, the limit is 10");
 }
 
+// It may have been hit a million times since. That is no fault, and no health.
+TEST_F(CounterRulesTest, AFullCounterSaysSo) {
+  const std::map<std::string, uint64_t> full = {{"link_downed", 255}, {"symbol_error", 65535}, {"packet_seq_err", 4294967295}};
+  for (const auto& counter : full) {
+    watch_.Reset();
+    watch_.Sample({counter}, 0, 1 * kSecond);
+    const auto verdict = watch_.Sample({counter}, 0, 2 * kSecond);
+    EXPECT_EQ(verdict.permille, 0u);
+    EXPECT_EQ(verdict.words,
+              counter.first + " is full at " + std::to_string(counter.second) + " and counts no more: reset it (perfquery -R)");
+  }
+  watch_.Reset();
+  watch_.Sample({{"link_downed", 255}, {"rx_errors", 0}}, 0, 1 * kSecond);
+  const auto both = watch_.Sample({{"link_downed", 255}, {"rx_errors", 20}}, 0, 2 * kSecond);
+  EXPECT_EQ(both.permille, 2000u);
+  EXPECT_EQ(both.words, "20 rx_errors in 1 s, the limit is 10; link_downed is full at 255 and counts no more: reset it (perfquery -R)");
+}
+
+TEST_F(CounterRulesTest, AWiderCounterPassesThere) {
+  watch_.Sample({{"link_downed", 254}}, 0, 1 * kSecond);
+  EXPECT_EQ(watch_.Sample({{"link_downed", 255}}, 0, 2 * kSecond).words, "1 link_downed in 60 s, the limit is 3") << "it has just grown";
+  EXPECT_EQ(watch_.Sample({{"link_downed", 256}}, 0, 3 * kSecond).words, "1 link_downed in 60 s, the limit is 3");
+  EXPECT_EQ(watch_.Sample({{"rx_errors", 65535}}, 0, 4 * kSecond).words, "");
+  EXPECT_EQ(watch_.Sample({{"rx_errors", 65535}}, 0, 5 * kSecond).words, "") << "it has 64 bits";
+}
+
 TEST_F(CounterRulesTest, TimeThatStandsStillHarmsNothing) {
   watch_.Sample({{"rx_errors", 0}}, 0, kSecond);
   EXPECT_EQ(watch_.Sample({{"rx_errors", UINT64_MAX}}, 0, kSecond).permille, 1'000'000'000'000'000u);
