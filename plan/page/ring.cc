@@ -66,6 +66,7 @@ const char* CauseName(EvidenceCause cause) {
 std::string CauseText(EvidenceCause cause, uint64_t detail) {
   if (cause == EvidenceCause::kLargeLost && detail > 0) return "packets over " + std::to_string(detail) + " bytes are lost";
   const auto stalled = static_cast<uint32_t>(detail >> 32), connections = static_cast<uint32_t>(detail);
+  if (cause == EvidenceCause::kStalled && stalled == 1 && connections == 1) return "its connection carries nothing";
   if (cause == EvidenceCause::kStalled && stalled == 1 && connections > 1)
     return "one of " + std::to_string(connections) + " connections carries nothing";
   if (cause == EvidenceCause::kStalled && stalled > 1 && connections >= stalled)

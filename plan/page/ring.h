@@ -84,7 +84,8 @@ enum class EvidenceCause : uint32_t {
   kStalled = 10,
   kLargeLost = 11,  // small packets pass, large ones do not; bytes: the size in bytes above which packets are lost
 };
-// The detail of kStalled: how many connections of the link stall, and how many it has, its control connection included.
+// The detail of kStalled: how many connections of the link stall, and how many it has, its control connection included. An RDMA link has
+// one, its queue pair.
 constexpr uint64_t StalledDetail(uint32_t stalled, uint32_t connections) { return uint64_t{stalled} << 32 | connections; }
 constexpr EvidenceCause kEvidenceCauseNewest = EvidenceCause::kLargeLost;
 // The newest cause that a daemon of release 0.2.0 and before knows, whose rings do not name it.

@@ -321,6 +321,7 @@ TEST_F(Ring, FuzzGarbledMemory) {
 }
 
 TEST_F(Ring, ACauseIsTextForAPerson) {
+  EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(1, 1)), "its connection carries nothing");
   EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(1, 4)), "one of 4 connections carries nothing");
   EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(2, 4)), "2 of 4 connections carry nothing");
   EXPECT_EQ(CauseText(EvidenceCause::kLargeLost, 1500), "packets over 1500 bytes are lost");
