@@ -39,6 +39,7 @@ enum class Mutant {
   // Progress.
   kControlIsProgress,      // answers on the control channel count as progress of the chunks
   kClosedWindowIsSilence,  // a peer that does not read counts as one that is silent
+  kOthersProgress,         // what other links deliver counts as progress of a link
   // What a transport promises.
   kCloseNotAwaited,       // a link counts as closed when its close has begun
   kCloseFailureUnheeded,  // a link that could not be closed counts as closed

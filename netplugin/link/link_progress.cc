@@ -34,7 +34,8 @@ void LinkProgress::Sample(std::span<const PathFacts> facts, Nanos now) {
     const Nanos since = paths_[i].since;
     if (!paths_[i].stalls) continue;
     ++stall.stalled;
-    const bool confirmed = facts[i].timeouts >= (facts[i].control && bulk_moves ? kTimeoutsBehindBulk : 1);
+    const bool sent_again = facts[i].timeouts >= (facts[i].control && bulk_moves ? kTimeoutsBehindBulk : 1);
+    const bool confirmed = sent_again && now - since > facts[i].silent_most;
     if (stall.since == 0 || (confirmed && !stall.confirmed) || (confirmed == stall.confirmed && since < stall.since))
       stall.since = since, stall.confirmed = confirmed;
   }
@@ -48,10 +49,11 @@ bool LinkProgress::bulk_delivered() const {
 
 LinkFault LinkProgress::Diagnose(bool proving) const {
   uint32_t passed_bytes = UINT32_MAX;
-  bool all_bulk_stalls = stall_.stalled > 0, size_matters = proving;
+  bool all_bulk_stalls = stall_.stalled > 0, size_matters = proving, control_stalls = false;
   for (size_t i = 0; i < facts_.size(); ++i) {
     if (facts_[i].control) {
       size_matters &= !paths_[i].stalls;
+      control_stalls |= paths_[i].stalls;
       continue;
     }
     all_bulk_stalls &= paths_[i].stalls;
@@ -59,7 +61,8 @@ LinkFault LinkProgress::Diagnose(bool proving) const {
     passed_bytes = std::min(passed_bytes, facts_[i].passed_packet_bytes);
   }
   if (all_bulk_stalls && size_matters) return {plan::EvidenceCause::kLargeLost, passed_bytes};
-  if (stall_.stalled == 0 || stall_.stalled == stall_.paths) return {plan::EvidenceCause::kSilence, 0};
+  // A queue pair has no connection for control: whether that is silent, its pings say.
+  if (stall_.stalled == 0 || (stall_.stalled == stall_.paths && control_stalls)) return {plan::EvidenceCause::kSilence, 0};
   return {plan::EvidenceCause::kStalled, plan::StalledDetail(stall_.stalled, stall_.paths)};
 }
 

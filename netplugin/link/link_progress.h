@@ -2,6 +2,7 @@
 //
 // A connection stalls when bytes stay unacknowledged although the peer's receive window is open. The peer's kernel acknowledges, not its
 // process, so a process that is stopped or busy stalls nothing: either the window closes, or everything that was sent is acknowledged.
+// So it is with a queue pair: the peer's device acknowledges what was posted, whatever its process does.
 // What a stall means depends on whether the peer answers elsewhere meanwhile; FailureDetector decides that.
 #ifndef R2CC_NETPLUGIN_LINK_LINK_PROGRESS_H_
 #define R2CC_NETPLUGIN_LINK_LINK_PROGRESS_H_
@@ -15,13 +16,14 @@
 
 namespace r2cc::net {
 
-// What the kernel says of one connection.
+// What the kernel or the device says of one connection.
 struct PathFacts {
-  uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel since the connection began
+  uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel since the connection began; of a queue pair requests, not bytes
   bool unacknowledged = false;   // bytes, a connect or a probe of a closed window were sent and are not acknowledged
   bool window_open = true;       // the peer's kernel takes more bytes, or does not answer whether it does
   uint32_t timeouts = 0;         // retransmission timeouts in a row, each followed by a retransmission that nobody has answered
   bool control = false;          // it carries control frames, not chunks
+  Nanos silent_most = 0;         // a sound connection reports nothing for at most so long: it reports requests, and they are large
   // The size of the packets that it sends now, and of the largest that is known to have been acknowledged; 0: not known.
   uint32_t packet_bytes = 0;
   uint32_t passed_packet_bytes = 0;
@@ -38,7 +40,7 @@ class LinkProgress {
   // The connections that make no progress.
   struct Stall {
     Nanos since = 0;         // the longest stall began then; 0: none
-    bool confirmed = false;  // a retransmission timeout has passed as well: the bytes did leave this host
+    bool confirmed = false;  // a retransmission timeout has passed as well: the bytes did leave this host; and PathFacts::silent_most has
     uint16_t stalled = 0;    // how many connections stall
     uint16_t paths = 0;      // of how many
   };

@@ -132,6 +132,27 @@ TEST_F(LinkProgressTest, ANewIncarnationBeginsWithoutAPast) {
   EXPECT_EQ(StalledFor(), 0);
 }
 
+// A queue pair carries control, too. Nobody else is silent then.
+TEST(LinkProgress, AQueuePairThatStallsIsTheOneConnectionOfItsLink) {
+  LinkProgress progress;
+  const std::vector<PathFacts> pair = {{.delivered_bytes = 7, .unacknowledged = true, .timeouts = 1}};
+  for (int sample = 0; sample < 3; ++sample) progress.Sample(pair, kNanosPerSecond + sample * kEvery);
+  EXPECT_TRUE(progress.stall().confirmed);
+  EXPECT_EQ(progress.Diagnose(false), (LinkFault{EvidenceCause::kStalled, plan::StalledDetail(1, 1)}));
+}
+
+TEST(LinkProgress, WhatReportsLargeRequestsMayBeSilentForAsLongAsTheyTake) {
+  LinkProgress progress;
+  const std::vector<PathFacts> pair = {{.unacknowledged = true, .timeouts = 1, .silent_most = 300 * kNanosPerMs}};
+  Nanos now = kNanosPerSecond;
+  progress.Sample(pair, now);
+  progress.Sample(pair, now += 300 * kNanosPerMs);
+  EXPECT_EQ(progress.stall().since, kNanosPerSecond);
+  EXPECT_FALSE(progress.stall().confirmed);
+  progress.Sample(pair, now += kEvery);
+  EXPECT_TRUE(progress.stall().confirmed);
+}
+
 // The process has to read it: another path makes that no quicker.
 TEST(LinkProgress, KnowsWhenThePeersKernelHasAllOfTheDataCheck) {
   LinkProgress progress;

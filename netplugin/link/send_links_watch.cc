@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/flow/mutant.h"
 #include "netplugin/link/send_links.h"
 #include "plan/model.h"
 
@@ -37,7 +38,12 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
 void SendLinks::Progress(LinkId id, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state == InitiatorState::kIdle) return;
   Link& link = links_[id];
-  link.progress.Sample(paths, now);
+  std::vector<PathFacts> others(IsActive(Mutant::kOthersProgress) ? paths.size() : 0);
+  for (size_t i = 0; i < others.size(); ++i) {
+    others[i] = paths[i];
+    for (const Link& other : links_) others[i].delivered_bytes += other.delivered_bytes;
+  }
+  link.progress.Sample(others.empty() ? paths : std::span<const PathFacts>(others), now);
   const LinkProgress::Stall& stall = link.progress.stall();
   if (link.state == InitiatorState::kUp) session_.detector->Unacknowledged(id, stall.since, stall.confirmed);
 }

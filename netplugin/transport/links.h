@@ -186,7 +186,8 @@ struct LinkFacts {
   uint64_t delivered_bytes = 0;  // acknowledged by the peer's kernel or device
   Nanos busy = 0;                // there was something to deliver
   bool limited = false;          // there is more to send than the rail or its queue takes just now
-  // Each connection, those that are still being opened too, in the same order each time. None: the transport finds stalls by itself.
+  // Each connection, those that are still being opened too, in the same order each time. None: the transport finds stalls by itself, or
+  // the link is not proved yet.
   std::vector<PathFacts> paths = {};
 };
 

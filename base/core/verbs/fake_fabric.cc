@@ -116,7 +116,33 @@ void FakeFabric::BreakCompletionQueue(const FakePortName& at, const FakePortName
   if (!pairs.empty()) BreakQueue(pairs.front()->limits.receive_completions);
 }
 
+void FakeFabric::StallQueuePairs(const FakePortName& at, const FakePortName& other, FakeStall stall) {
+  for (FakeQueuePair* const pair : PairsBetween(at, other)) pair->stall = stall;
+}
+
+void FakeFabric::StallDevice(int host, const std::string& name, FakeStall stall) {
+  device(host, name)->stall = stall;
+  for (auto& [id, pair] : pairs_)
+    if (pair.port.host == host && pair.port.device == name) Transmit(&pair);
+}
+
+std::vector<FakeFabric::Stalled> FakeFabric::StalledPairs() {
+  std::vector<Stalled> found;
+  const auto is_signaled = [](const FakeWork& work) { return work.request.signaled; };
+  for (auto& [id, pair] : pairs_) {
+    if (pair.state != QueuePairState::kReadyToSend || Dead(pair.context) || StallOf(pair) == FakeStall::kNone) continue;
+    const auto to = PortWithGid(pair.receive.path.remote_gid);
+    if (to && (pair.awaited || std::any_of(pair.works.begin(), pair.works.end(), is_signaled)))
+      found.push_back({id, pair.port, *to, pair.number});
+  }
+  return found;
+}
+
 // ---- what things are ----
+
+FakeStall FakeFabric::StallOf(const FakeQueuePair& pair) {
+  return pair.stall != FakeStall::kNone ? pair.stall : device(pair.port.host, pair.port.device)->stall;
+}
 
 bool FakeFabric::Dead(ContextId context) const {
   const auto it = contexts_.find(context);

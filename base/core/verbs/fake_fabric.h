@@ -12,6 +12,7 @@
 // - an unsignaled request keeps its place in the send queue until a later completion was polled;
 // - a queue pair reaches the regions of its own protection domain; a driver may give a released key to the next region (mlx5 does, last in,
 //   first out);
+// - a queue pair, or all of a device, may take requests and never report their end, whether it sends them or not: FakeStall;
 // - rdma_rxe does not look at a receive that is posted in the error state until the state is set once more;
 // - an event of a queue pair that was read and not acknowledged keeps it from being destroyed: for ever, which is counted in hangs().
 //
@@ -45,7 +46,15 @@ struct FakePortName {
 struct FakePath {
   int64_t bytes_per_s = 1'000'000'000;  // 0: nothing passes
   Nanos delay = 5'000;
-  Nanos held_until = 0;  // what leaves before waits until then
+  Nanos held_until = 0;                     // what leaves before waits until then
+  uint64_t packet_bytes_most = UINT64_MAX;  // larger packets are lost
+};
+
+// What a queue pair does with requests that are posted. It changes no state, and no event says so.
+enum class FakeStall : uint8_t {
+  kNone,
+  kSendsNothing,      // they stay where they are, and no retry counter counts
+  kCompletesNothing,  // they arrive, and their end is not reported
 };
 
 struct FakeOptions {
@@ -108,7 +117,9 @@ struct FakeQueuePair {
   size_t next = 0;             // in `works`: to be sent
   bool sending = false;
   int attempts = 0, rnr_attempts = 0;
-  uint64_t life = 0;  // grows whenever what was planned for it does not count any more
+  FakeStall stall = FakeStall::kNone;
+  bool awaited = false;  // it stalls, and has kept the end of a signaled request for itself
+  uint64_t life = 0;     // grows whenever what was planned for it does not count any more
   uint64_t timer = 0;
   // As target.
   uint64_t expected = 1;
@@ -140,6 +151,7 @@ struct FakeDevice {
   DeviceInfo info;
   DeviceLimits limits;
   bool lost = false;
+  FakeStall stall = FakeStall::kNone;  // of all its queue pairs
   std::map<uint8_t, FakePort> ports;
 };
 
@@ -174,6 +186,17 @@ class FakeFabric {
   void BreakQueuePair(int host, uint32_t number, AsyncKind event);
   // All of the port that are joined to the other one; kOther: no event says so, as with soft-RoCE.
   void BreakQueuePairs(const FakePortName& port, const FakePortName& other, AsyncKind event);
+  // All of the port that are joined to the other one stall for ever; those that are made later do not.
+  void StallQueuePairs(const FakePortName& port, const FakePortName& other, FakeStall stall);
+  // The whole device does, until it is told kNone.
+  void StallDevice(int host, const std::string& name, FakeStall stall);
+  // The ways of queue pairs that stall while they are ready to send, and owe the end of a signaled request.
+  struct Stalled {
+    QueuePairId id{};
+    FakePortName from, to;
+    uint32_t number = 0;
+  };
+  std::vector<Stalled> StalledPairs();
   // A completion queue of one such queue pair loses what comes from now on.
   void BreakCompletionQueue(const FakePortName& port, const FakePortName& other);
 
@@ -213,6 +236,7 @@ class FakeFabric {
   void Event(const FakePortName& device, const AsyncEvent& event);
 
   // The initiator.
+  FakeStall StallOf(const FakeQueuePair& pair);
   void Transmit(FakeQueuePair* pair);
   void SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, uint32_t index);
   Status Gather(const FakeQueuePair& pair, const FakeWork& work, uint64_t from, uint64_t bytes, std::vector<std::byte>* out);

@@ -37,6 +37,7 @@ CompletionKind KindOf(SendKind kind) {
 
 void FakeFabric::Transmit(FakeQueuePair* pair) {
   if (pair->sending || pair->state != QueuePairState::kReadyToSend || pair->next >= std::min(pair->works.size(), kWindow)) return;
+  if (StallOf(*pair) == FakeStall::kSendsNothing) return;
   pair->sending = true;
   SendPacket(pair->id, pair->life, pair->works[pair->next].sequence, 0);
 }
@@ -106,7 +107,7 @@ void FakeFabric::SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, ui
   const uint64_t bytes = std::min(step, carried - std::min(carried, packet.offset));
   if (const Status status = Gather(*pair, work, packet.offset, bytes, &packet.bytes); status != Status::kSuccess) return Fail(pair, status);
   FakePath way;
-  const bool passes = destination.has_value() && Passes(pair->port, *destination, &way);
+  const bool passes = destination.has_value() && Passes(pair->port, *destination, &way) && bytes <= way.packet_bytes_most;
   const Nanos takes = static_cast<Nanos>(bytes + kHeaderBytes) * kNanosPerSecond / std::max<int64_t>(way.bytes_per_s, 1'000'000);
   const Nanos sent = own->free_at = std::max(time_->now(), own->free_at) + takes;
   if (passes) {
@@ -138,7 +139,8 @@ void FakeFabric::StartTimer(FakeQueuePair* pair) {
   time_->After(Timeout(pair->send.timeout), [this, id = pair->id, life = pair->life, timer] {
     FakeQueuePair* const sender = Find(id);
     if (sender == nullptr || sender->life != life || sender->timer != timer || sender->works.empty()) return;
-    const bool endless = sender->send.retry_cnt == 7 && device(sender->port.host, sender->port.device)->info.driver == "rdma_rxe";
+    const bool endless = (sender->send.retry_cnt == 7 && device(sender->port.host, sender->port.device)->info.driver == "rdma_rxe") ||
+                         StallOf(*sender) == FakeStall::kSendsNothing;
     if (++sender->attempts > sender->send.retry_cnt && !endless) return Fail(sender, Status::kRetryExceeded);
     sender->next = 0;
     StartTimer(sender);
@@ -155,7 +157,9 @@ void FakeFabric::Acknowledged(QueuePairId id, uint64_t life, uint64_t sequence, 
     if (pair->next > 0) --pair->next;
     if (work.request.kind == SendKind::kRead && !work.segments.empty() && work.sequence == sequence)
       std::memcpy(const_cast<void*>(work.segments[0].address), read.data(), std::min<size_t>(read.size(), work.segments[0].bytes));
-    if (work.request.signaled)
+    const bool reported = StallOf(*pair) != FakeStall::kCompletesNothing;
+    pair->awaited |= work.request.signaled && !reported;
+    if (work.request.signaled && reported)
       Complete(pair->limits.send_completions,
                {{.wr_id = work.request.wr_id, .kind = KindOf(work.request.kind), .queue_pair_number = pair->number}, id, work.sequence});
   }

@@ -20,6 +20,19 @@ constexpr Nanos kSpeaksWithin = 5 * kNanosPerSecond;
 // With so many words waiting, repeated frames wait until there are none: a peer that is stopped takes nothing, perhaps for hours.
 constexpr size_t kWordsForRepeats = 256;
 
+// Retry counters that ran out say that the other device has answered nothing, as often as it was asked.
+EvidenceCause CauseOf(Status status) {
+  const bool silent = status == Status::kRetryExceeded || status == Status::kReceiverNotReadyExceeded;
+  return silent ? EvidenceCause::kSilence : EvidenceCause::kSocketError;
+}
+
+// By then a device reports the end of a request, or that its retries ran out. Vendors' timers take up to four times as long as they are
+// set.
+Nanos ReportsWithin(const SiteSettings& site) {
+  const Nanos timer = 4'096 * (Nanos{1} << std::min<uint8_t>(site.timeout, 31));
+  return std::max<Nanos>(5 * kNanosPerSecond, 4 * timer * (site.retry_cnt + 1));
+}
+
 // How often a close looks whether what makes its queue pair has come back: seldom, and then within a second.
 constexpr Nanos kOpeningEvery = kNanosPerMs;
 
@@ -289,6 +302,19 @@ void LinkCore::ReadRecords() {
   }
 }
 
+bool LinkCore::IsMute(const QueuePair& pair) {
+  if (out_.empty() || !pair.awaits()) {
+    mute_since_ = 0;
+    return false;
+  }
+  const Nanos now = shared_->clock->Now();
+  if (mute_since_ == 0 || mute_at_ != pair.retired()) {
+    mute_since_ = now;
+    mute_at_ = pair.retired();
+  }
+  return now - mute_since_ >= ReportsWithin(shared_->site);
+}
+
 void LinkCore::Look() {
   QueuePair* const of = pair();
   if (of == nullptr || broken_) return;
@@ -304,7 +330,7 @@ void LinkCore::Look() {
         if (!user_->Mark(event.immediate, event.immediate_bytes)) Trouble(EvidenceCause::kGarbled);
         break;
       case QueuePair::Event::Kind::kRetired: user_->Retired(event.through); break;
-      case QueuePair::Event::Kind::kFailed: Trouble(EvidenceCause::kSocketError); break;
+      case QueuePair::Event::Kind::kFailed: Trouble(CauseOf(event.status)); break;
     }
     return !broken_;
   });
@@ -312,6 +338,8 @@ void LinkCore::Look() {
   if (!broken_) ReadRecords();
   if (!broken_ && credit == 0 && of->credit() > 0) user_->Credited();
   if (!broken_ && !Flush()) Trouble(EvidenceCause::kSocketError);
+  // The initiator's session finds that sooner while the peer answers elsewhere. An acceptor's would wait for ever to say its last words.
+  if (!broken_ && IsMute(*of)) Trouble(EvidenceCause::kSilence);
 }
 
 }  // namespace r2cc::net::verbs

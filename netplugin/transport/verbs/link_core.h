@@ -135,6 +135,8 @@ class LinkCore final : public ControlChannel {
   void ReadRecords();
   // So many more records can be queued.
   size_t RecordRoom() const;
+  // Words wait, and the device has not reported the end of anything for longer than its retries take.
+  bool IsMute(const QueuePair& pair);
   // All that is queued, as far as the other end takes it. 0 or an errno.
   int WriteRecords();
 
@@ -152,6 +154,8 @@ class LinkCore final : public ControlChannel {
   bool ready_ = false, other_ready_ = false, broken_ = false;
   bool repeats_wait_ = false;
   std::deque<Word> out_;
+  Nanos mute_since_ = 0;     // words wait since then, and nothing has ended; 0: they do not
+  uint64_t mute_at_ = 0;     // what had ended by then
   std::vector<uint8_t> in_;  // parts of a frame
   // Grants and acknowledgements, while the other end's ring takes them. Nothing: the queue pair is not created yet.
   std::optional<RecordChannel> records_;

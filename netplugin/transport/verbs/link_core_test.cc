@@ -64,6 +64,21 @@ TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
   EXPECT_EQ(ends_[0].frames.back().number, 7777u);
 }
 
+// What was said arrives, and nothing more can be said.
+TEST_F(LinkCoreTest, ADeviceThatReportsNothingIsTroubleOnceWordsWait) {
+  JoinBoth();
+  fabric_.StallDevice(0, "mlx5_0", FakeStall::kCompletesNothing);
+  Say(0, {.type = FrameType::kPing});
+  LookFor(20 * kNanosPerSecond);
+  EXPECT_TRUE(ends_[0].troubles.empty()) << "nothing waits";
+  for (uint32_t i = 0; i < kFrameSlots; ++i) Say(0, {.type = FrameType::kPing});
+  LookFor(4 * kNanosPerSecond);
+  EXPECT_EQ(ends_[1].frames.size(), kFrameSlots);
+  EXPECT_TRUE(ends_[0].troubles.empty()) << "retries may take as long";
+  LookFor(2 * kNanosPerSecond);
+  EXPECT_EQ(ends_[0].troubles, std::vector{EvidenceCause::kSilence});
+}
+
 TEST_F(LinkCoreTest, MoreThanThereIsCreditForComesInOrder) {
   JoinBoth();
   for (uint64_t i = 0; i < 1000; ++i) Say(0, {.type = FrameType::kRailUp, .number = i});

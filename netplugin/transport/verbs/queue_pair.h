@@ -131,6 +131,8 @@ class QueuePair {
   // Sequences: of the last one that was posted, and of the last one that is known to have ended.
   uint64_t posted() const { return posted_; }
   uint64_t retired() const { return retired_; }
+  // The device is to report the end of one that was posted, and has not.
+  bool awaits() const { return !signaled_.empty(); }
 
   // Where the other end has written: records by place, the tail record of a ticket, the data check.
   std::span<const std::byte, kRecordPlaceBytes> RecordAt(uint32_t place) const;

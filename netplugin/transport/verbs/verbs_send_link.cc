@@ -21,6 +21,8 @@ constexpr size_t kChunksLeast = 2;
 constexpr uint32_t kRequestsPerChunk = 2;
 // Places in the send queue that bulk leaves to what a link says beside it: credit, and some words.
 constexpr uint32_t kRequestsKept = 4;
+// A request is reported as a whole. A rail whose rate fell to a part of what was measured takes longer, so many times as long at most.
+constexpr double kSlowerMost = 4;
 
 }  // namespace
 
@@ -205,16 +207,18 @@ void VerbsSendLink::Retire() {
   busy_since_ = outstanding_.empty() ? 0 : now;
 }
 
-// Its end says that all before it has ended.
-bool VerbsSendLink::Release(FlowId flow) {
-  // Nothing of it is read yet.
-  if (waiting_ && waiting_->flow == flow) waiting_.reset();
+bool VerbsSendLink::AskForEnd() {
   QueuePair* const pair = core_.pair();
-  if (!started_ || pair == nullptr) return false;
   // A full queue has a request whose end is told.
   if (pair->room() == 0) return true;
   SendRequest nothing{.kind = SendKind::kWrite};
   return pair->Write(std::span(&nothing, 1), 0, true) == 0;
+}
+
+bool VerbsSendLink::Release(FlowId flow) {
+  // Nothing of it is read yet.
+  if (waiting_ && waiting_->flow == flow) waiting_.reset();
+  return started_ && core_.pair() != nullptr && AskForEnd();
 }
 
 bool VerbsSendLink::Holds(FlowId flow) {
@@ -222,11 +226,30 @@ bool VerbsSendLink::Holds(FlowId flow) {
   return std::any_of(outstanding_.begin(), outstanding_.end(), [flow](const Outstanding& one) { return one.chunk.flow == flow; });
 }
 
+// The device reports what is signaled. If a chunk that is not has been on its way since the last time, it is asked: the acknowledgement
+// may be late for other reasons than this queue pair.
+PathFacts VerbsSendLink::Progress() {
+  const QueuePair* const pair = core_.pair();
+  const uint64_t oldest = outstanding_.empty() ? 0 : outstanding_.front().through;
+  if (oldest != 0 && oldest == oldest_ && !pair->awaits() && !AskForEnd()) core_.Trouble(EvidenceCause::kSocketError);
+  oldest_ = oldest;
+  PathFacts facts{.delivered_bytes = pair->retired(), .unacknowledged = pair->awaits()};
+  // What was posted is with the device: nothing on this host holds it up.
+  facts.timeouts = 1;
+  if (advice_.rate_bytes_per_s > 0) {
+    const double expected_s = static_cast<double>(outstanding_bytes_) / advice_.rate_bytes_per_s;
+    facts.silent_most = static_cast<Nanos>(kSlowerMost * expected_s * static_cast<double>(kNanosPerSecond));
+  }
+  return facts;
+}
+
 LinkFacts VerbsSendLink::Measure() {
   Retire();
   LinkFacts facts = facts_;
   if (busy_since_ != 0) facts.busy += port_->shared()->clock->Now() - busy_since_;
   facts.limited = busy_since_ != 0 && !HasRoom();
+  // An attempt that is not proved ends at its own limit.
+  if (started_ && core_.pair() != nullptr) facts.paths.push_back(Progress());
   return facts;
 }
 

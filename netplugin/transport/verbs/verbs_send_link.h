@@ -60,6 +60,10 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   // `signaled`: the device says when it has ended. False: it is in trouble.
   bool Send(const Chunk& chunk, bool signaled);
   bool Post(const Chunk& chunk, bool signaled);
+  // A write of nothing, whose end the device reports: then all before it has ended. False: the device is in trouble.
+  bool AskForEnd();
+  // See LinkProgress. Of the queue pair, which is there.
+  PathFacts Progress();
 
   VerbsPort* const port_;
   const LinkName name_;
@@ -70,6 +74,7 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   std::deque<Outstanding> outstanding_;
   uint64_t retired_ = 0;
   uint64_t outstanding_bytes_ = 0;
+  uint64_t oldest_ = 0;  // `through` of the first one that was outstanding at the last Measure()
   LinkFacts facts_;
   Nanos busy_since_ = 0;  // 0: nothing is outstanding
   LinkAdvice advice_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "netplugin/link/link_progress.h"
 #include "netplugin/transport/verbs/fake_links.h"
 
 namespace r2cc::net::verbs {
@@ -19,6 +20,14 @@ class VerbsSendLinkTest : public FakeLinks {
  protected:
   uint64_t completions() const { return ends_[0].verbs->counts().completions; }
   uint64_t sends() const { return ends_[0].verbs->counts().sends; }
+  // What a session makes of its samples.
+  LinkProgress Watch(Nanos time) {
+    constexpr Nanos kEvery = 25 * kNanosPerMs;
+    LinkProgress progress;
+    for (const Nanos end = time_.now() + time; time_.now() < end; LookFor(kEvery)) progress.Sample(send_->Measure().paths, time_.now());
+    progress.Sample(send_->Measure().paths, time_.now());
+    return progress;
+  }
 };
 
 TEST_F(VerbsSendLinkTest, AChunkGoesWhereItIsGrantedOnceItIsStarted) {
@@ -111,6 +120,75 @@ TEST_F(VerbsSendLinkTest, WhereChunksAreDealtOutABurstsEndIsSignaled) {
   EXPECT_EQ(completions() - before, 1u);
   EXPECT_FALSE(send_->Holds(kFlow));
   EXPECT_EQ(send_->Measure().delivered_bytes, 5u * kMessageBytes);
+}
+
+TEST_F(VerbsSendLinkTest, AQueuePairThatReportsNothingStallsWhateverItSends) {
+  for (const FakeStall stall : {FakeStall::kSendsNothing, FakeStall::kCompletesNothing}) {
+    SCOPED_TRACE(static_cast<int>(stall));
+    if (send_ == nullptr) Connect();
+    send_->Advise(kFast);
+    const size_t placed = receiver_.placed.size();
+    fabric_.StallDevice(0, "mlx5_0", stall);
+    sender_.chunks.push_back(ChunkOf(placed));
+    ASSERT_EQ(send_->Pump(8, true), Room::kNone);
+    const Nanos posted = time_.now();
+    const LinkProgress progress = Watch(250 * kNanosPerMs);
+    EXPECT_GE(progress.stall().since, posted);
+    EXPECT_LE(progress.stall().since, posted + 75 * kNanosPerMs) << "one sample sees it, one asks, one sees no answer";
+    EXPECT_TRUE(progress.stall().confirmed);
+    EXPECT_EQ(progress.Diagnose(false), (LinkFault{EvidenceCause::kStalled, plan::StalledDetail(1, 1)}));
+    EXPECT_EQ(receiver_.placed.size(), placed + (stall == FakeStall::kCompletesNothing));
+    fabric_.StallDevice(0, "mlx5_0", FakeStall::kNone);
+    LookFor(kNanosPerSecond);
+  }
+}
+
+// Soft-RoCE never counts down a count of 7, and no completion says an error. Nor does one of a device whose peer has no receive.
+TEST_F(VerbsSendLinkTest, RetriesWithoutEndAreAStallAndNoError) {
+  fabric_.device(0, "mlx5_0")->info.driver = "rdma_rxe";
+  ends_[0].shared.site.retry_cnt = 7;
+  Connect();
+  send_->Advise(kFast);
+  fabric_.SetSilent({1, "mlx5_0"}, true);
+  sender_.chunks.push_back(ChunkOf(0));
+  send_->Pump(8, true);
+  EXPECT_TRUE(Watch(5 * kNanosPerSecond).stall().confirmed);
+  EXPECT_TRUE(sender_.troubles.empty());
+}
+
+TEST_F(VerbsSendLinkTest, ACounterThatRunsOutIsSilence) {
+  Connect();
+  fabric_.SetSilent({1, "mlx5_0"}, true);
+  sender_.chunks.push_back(ChunkOf(0));
+  send_->Pump(8, true);
+  LookFor(2 * kNanosPerSecond);
+  EXPECT_EQ(sender_.troubles, std::vector{EvidenceCause::kSilence});
+}
+
+// The device has it at the other end. When that is acknowledged is the peer's affair, which may be stopped.
+TEST_F(VerbsSendLinkTest, AnAcknowledgementThatIsLateIsNoStall) {
+  Connect();
+  send_->Advise(kFast);
+  sender_.chunks.push_back(ChunkOf(0));
+  send_->Pump(8, true);
+  const auto before = sends();
+  EXPECT_EQ(Watch(5 * kNanosPerSecond).stall().since, 0);
+  EXPECT_EQ(sends() - before, 1u) << "it was asked once";
+}
+
+TEST_F(VerbsSendLinkTest, ALargeRequestOnASlowRailIsNoStall) {
+  Connect();
+  send_->Advise({.rate_bytes_per_s = 10'000});
+  fabric_.StallDevice(0, "mlx5_0", FakeStall::kSendsNothing);
+  sender_.chunks.push_back(ChunkOf(0));
+  send_->Pump(8, true);
+  EXPECT_FALSE(Watch(kNanosPerSecond).stall().confirmed);
+  EXPECT_TRUE(Watch(2 * kNanosPerSecond).stall().confirmed);
+}
+
+TEST_F(VerbsSendLinkTest, NothingIsReportedOfAnIncarnationThatIsNotProved) {
+  OpenSend();
+  EXPECT_TRUE(send_->Measure().paths.empty());
 }
 
 TEST_F(VerbsSendLinkTest, NoMoreThanItWasAllowedIsPulled) {
