@@ -55,7 +55,8 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   bool idle() const override { return session_.idle(); }
   bool over() const override { return session_.idle() && !session_.any_channel() && links_.closing().empty(); }
   const std::string& node() const { return peer_node_; }
-  bool flushed() const override { return channels_.flushed(); }
+  // A peer that is gone takes nothing, and a device may not report so.
+  bool flushed() const override { return session_.failed() || channels_.flushed(); }
   void HalfClose() override { channels_.HalfClose(); }
   void CloseFlows() override;
   // With the lock: for tests.
