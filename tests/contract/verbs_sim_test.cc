@@ -14,7 +14,10 @@ using sim::VerbsRailsOptions;
 constexpr verbs::FakeOptions kFabric{.placement_late_one_in = 200, .placement_late_most = 5 * kNanosPerMs};
 
 std::unique_ptr<World> MakeOf(const Options& options, const VerbsRailsOptions& rails) {
-  return std::make_unique<SimWorld>(options, true, sim::MakeVerbsRails(rails), false);
+  const auto made = std::make_shared<std::weak_ptr<sim::VerbsRails>>();
+  auto world = std::make_unique<SimWorld>(options, true, sim::MakeVerbsRails(rails, made.get()), false);
+  world->stall = [made](sim::Port from, sim::Port to, bool sends) { made->lock()->StallPairs(from, to, sends ? 1 : 0); };
+  return world;
 }
 std::unique_ptr<World> MakePlain(const Options& options) { return MakeOf(options, {.fabric = kFabric}); }
 std::unique_ptr<World> MakeAdaptive(const Options& options) {

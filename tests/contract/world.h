@@ -41,6 +41,7 @@ enum class Loss {
   kNothing,
   kLargePackets,   // as of a switch port whose MTU was reset
   kOneConnection,  // of the rail's connections one that carries most, as of a sick member of a LAG; a new one passes
+  kCompletions,    // what one connection was given arrives, and the device that was given it never reports so; of a new one it does
 };
 
 enum class FlowState { kOpening, kOpen, kFailed, kClosed };

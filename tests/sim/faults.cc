@@ -43,6 +43,8 @@ const char* Name(FaultKind kind) {
     case FaultKind::kStatus: return "completion with an error";
     case FaultKind::kPostFails: return "post fails";
     case FaultKind::kSlowCalls: return "slow calls";
+    case FaultKind::kStalledPair: return "stalled queue pair";
+    case FaultKind::kStalledDevice: return "stalled device";
     case FaultKind::kCompletionError: return "completion queue error";
     case FaultKind::kVerdict: return "page verdict";
     case FaultKind::kWeight: return "page weight";
@@ -62,9 +64,9 @@ const char* Name(FaultKind kind) {
 }
 
 bool HappensTo(Rails rails, FaultKind kind) {
-  // Nobody connects to a device, and its packets are its own affair.
+  // Nobody connects to a device, and its packets are its own affair but for their size.
   static const std::set<FaultKind> kOfSockets = {FaultKind::kConnectRefused, FaultKind::kConnectUnanswered, FaultKind::kSwallowed,
-                                                 FaultKind::kLargeLost,      FaultKind::kDiesSlowly,        FaultKind::kReaderStuck};
+                                                 FaultKind::kDiesSlowly, FaultKind::kReaderStuck};
   if (rails == Rails::kVerbs) return !kOfSockets.contains(kind);
   return kind < FaultKind::kQueuePairError || kind > FaultKind::kCompletionError;
 }
@@ -325,6 +327,11 @@ void Faults::Begin(const Fault& fault) {
     case FaultKind::kSlowCalls:
       world_.rails->SlowCalls(fault.a, fault.degree * kNanosPerMs);
       Heal(fault, fault.duration, [this, host = fault.a] { world_.rails->SlowCalls(host, 0); });
+      break;
+    case FaultKind::kStalledPair: world_.rails->StallPairs(here, there, fault.degree); break;
+    case FaultKind::kStalledDevice:
+      world_.rails->StallDevice(here, fault.degree, true);
+      Heal(fault, fault.duration, [this, here, fault] { world_.rails->StallDevice(here, fault.degree, false); });
       break;
     case FaultKind::kCompletionError: world_.rails->BreakCompletions(here, there); break;
     case FaultKind::kVerdict: set_verdict({.failed = true}); break;

@@ -57,6 +57,8 @@ enum class FaultKind {
   kStatus,           // a completion says an error
   kPostFails,        // a request or a receive is not taken
   kSlowCalls,        // changing queue pairs takes long
+  kStalledPair,      // a queue pair takes requests and reports the end of none, for ever; others do
+  kStalledDevice,    // so do all of a device
   kCompletionError,  // a completion queue is lost
   // The page.
   kVerdict,

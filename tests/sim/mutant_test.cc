@@ -133,6 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Mutant::kSuccessorTheSame, "SuccessorTheSame", {"successor"}, kVerbs},
                     Case{Mutant::kErrorIsGone, "ErrorIsGone", {"late write", "exactly once"}, kVerbs},
                     Case{Mutant::kTornByClose, "TornByClose", {"torn by a close"}, kVerbs},
+                    Case{Mutant::kOthersProgress, "OthersProgress", {"stalled"}, kVerbs},
                     Case{Mutant::kFencedEarly, "FencedEarly", {"fence at both ends", "late write", "exactly once"}, kVerbs},
                     Case{Mutant::kCloseNotAwaited, "CloseNotAwaited", {"fence at both ends", "late write"}, kVerbs},
                     Case{Mutant::kCloseFailureUnheeded, "CloseFailureUnheeded", {"fence at both ends", "late write"}, kVerbs},

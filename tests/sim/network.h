@@ -82,6 +82,7 @@ class Network {
   // From `from` to `to` large packets are lost; undone by one UnblockLarge().
   void BlockLarge(Port from, Port to) { ++PathOf(from, to).large_blocked; }
   void UnblockLarge(Port from, Port to) { --PathOf(from, to).large_blocked; }
+  bool LosesLarge(Port from, Port to) { return PathOf(from, to).large_blocked > 0; }
   static constexpr size_t kSmallPacketBytes = 1400;
   uint8_t generation(Port port) { return ports_[port].generation; }
   void Refuse(Port port, bool on) { ports_[port].refuses = on; }

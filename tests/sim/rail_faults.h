@@ -31,6 +31,10 @@ class RailFaults {
   virtual void FailPost(int host, int degree) = 0;
   // Calls that change queue pairs take so long; 0: no time.
   virtual void SlowCalls(int host, Nanos takes) = 0;
+  // What joins the ports takes requests at the first one's end and never reports their end. `degree`: whether it sends them.
+  virtual void StallPairs(Port a, Port b, int degree) = 0;
+  // All of the port's device does; or it is sound again.
+  virtual void StallDevice(Port port, int degree, bool stalls) = 0;
   // A completion queue between the ports breaks, at the first one's end.
   virtual void BreakCompletions(Port a, Port b) = 0;
 };

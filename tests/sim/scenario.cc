@@ -174,6 +174,8 @@ Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
     case FaultKind::kStatus:
     case FaultKind::kPostFails: fault.degree = random->Pick(60); break;
     case FaultKind::kSlowCalls: fault.degree = static_cast<int>(random->Between(1, 100)); break;
+    case FaultKind::kStalledPair:
+    case FaultKind::kStalledDevice: fault.degree = random->Pick(2); break;
     case FaultKind::kRenumbered:
     case FaultKind::kAllRailsDown: fault.degree = random->Pick(2); break;
     default: break;
@@ -184,6 +186,36 @@ Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
     fault.countdown = kind == FaultKind::kLastAckLost ? 1 : static_cast<int>(random->Between(1, 8));
   }
   return fault;
+}
+
+// A flow on each rail whose receiver is always a little behind, so that the sender always waits for something: then a queue pair that
+// reports nothing is missed in time. Most of them do deliver: then nothing but their completions is missing.
+void MakeSteady(Random* random, Scenario* scenario) {
+  for (auto& [ports, path] : scenario->paths) path.rate_bytes_per_s = std::max<int64_t>(path.rate_bytes_per_s, 100'000'000);
+  const int rails = scenario->processes[0].rails;
+  for (int rail = 0; rail < rails; ++rail) {
+    FlowPlan plan;
+    plan.receiver = 1;
+    plan.rail = rail;
+    plan.start = kNanosPerSecond + random->Between(0, 5 * kMs);
+    plan.send_window = 32;
+    plan.receive_window = static_cast<int>(random->Between(1, 4));
+    plan.receive_gap_most = 10 * kMs;
+    for (int message = 0; message < 300; ++message) {
+      const auto bytes = static_cast<uint64_t>(random->Between(1, scenario->processes[0].chunk_bytes));
+      plan.messages.emplace_back(bytes, bytes);
+    }
+    scenario->flows.push_back(plan);
+  }
+  Fault fault = MakeFault(random, *scenario, FaultKind::kStalledPair);
+  fault.a = 0;
+  fault.b = 1;
+  fault.rail_a = random->Pick(rails);
+  fault.rail_b = fault.rail_a % scenario->processes[1].rails;
+  fault.at = kNanosPerSecond + random->Between(50 * kMs, 400 * kMs);
+  fault.degree = random->Chance(4) ? 0 : 1;
+  scenario->faults.resize(std::min<size_t>(scenario->faults.size(), random->Chance(2) ? 1 : 0));
+  scenario->faults.push_back(fault);
 }
 
 }  // namespace
@@ -249,9 +281,10 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
                                                   FaultKind::kReaderStuck};
   static const std::vector<FaultKind> kVerbs = [] {
     std::vector<FaultKind> kinds = kHealing;
-    kinds.insert(kinds.end(), {FaultKind::kQueuePairError, FaultKind::kQueuePairError, FaultKind::kStatus, FaultKind::kStatus,
-                               FaultKind::kPostFails, FaultKind::kPostFails, FaultKind::kSlowCalls, FaultKind::kSlowCalls,
-                               FaultKind::kCompletionError, FaultKind::kDeviceLost});
+    kinds.insert(kinds.end(),
+                 {FaultKind::kQueuePairError, FaultKind::kQueuePairError, FaultKind::kStatus, FaultKind::kStatus, FaultKind::kPostFails,
+                  FaultKind::kPostFails, FaultKind::kSlowCalls, FaultKind::kSlowCalls, FaultKind::kCompletionError, FaultKind::kDeviceLost,
+                  FaultKind::kStalledPair, FaultKind::kStalledPair, FaultKind::kStalledDevice});
     std::erase_if(kinds, [](FaultKind kind) { return !HappensTo(Rails::kVerbs, kind); });
     return kinds;
   }();
@@ -285,8 +318,10 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
     scenario.faults.push_back(MakeFault(&random, scenario, kind));
     if (kind == FaultKind::kLastAckLost) break;
   }
+  const bool steady = rails == Rails::kVerbs && seed % 10 == 4;
+  if (steady) MakeSteady(&random, &scenario);
   // A storm: everything at about the same time, each fault while the one before is still being dealt with.
-  if (scenario.kind == Class::kHealing && random.Chance(3)) {
+  if (scenario.kind == Class::kHealing && !steady && random.Chance(3)) {
     Nanos when = MakeTime(&random);
     for (Fault& fault : scenario.faults) {
       if (fault.moment.has_value() || fault.kind == FaultKind::kDeadAtStart) continue;

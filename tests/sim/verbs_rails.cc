@@ -16,6 +16,7 @@ constexpr verbs::Status kStatuses[] = {verbs::Status::kLocalQueuePair, verbs::St
                                        verbs::Status::kRetryExceeded, verbs::Status::kFatal};
 // What a post says that does not fit, or of which the driver thinks nothing.
 constexpr int kPostErrors[] = {ENOMEM, EINVAL};
+constexpr verbs::FakeStall kStalls[] = {verbs::FakeStall::kSendsNothing, verbs::FakeStall::kCompletesNothing};
 // Where FakeFabric writes the host into a GID.
 constexpr size_t kHostInGid = 14, kGenerationInGid = 15;
 
@@ -57,7 +58,9 @@ verbs::FakePath VerbsRails::PathOf(const verbs::FakePortName& from, const verbs:
   // What a device sends to itself stays in it.
   if (from == to) return {.bytes_per_s = 10'000'000'000, .delay = 200};
   const Port a = PortOf(from), b = PortOf(to);
-  return {.bytes_per_s = network_->BytesPerS(a, b), .delay = network_->Delay(a, b), .held_until = network_->HeldUntil(a, b)};
+  verbs::FakePath path{.bytes_per_s = network_->BytesPerS(a, b), .delay = network_->Delay(a, b), .held_until = network_->HeldUntil(a, b)};
+  if (network_->LosesLarge(a, b)) path.packet_bytes_most = Network::kSmallPacketBytes;
+  return path;
 }
 
 std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
@@ -175,14 +178,35 @@ void VerbsRails::SlowCalls(int host, Nanos takes) {
     hosts_.at(host).faulty->SlowCall(call, takes);
 }
 
+void VerbsRails::StallPairs(Port a, Port b, int degree) {
+  stalls_ = true;
+  fabric_.StallQueuePairs(NameOf(a), NameOf(b), kStalls[static_cast<size_t>(degree) % std::size(kStalls)]);
+}
+
+void VerbsRails::StallDevice(Port port, int degree, bool stalls) {
+  stalls_ = true;
+  fabric_.StallDevice(port.host, DeviceOf(port.rail),
+                      stalls ? kStalls[static_cast<size_t>(degree) % std::size(kStalls)] : verbs::FakeStall::kNone);
+}
+
+std::vector<VerbsRails::Stalled> VerbsRails::StalledPairs() {
+  std::vector<Stalled> found;
+  if (!stalls_) return found;
+  for (const verbs::FakeFabric::Stalled& pair : fabric_.StalledPairs())
+    if (!carriers_.contains({pair.from.host, RailOf(pair.from), pair.number}))
+      found.push_back({pair.id, PortOf(pair.from), PortOf(pair.to)});
+  return found;
+}
+
 void VerbsRails::BreakCompletions(Port a, Port b) {
   ++broken_queues_;
   fabric_.BreakCompletionQueue(NameOf(a), NameOf(b));
 }
 
-Process::MakeRails MakeVerbsRails(const VerbsRailsOptions& options) {
-  return [options, rails = std::make_shared<std::shared_ptr<VerbsRails>>()](Io* io, net::Greet) {
+Process::MakeRails MakeVerbsRails(const VerbsRailsOptions& options, std::weak_ptr<VerbsRails>* made) {
+  return [options, made, rails = std::make_shared<std::shared_ptr<VerbsRails>>()](Io* io, net::Greet) {
     if (*rails == nullptr) *rails = std::make_shared<VerbsRails>(io->network, options);
+    if (made != nullptr) *made = *rails;
     return (*rails)->Make(io);
   };
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/core/verbs/fake_fabric.h"
 #include "base/core/verbs/fake_verbs.h"
@@ -51,6 +52,12 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
   // Destroys that would have waited for ever.
   int hangs() const { return fabric_.hangs(); }
   uint64_t injected(int host) const { return hosts_.at(host).faulty->injected(); }
+  // Queue pairs of initiators that stall, and owe the end of a request.
+  struct Stalled {
+    verbs::QueuePairId id{};
+    Port from, to;
+  };
+  std::vector<Stalled> StalledPairs();
 
   // RailFaults:
   void Carrier(Port port, bool on) override;
@@ -61,6 +68,8 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
   void FailCompletion(int host, int degree) override;
   void FailPost(int host, int degree) override;
   void SlowCalls(int host, Nanos takes) override;
+  void StallPairs(Port a, Port b, int degree) override;
+  void StallDevice(Port port, int degree, bool stalls) override;
   void BreakCompletions(Port a, Port b) override;
 
  private:
@@ -92,10 +101,11 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
   std::map<std::tuple<int, int, net::LinkId>, Answered> answered_;
   std::map<Port, int> losses_;
   int broken_queues_ = 0;
+  bool stalls_ = false;  // anything ever did
 };
 
-// Made with the first process.
-Process::MakeRails MakeVerbsRails(const VerbsRailsOptions& options);
+// Made with the first process. `*made`, if there is such a thing: the rails, as soon as they are.
+Process::MakeRails MakeVerbsRails(const VerbsRailsOptions& options, std::weak_ptr<VerbsRails>* made = nullptr);
 
 }  // namespace r2cc::sim
 

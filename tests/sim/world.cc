@@ -17,6 +17,9 @@ constexpr Nanos kLiveness = 20 * kNanosPerSecond;
 constexpr Nanos kMissedWithin = 2500 * kNanosPerMs;
 // How long a link may be away although its path is sound: a back-off and a connect.
 constexpr Nanos kReconnecting = 3 * kNanosPerSecond;
+// Beyond the silence, of a link that stalls: samples, and the time that witnesses take.
+constexpr Nanos kFencedWithin = 100 * kNanosPerMs;
+constexpr int64_t kQuickBytesPerS = 50'000'000;
 // What came of a process that is gone is noticed sooner than that: probes, keep-alives and the deadline.
 constexpr Nanos kEndOfAll = 400 * kNanosPerSecond;
 
@@ -60,6 +63,7 @@ class World : public Tap {
     Nanos limit = kEndOfAll;
     while (checker_.violations().empty() && !job_->over() && timeline_.RunNext()) {
       ++result.events;
+      JudgeStalls();
       if (faults_->healed()) {
         limit = std::max(faults_->last_healed(), LastStart()) + AckDelay();
         if (timeline_.now() > limit) {
@@ -156,6 +160,47 @@ class World : public Tap {
   bool logs() const override { return verbose_; }
 
   // ---- judgement ----
+
+  // Nothing holds up the out-of-band connection or a process now, or has for a while.
+  bool IsPeerAwake() const {
+    static constexpr FaultKind kHolding[] = {FaultKind::kClogShort, FaultKind::kClogLong,  FaultKind::kOobLost,  FaultKind::kOobReset,
+                                             FaultKind::kPartition, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause};
+    const Nanos now = timeline_.now();
+    return std::none_of(scenario_.faults.begin(), scenario_.faults.end(), [now](const Fault& fault) {
+      const bool holds = std::find(std::begin(kHolding), std::end(kHolding), fault.kind) != std::end(kHolding);
+      return holds && fault.at <= now && now < fault.at + fault.duration + kNanosPerSecond;
+    });
+  }
+
+  // A link whose queue pair reports nothing, while the peer is awake and something waits for it, is given up in time. On slow rails what
+  // shows that the peer is awake takes longer.
+  void JudgeStalls() {
+    if (rails_ == nullptr) return;
+    const Nanos now = timeline_.now();
+    std::map<verbs::QueuePairId, Nanos> still;
+    for (const VerbsRails::Stalled& pair : rails_->StalledPairs()) {
+      const Process &process = *processes_[static_cast<size_t>(pair.from.host)], &peer = *processes_[static_cast<size_t>(pair.to.host)];
+      const auto found = process.send_peers().find(pair.to.host);
+      if (found == process.send_peers().end()) continue;
+      const net::SendSession& session = found->second->session();
+      bool is_up = false;
+      for (net::LinkId link = 0; link < session.links(); ++link)
+        is_up |= session.link_state(link) == net::InitiatorState::kUp && session.local_rail(link) == pair.from.rail &&
+                 session.remote_rail(link) == pair.to.rail;
+      const bool awake = !process.stopped() && !process.dead() && !peer.stopped() && !peer.dead() && !Ending(pair.from.host, pair.to.host);
+      const bool quick = network_.BytesPerS(pair.from, pair.to) >= kQuickBytesPerS;
+      if (!is_up || !awake || !quick || !session.outstanding() || !IsPeerAwake()) continue;
+      const auto before = stalled_since_.find(pair.id);
+      const Nanos since = before == stalled_since_.end() ? now : before->second;
+      still[pair.id] = since;
+      if (now - since <= scenario_.processes[static_cast<size_t>(pair.from.host)].silence + kFencedWithin) continue;
+      checker_.Violation("stalled", "for " + std::to_string((now - since) / kNanosPerMs) + " ms a queue pair of " +
+                                        std::to_string(pair.from.host) + "/" + std::to_string(pair.from.rail) + " to " +
+                                        std::to_string(pair.to.host) + "/" + std::to_string(pair.to.rail) +
+                                        " has reported nothing, and its link is up");
+    }
+    stalled_since_ = std::move(still);
+  }
 
   // At the end of a process its links close without anything being wrong.
   bool Ending(int a, int b) const { return processes_[static_cast<size_t>(a)]->exiting() || processes_[static_cast<size_t>(b)]->exiting(); }
@@ -294,6 +339,7 @@ class World : public Tap {
   std::map<std::pair<int, int>, std::set<net::LinkId>> fencing_;
   std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
   std::map<std::tuple<int, int, int>, Nanos> cut_off_since_;
+  std::map<verbs::QueuePairId, Nanos> stalled_since_;
   std::shared_ptr<VerbsRails> rails_;  // null: rails are the network's own
   // The job holds peers, which end with their processes, and tell of it to all of the above.
   std::vector<std::unique_ptr<Process>> processes_;

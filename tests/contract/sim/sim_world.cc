@@ -210,7 +210,9 @@ bool SimWorld::Lose(End end, int rail, Loss loss) {
     large_lost = !large_lost;
     large_lost ? network_.BlockLarge(from, to) : network_.UnblockLarge(from, to);
   }
-  return loss != Loss::kOneConnection || network_.LosePackets(from, to, static_cast<int>(timeline_.random().Pick(64)), 1000);
+  if (loss != Loss::kOneConnection && loss != Loss::kCompletions) return true;
+  if (stall != nullptr) return stall(from, to, loss == Loss::kCompletions), true;
+  return loss == Loss::kOneConnection && network_.LosePackets(from, to, static_cast<int>(timeline_.random().Pick(64)), 1000);
 }
 
 void SimWorld::KillProcess(End end, bool child_holds_sockets) {

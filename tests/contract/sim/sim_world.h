@@ -25,6 +25,9 @@ class SimWorld final : public World, private sim::Tap {
   explicit SimWorld(const Options& options, bool keys = false, const sim::Process::MakeRails& make_rails = nullptr, bool eager = true);
   ~SimWorld() override { timeline_.Clear(); }
 
+  // Where rails are devices: what joins the ports reports nothing from now on, and sends what it is given, or does not.
+  std::function<void(sim::Port from, sim::Port to, bool sends)> stall;
+
   std::string Node(End end) const override { return "host" + std::to_string(end); }
   Nanos Now() const override { return timeline_.now(); }
   void Pass() override { RunFor(kNanosPerMs); }
