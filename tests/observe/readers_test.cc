@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,6 +95,7 @@ class Readers {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       const Report report = ReadAll(run_, own_seed, some_register_ && i != 0);
       _exit(write(ends[1], &report, sizeof(report)) == sizeof(report) ? 0 : 1);
     }
@@ -222,6 +224,75 @@ TEST(Readers, ThatOnlyCopyAreOvertakenAndKnow) {
   EXPECT_GT(sums.missed, steps / 20);
   EXPECT_GT(sums.read, 0U);
   EXPECT_GE(sums.wraps, steps >= 1'000'000 ? 1000U : 20U);
+}
+
+// In a child: until it is killed. It says once that 200 steps are done.
+void ProduceUntilKilled(const std::string& run, int said) {
+  SteadyClock clock;
+  std::string error;
+  const auto producer = HostProducer::Open({.run = run, .ring_bytes = 1 << 20}, &clock, &error);
+  Layout layout;
+  layout.taps = {{"x", Operator::kCopy, Dtype::kU64, 0, true, {}}};
+  layout.rows_most = 512;
+  uint32_t id = 0;
+  if (producer == nullptr || !producer->AddLayout(layout, &id, &error)) _exit(1);
+  std::vector<uint64_t> words(512);
+  const uint64_t shape[] = {512};
+  for (uint64_t step = 0;; ++step) {
+    const RowChoice choice{Mix(step) % 513};
+    for (uint64_t i = 0; i < choice.count; ++i) words[i] = Word(step, i);
+    if (producer->Begin(id, Phase::kDecode, choice, &error) != HostProducer::Began::kTaken ||
+        !producer->Copy(false, 0, {words.data(), shape, {}}, &error) || !producer->Finish(&error))
+      _exit(2);
+    if (step == 200 && write(said, "x", 1) != 1) _exit(3);
+  }
+}
+
+TEST(Readers, HaveWhatAKilledJobLeft) {
+  constexpr int kKills = 100;
+  std::mt19937_64 random(seed);
+  uint64_t unfinished = 0;
+  for (int i = 0; i < kKills; ++i) {
+    const std::string run = "killed." + std::to_string(getpid()) + "." + std::to_string(i);
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    const pid_t job = fork();
+    ASSERT_GE(job, 0);
+    if (job == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ProduceUntilKilled(run, ends[1]);
+    }
+    close(ends[1]);
+    char byte = 0;
+    ASSERT_EQ(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    std::string error;
+    const std::vector<FoundRun> found = FindRuns(run, "/proc");
+    ASSERT_EQ(found.size(), 1U);
+    const std::unique_ptr<RunMemory> held = OpenFound(found[0], "/proc", &error);
+    ASSERT_NE(held, nullptr) << error;
+    const timespec pause{0, static_cast<long>(random() % 2'000'000)};
+    ppoll(nullptr, 0, &pause, nullptr);
+    kill(job, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(job, &status, 0), job);
+    ASSERT_TRUE(WIFSIGNALED(status)) << status;
+    RingReader reader(held->control(), held->ring(), held->cursors(), 0);
+    reader.AssumeClosed();
+    uint64_t whole = 0, last = 0;
+    RecordView view;
+    RingReader::Found what;
+    for (; (what = reader.Next(&view)) == RingReader::Found::kRecord; ++whole) {
+      ASSERT_TRUE(IsWhole(view)) << "step " << view.header.step;
+      EXPECT_TRUE(whole == 0 || view.header.step == last + 1) << last;
+      last = view.header.step;
+    }
+    ASSERT_EQ(what, RingReader::Found::kEnd) << reader.error();
+    EXPECT_GE(whole, 100U);
+    EXPECT_LE(view.gap.Steps(), 1U) << "one may be unfinished";
+    unfinished += view.gap.Steps();
+  }
+  std::printf("%d kills, %" PRIu64 " of them between a count and its record\n", kKills, unfinished);
 }
 
 }  // namespace
