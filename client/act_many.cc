@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/core/glob.h"
-#include "client/json.h"
+#include "proto/json.h"
 
 namespace r2cc::client {
 namespace {

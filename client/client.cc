@@ -16,6 +16,7 @@
 #include "base/transport_reason.h"
 #include "client/remote.h"
 #include "client/start_hint.h"
+#include "proto/pages.h"
 
 namespace r2cc::client {
 namespace {
@@ -106,16 +107,16 @@ absl::StatusOr<Reply> Call(grpc::Status (v1::Control::Stub::*method)(grpc::Clien
   return reply;
 }
 
-// Asks for one page after the other. `add` joins a later one to the first.
-template <typename Request, typename Reply, typename Ask, typename Add>
-absl::StatusOr<Reply> Pages(Request request, Reply all, Ask ask, Add add) {
+// Asks for one page after the other.
+template <typename Request, typename Reply, typename Ask>
+absl::StatusOr<Reply> Pages(Request request, Reply all, Ask ask) {
   for (bool first = true;; first = false) {
     const absl::StatusOr<Reply> page = ask(request);
     if (!page.ok()) return page.status();
     if (first)
       all = *page;
     else
-      add(*page, &all);
+      AddPage(*page, &all);
     // Names come in order: a daemon that goes back would keep us asking for ever.
     if (page->next_after() <= request.after_node()) break;
     request.set_after_node(page->next_after());
@@ -150,16 +151,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::ConnectServer(const std::string&
 }
 
 absl::StatusOr<v1::StatusReply> Client::GetStatus(const v1::StatusRequest& request) {
-  return Pages(
-      request, v1::StatusReply(),
-      [this](const v1::StatusRequest& page) {
-        return Call(&v1::Control::Stub::GetStatus, stub_.get(), page, v1::StatusReply(), socket_path_);
-      },
-      [](const v1::StatusReply& page, v1::StatusReply* all) {
-        // Of later pages the nodes alone.
-        all->mutable_nodes()->MergeFrom(page.nodes());
-        all->set_left_out(all->left_out() + page.left_out());
-      });
+  return Pages(request, v1::StatusReply(), [this](const v1::StatusRequest& page) {
+    return Call(&v1::Control::Stub::GetStatus, stub_.get(), page, v1::StatusReply(), socket_path_);
+  });
 }
 
 absl::StatusOr<v1::StatusReply> Client::Health(std::chrono::milliseconds within) {
@@ -201,12 +195,9 @@ absl::StatusOr<v1::ListNicsReply> Client::ListNicsSoon() {
 }
 
 absl::StatusOr<v1::ListNicsReply> Client::ListNics(const v1::ListNicsRequest& request) {
-  return Pages(
-      request, v1::ListNicsReply(),
-      [this](const v1::ListNicsRequest& page) {
-        return Call(&v1::Control::Stub::ListNics, stub_.get(), page, v1::ListNicsReply(), socket_path_);
-      },
-      [](const v1::ListNicsReply& page, v1::ListNicsReply* all) { all->mutable_nodes()->MergeFrom(page.nodes()); });
+  return Pages(request, v1::ListNicsReply(), [this](const v1::ListNicsRequest& page) {
+    return Call(&v1::Control::Stub::ListNics, stub_.get(), page, v1::ListNicsReply(), socket_path_);
+  });
 }
 
 absl::StatusOr<v1::NicActionReply> Client::ActOnNic(const v1::NicActionRequest& request) {
@@ -229,10 +220,9 @@ absl::StatusOr<v1::ListJobsReply> Client::ListJobs(const v1::ListJobsRequest& re
 }
 
 absl::StatusOr<v1::Plan> Client::GetPlan(const v1::GetPlanRequest& request) {
-  return Pages(
-      request, v1::Plan(),
-      [this](const v1::GetPlanRequest& page) { return Call(&v1::Control::Stub::GetPlan, stub_.get(), page, v1::Plan(), socket_path_); },
-      [](const v1::Plan& page, v1::Plan* all) { all->mutable_nics()->MergeFrom(page.nics()); });
+  return Pages(request, v1::Plan(), [this](const v1::GetPlanRequest& page) {
+    return Call(&v1::Control::Stub::GetPlan, stub_.get(), page, v1::Plan(), socket_path_);
+  });
 }
 
 absl::StatusOr<v1::ExplainNicReply> Client::ExplainNic(const v1::ExplainNicRequest& request) {
@@ -244,12 +234,9 @@ absl::StatusOr<v1::ProbePathsReply> Client::ProbePaths(const v1::ProbePathsReque
 }
 
 absl::StatusOr<v1::ExplainPlanReply> Client::ExplainPlan(const v1::ExplainPlanRequest& request) {
-  return Pages(
-      request, v1::ExplainPlanReply(),
-      [this](const v1::ExplainPlanRequest& page) {
-        return Call(&v1::Control::Stub::ExplainPlan, stub_.get(), page, v1::ExplainPlanReply(), socket_path_);
-      },
-      [](const v1::ExplainPlanReply& page, v1::ExplainPlanReply* all) { all->mutable_reasons()->MergeFrom(page.reasons()); });
+  return Pages(request, v1::ExplainPlanReply(), [this](const v1::ExplainPlanRequest& page) {
+    return Call(&v1::Control::Stub::ExplainPlan, stub_.get(), page, v1::ExplainPlanReply(), socket_path_);
+  });
 }
 
 absl::StatusOr<v1::ReportJobsReply> Client::ReportJobs(const v1::ReportJobsRequest& request) {

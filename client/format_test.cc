@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "client/json.h"
+#include "proto/json.h"
 
 namespace r2cc::client {
 namespace {

@@ -28,11 +28,11 @@
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
 #include "client/jobs/job_env.h"
-#include "client/json.h"
 #include "client/ready.h"
 #include "client/run.h"
 #include "client/table.h"
 #include "google/protobuf/message.h"
+#include "proto/json.h"
 #include "proto/local.pb.h"
 
 namespace {
@@ -64,7 +64,7 @@ int Fail(absl::string_view message, int exit_code) {
 }
 
 int WriteJson(const google::protobuf::Message& message) {
-  const absl::StatusOr<std::string> text = r2cc::client::ToJsonDocument(message);
+  const absl::StatusOr<std::string> text = r2cc::ToJsonDocument(message);
   if (!text.ok()) return Fail(text.status().message(), kExitFailed);
   std::cout << *text << std::flush;
   return std::cout ? 0 : kExitFailed;

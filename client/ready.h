@@ -6,9 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "absl/status/statusor.h"
-#include "proto/doctor.pb.h"
-#include "proto/r2cc.pb.h"
+#include "proto/ready.h"
 
 namespace r2cc::client {
 
@@ -17,16 +15,6 @@ struct ReadyCommand {
   size_t rails_min = 1;
   bool json = false;
 };
-
-// Exit codes of `ready`, as Nagios plugins' and the node-problem-detector's of Kubernetes.
-constexpr int kReady = 0;
-constexpr int kNotReady = 1;
-constexpr int kCannotTell = 2;
-
-// Judges the view that a daemon has of its own node. A rail is usable if the plan gives it traffic: HEALTHY, DEGRADED or SUSPECT, and its
-// weight is not 0. It cannot tell while PROVING rails would make up the number, as they do for some milliseconds after a start of the
-// daemon. An error means that the daemon gave no answer. Pure.
-v1::ReadyReport JudgeReady(const absl::StatusOr<v1::NodeView>& own, size_t rails_min);
 
 // Asks the daemon, writes one line (or JSON) to `out`, and returns the exit code. Takes less than a second whatever the daemon does.
 int Run(const ReadyCommand& command, std::ostream& out);

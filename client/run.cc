@@ -11,12 +11,12 @@
 #include "client/act_many.h"
 #include "client/events_follower.h"
 #include "client/jobs/job_report.h"
-#include "client/json.h"
 #include "client/node_of_address.h"
 #include "client/owners.h"
 #include "client/plot.h"
 #include "client/table.h"
 #include "client/watch.h"
+#include "proto/json.h"
 
 namespace r2cc::client {
 namespace {

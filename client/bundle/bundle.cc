@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "client/client.h"
 #include "client/doctor/doctor.h"
-#include "client/json.h"
+#include "proto/json.h"
 
 namespace r2cc::client {
 namespace {

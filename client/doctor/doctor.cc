@@ -12,8 +12,8 @@
 #include "client/doctor/job_checks.h"
 #include "client/doctor/path_checks.h"
 #include "client/doctor/whose_fault.h"
-#include "client/json.h"
 #include "client/table.h"
+#include "proto/json.h"
 
 namespace r2cc::client {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/core/check.h"
 #include "client/format.h"
-#include "client/json.h"
+#include "proto/json.h"
 #include "proto/r2cc.pb.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/messages.h"
@@ -40,8 +40,8 @@ void Check(fuzz::Input* input, Format format) {
   const std::string text = format(reply);
   R2CC_CHECK(!text.empty() && text.back() == '\n');
   R2CC_CHECK(Plain(text));
-  R2CC_CHECK(client::ToJsonDocument(reply).ok());
-  const auto line = client::ToJsonLine(reply);
+  R2CC_CHECK(ToJsonDocument(reply).ok());
+  const auto line = ToJsonLine(reply);
   R2CC_CHECK(line.ok() && line->find('\n') == line->size() - 1);
 }
 

@@ -1,6 +1,6 @@
-// Messages as JSON for programs: the field names of r2cc.proto, every field present, 64-bit integers as strings (protobuf's JSON).
-#ifndef R2CC_CLIENT_JSON_H_
-#define R2CC_CLIENT_JSON_H_
+// Messages as JSON for programs: the field names of its .proto, every field present, 64-bit integers as strings (protobuf's JSON).
+#ifndef R2CC_PROTO_JSON_H_
+#define R2CC_PROTO_JSON_H_
 
 #include <google/protobuf/message.h>
 
@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace r2cc::client {
+namespace r2cc {
 
 // One document over several lines, ended by a newline.
 absl::StatusOr<std::string> ToJsonDocument(const google::protobuf::Message& message);
@@ -16,6 +16,6 @@ absl::StatusOr<std::string> ToJsonDocument(const google::protobuf::Message& mess
 // One line, ended by a newline.
 absl::StatusOr<std::string> ToJsonLine(const google::protobuf::Message& message);
 
-}  // namespace r2cc::client
+}  // namespace r2cc
 
-#endif  // R2CC_CLIENT_JSON_H_
+#endif  // R2CC_PROTO_JSON_H_

@@ -1,10 +1,10 @@
-#include "client/json.h"
+#include "proto/json.h"
 
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
 
-namespace r2cc::client {
+namespace r2cc {
 namespace {
 
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message, bool whitespace) {
@@ -26,4 +26,4 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message, boo
 absl::StatusOr<std::string> ToJsonDocument(const google::protobuf::Message& message) { return ToJson(message, true); }
 absl::StatusOr<std::string> ToJsonLine(const google::protobuf::Message& message) { return ToJson(message, false); }
 
-}  // namespace r2cc::client
+}  // namespace r2cc

@@ -1,0 +1,25 @@
+// Judges whether a job may start on a node: the policy of `r2ccctl ready` and of r2ccd's /readyz.
+#ifndef R2CC_PROTO_READY_H_
+#define R2CC_PROTO_READY_H_
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "proto/doctor.pb.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc {
+
+// Exit codes of `ready`, as Nagios plugins' and the node-problem-detector's of Kubernetes.
+constexpr int kReady = 0;
+constexpr int kNotReady = 1;
+constexpr int kCannotTell = 2;
+
+// Judges the view that a daemon has of its own node. A rail is usable if the plan gives it traffic: HEALTHY, DEGRADED or SUSPECT, and its
+// weight is not 0. It cannot tell while PROVING rails would make up the number, as they do for some milliseconds after a start of the
+// daemon. An error means that the daemon gave no answer. Pure.
+v1::ReadyReport JudgeReady(const absl::StatusOr<v1::NodeView>& own, size_t rails_min);
+
+}  // namespace r2cc
+
+#endif  // R2CC_PROTO_READY_H_
