@@ -7,7 +7,7 @@
 namespace r2cc::daemon {
 absl::Status Authenticator::Refuse(const Caller& caller, const std::string& reason, const std::string& what,
                                    const absl::Status& why) const {
-  const std::string listener = caller.kind == Caller::Kind::kLocal && !caller.forwarded() ? "control" : "peers";
+  const std::string listener = caller.kind == Caller::Kind::kLocal && !caller.forwarded() ? "control" : listener_;
   refusals_->Count(listener, reason, Describe(caller), absl::StrCat(what, ": ", why.message()));
   return why;
 }

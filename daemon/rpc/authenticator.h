@@ -18,9 +18,10 @@ namespace r2cc::daemon {
 // Thread-safe.
 class Authenticator {
  public:
-  // `tls` null: nobody can prove anything. `insecure`: who proves nothing is let in, as kNobody. `refusals` outlives it.
-  Authenticator(std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals)
-      : tls_(std::move(tls)), insecure_(insecure), refusals_(refusals) {}
+  // `tls` null: nobody can prove anything. `insecure`: who proves nothing is let in, as kNobody. `refusals` outlives it. `listener`: whom
+  // they are counted for, where the caller is no local process.
+  Authenticator(std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals, std::string listener = "peers")
+      : tls_(std::move(tls)), insecure_(insecure), refusals_(refusals), listener_(std::move(listener)) {}
 
   // The daemon of another node, or kNobody where `insecure` lets him in. Others are refused, logged and counted; `what` is what he wants.
   absl::StatusOr<Caller> Peer(const grpc::ServerContextBase& context, const std::string& what) const;
@@ -42,6 +43,7 @@ class Authenticator {
   const std::shared_ptr<TlsFiles> tls_;
   const bool insecure_;
   Refusals* const refusals_;
+  const std::string listener_;
   mutable Origins origins_;
 };
 

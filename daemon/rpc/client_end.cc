@@ -14,16 +14,18 @@ namespace {
 
 // Of what a client shows. A certificate of ours has about 1 KiB.
 constexpr long kChainBytesMax = 16 << 10;
-// The protocol's name in a TLS greeting (RFC 7540, 3.3), with its length before it.
+// The protocols' names in a TLS greeting (RFC 7540, 3.3; RFC 7301, 6), each with its length before it.
 constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+constexpr unsigned char kHttp1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 
-int ChooseHttp2(SSL*, const unsigned char** out, unsigned char* out_bytes, const unsigned char* offered, unsigned int bytes, void*) {
+template <const auto& wanted>
+int Choose(SSL*, const unsigned char** out, unsigned char* out_bytes, const unsigned char* offered, unsigned int bytes, void*) {
   unsigned char* chosen = nullptr;
-  if (SSL_select_next_proto(&chosen, out_bytes, kHttp2, sizeof(kHttp2), offered, bytes) != OPENSSL_NPN_NEGOTIATED)
+  if (SSL_select_next_proto(&chosen, out_bytes, wanted, sizeof(wanted), offered, bytes) != OPENSSL_NPN_NEGOTIATED)
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   *out = chosen;
   return SSL_TLSEXT_ERR_OK;
@@ -109,7 +111,7 @@ ssize_t ClientEnd::Write(const char* bytes, size_t count) {
 
 void ClientEnd::EndWrite() { shutdown(fd_, SHUT_WR); }
 
-absl::StatusOr<SslContextPtr> MakeServerTls(const TlsContents& contents) {
+absl::StatusOr<SslContextPtr> MakeServerTls(const TlsContents& contents, TlsProtocol protocol) {
   SslContextPtr context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return absl::ResourceExhaustedError("OpenSSL makes no context");
   SSL_CTX* const c = context.get();
@@ -121,7 +123,7 @@ absl::StatusOr<SslContextPtr> MakeServerTls(const TlsContents& contents) {
   SSL_CTX_set_max_cert_list(c, kChainBytesMax);
   // Any certificate passes here, and none: the caller judges, who can say whom it refuses and why.
   SSL_CTX_set_verify(c, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
-  SSL_CTX_set_alpn_select_cb(c, ChooseHttp2, nullptr);
+  SSL_CTX_set_alpn_select_cb(c, protocol == TlsProtocol::kHttp2 ? Choose<kHttp2> : Choose<kHttp1>, nullptr);
   bool leaf = true;
   for (const X509Ptr& certificate : contents.certificate.chain()) {
     const bool taken = leaf ? SSL_CTX_use_certificate(c, certificate.get()) == 1 : SSL_CTX_add1_chain_cert(c, certificate.get()) == 1;

@@ -46,9 +46,12 @@ struct FreeSslContext {
 };
 using SslContextPtr = std::unique_ptr<SSL_CTX, FreeSslContext>;
 
+// What a client may ask for in its greeting (ALPN); one that asks for none is taken, too.
+enum class TlsProtocol { kHttp2, kHttp1 };
+
 // A server's TLS with the certificate of `contents`: asks for the client's certificate, resumes and renegotiates nothing, and leaves the
 // judgement of what is shown to the caller.
-absl::StatusOr<SslContextPtr> MakeServerTls(const TlsContents& contents);
+absl::StatusOr<SslContextPtr> MakeServerTls(const TlsContents& contents, TlsProtocol protocol = TlsProtocol::kHttp2);
 
 // Takes `fd`. Null: out of memory; `fd` is closed.
 std::unique_ptr<ClientEnd> MakeTlsEnd(int fd, SSL_CTX* context);

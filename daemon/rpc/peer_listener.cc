@@ -1,7 +1,5 @@
 #include "daemon/rpc/peer_listener.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -14,71 +12,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "daemon/config/config.h"
+#include "daemon/rpc/listen_socket.h"
 
 namespace r2cc::daemon {
 namespace {
 
-constexpr int kBacklog = 1024;
 // After a connection could not be taken, for want of descriptors mostly: they come back as others leave.
 constexpr Nanos kPause = 100 * kNanosPerMs;
 // The first byte of a TLS record with a greeting, and of HTTP/2's "PRI * HTTP/2.0".
 constexpr unsigned char kTlsBegins = 0x16;
 constexpr unsigned char kHttp2Begins = 'P';
 
-std::string AddressText(const sockaddr_storage& address) {
-  char host[INET6_ADDRSTRLEN] = {};
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
-    return absl::StrCat(host, ":", ntohs(v4.sin_port));
-  }
-  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-  // A socket of IPv6 takes IPv4, too.
-  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-    inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], host, sizeof(host));
-    return absl::StrCat(host, ":", ntohs(v6.sin6_port));
-  }
-  inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
-  return absl::StrCat("[", host, "]:", ntohs(v6.sin6_port));
-}
-
-int PortOf(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in&>(address).sin_port
-                                            : reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
-}
-
-// A listening socket, or why there is none.
-absl::StatusOr<int> Listen(const std::string& listen) {
-  const auto address = ParseHostPort(listen, /*allow_port_zero=*/true);
-  if (!address.ok()) return address.status();
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(address->host.c_str(), std::to_string(address->port).c_str(), &hints, &found); error != 0)
-    return absl::UnavailableError(gai_strerror(error));
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  const int off = 0;
-  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (fd >= 0 && found->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  const bool listens = fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0;
-  const int error = errno;
-  freeaddrinfo(found);
-  if (listens) return fd;
-  if (fd >= 0) close(fd);
-  return absl::UnavailableError(std::strerror(error));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PeerListener>> PeerListener::Start(EventLoop* loop, const std::string& listen, Takers takers,
                                                                   Refusals* refusals) {
-  const auto fd = Listen(listen);
+  const auto fd = ListenOn(listen);
   if (!fd.ok())
     return absl::UnavailableError(
         absl::StrCat("cannot listen for peers on ", listen, ": ", fd.status().message(), "; set listen in the configuration"));

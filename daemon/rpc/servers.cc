@@ -95,7 +95,7 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
     takers.tls = [this, files = credentials.tls](int fd, const std::string& address) {
       Caller caller;
       caller.address = address;
-      peer_gate_->Take(MakeTlsEnd(fd, TlsContext(files.get())), std::move(caller));
+      peer_gate_->Take(MakeTlsEnd(fd, server_tls_.Get(files.get())), std::move(caller));
     };
   // Without TLS also those are taken who will be refused: they hear why.
   if (credentials.insecure || credentials.tls == nullptr)
@@ -106,18 +106,6 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
     };
   ASSIGN_OR_RETURN(peer_listener_, PeerListener::Start(&listen_.loop(), listen, std::move(takers), parts.refusals));
   return absl::OkStatus();
-}
-
-SSL_CTX* RpcServers::TlsContext(TlsFiles* files) {
-  auto contents = files->Get();
-  if (contents == tls_contents_) return tls_context_.get();
-  auto context = MakeServerTls(*contents);
-  tls_contents_ = std::move(contents);
-  if (context.ok())
-    tls_context_ = *std::move(context);
-  else
-    LogError("the daemons' port goes on with the former certificate", {{"reason", std::string(context.status().message())}});
-  return tls_context_.get();
 }
 
 absl::Status RpcServers::StartControl(const Parts& parts, const std::string& socket_path) {

@@ -17,6 +17,7 @@
 #include "daemon/rpc/gate.h"
 #include "daemon/rpc/local_listener.h"
 #include "daemon/rpc/peer_listener.h"
+#include "daemon/rpc/server_tls.h"
 #include "daemon/rpc/store_service.h"
 #include "grpcpp/grpcpp.h"
 
@@ -64,8 +65,6 @@ class RpcServers {
   RpcServers() : listen_("r2ccd-listen") {}
   absl::Status StartPeers(const Parts& parts, const std::string& listen, const Credentials& credentials);
   absl::Status StartControl(const Parts& parts, const std::string& socket_path);
-  // For the certificate that is in force now. On the loop's thread.
-  SSL_CTX* TlsContext(TlsFiles* files);
 
   ScopedLoopThread listen_;
   std::unique_ptr<grpc::Service> control_;
@@ -76,8 +75,7 @@ class RpcServers {
   // On the loop's thread. Gone before the servers, which the conversations go to.
   std::unique_ptr<Gate> control_gate_;
   std::unique_ptr<Gate> peer_gate_;
-  std::shared_ptr<const TlsContents> tls_contents_;  // that tls_context_ is of
-  SslContextPtr tls_context_;
+  ServerTls server_tls_{TlsProtocol::kHttp2, "the daemons' port"};
   // Gone before the gates.
   std::unique_ptr<LocalListener> control_listener_;
   std::unique_ptr<PeerListener> peer_listener_;
