@@ -25,6 +25,7 @@ namespace r2cc::daemon {
 constexpr char kDefaultListen[] = "0.0.0.0:7460";
 constexpr char kDefaultListenV6[] = "[::]:7460";  // and IPv4
 constexpr char kLoopbackListen[] = "127.0.0.1:7460";
+constexpr char kDefaultHttpListen[] = "127.0.0.1:9460";
 constexpr char kDefaultStorePrefix[] = "/r2cc/";
 // The highest priority that is no real-time one: jobs keep every processor busy, and a verdict is worth microseconds of one.
 constexpr int kDefaultNice = -20;
@@ -138,6 +139,14 @@ struct EtcdSpec {
   friend bool operator==(const EtcdSpec&, const EtcdSpec&) = default;
 };
 
+// What is served over HTTP.
+struct HttpSpec {
+  std::string listen = kDefaultHttpListen;  // empty: nothing is
+  std::vector<std::string> hosts;           // names in the Host header beside this machine's own; * is any text
+
+  friend bool operator==(const HttpSpec&, const HttpSpec&) = default;
+};
+
 struct Config {
   std::string file;   // for messages, the first one; empty: built in
   ConfigParts parts;  // likewise, where a line belongs to
@@ -168,6 +177,7 @@ struct Config {
   size_t nodes_max = kNodesDefault;
   Nanos forget_after = kForgetAfterDefault;  // nodes that have left
   std::optional<LogLevel> log_level;         // not said: info
+  HttpSpec http;
 
   std::string control_socket() const { return ControlSocket(run_dir); }
   std::string attach_socket() const { return AttachSocket(run_dir); }

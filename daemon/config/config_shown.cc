@@ -77,6 +77,9 @@ std::string ShowConfig(const Config& config) {
   shown.mutable_limits()->set_nodes(static_cast<uint32_t>(config.nodes_max));
   shown.mutable_limits()->set_forget_nodes_after_h(static_cast<uint32_t>(config.forget_after / kNanosPerSecond / 3600));
   shown.set_log_level(LogLevelWord(config.log_level.value_or(LogLevel::kInfo)));
+  shown.mutable_http()->set_listen(config.http.listen);
+  shown.mutable_http()->set_off(config.http.listen.empty());
+  for (const std::string& host : config.http.hosts) shown.mutable_http()->add_hosts(host);
   std::string text;
   google::protobuf::TextFormat::PrintToString(shown, &text);
   return text;

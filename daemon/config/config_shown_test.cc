@@ -36,14 +36,15 @@ TEST(ConfigShown, WhatIsShownIsReadAsTheSameConfiguration) {
 
 TEST(ConfigShown, DefaultsToo) {
   const std::string shown = ShowConfig(*DefaultConfig(kContext));
-  for (const char* word : {"node: \"host\"", "127.0.0.1:7460", "realtime_priority: 1", "log_level: \"info\"", "nodes: 8192"})
+  for (const char* word :
+       {"node: \"host\"", "127.0.0.1:7460", "127.0.0.1:9460", "realtime_priority: 1", "log_level: \"info\"", "nodes: 8192"})
     EXPECT_THAT(shown, HasSubstr(word));
 }
 
 // A field that is added and not shown would be missed in the middle of the night.
 TEST(ConfigShown, NoFieldIsForgotten) {
-  std::set<std::string> known = {"node",     "listen", "peers",  "nics",   "store",  "tls",      "nice", "realtime_priority",
-                                 "insecure", "grants", "drills", "attach", "limits", "log_level"};
+  std::set<std::string> known = {"node",     "listen", "peers",  "nics",   "store",  "tls",       "nice", "realtime_priority",
+                                 "insecure", "grants", "drills", "attach", "limits", "log_level", "http"};
   const auto* message = v1::DaemonConfig::descriptor();
   for (int i = 0; i < message->field_count(); ++i)
     EXPECT_TRUE(known.contains(message->field(i)->name())) << message->field(i)->name() << ": show it, and say whether a reload takes it";

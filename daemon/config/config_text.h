@@ -51,6 +51,9 @@ struct ParsedConfig {
 // there is one text at least.
 absl::StatusOr<ParsedConfig> MergeConfigTexts(const std::vector<ConfigText>& texts);
 
+// Reads the part `http` into `config`, whose tls and insecure are known by now.
+absl::Status ReadHttp(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config);
+
 }  // namespace r2cc::daemon
 
 #endif  // R2CC_DAEMON_CONFIG_CONFIG_TEXT_H_
