@@ -210,6 +210,12 @@ void CoreBackend::GetConfig(const v1::ConfigRequest& /*request*/, Answer<v1::Con
   });
 }
 
+void CoreBackend::GetMetrics(Answer<std::shared_ptr<const MetricFacts>> answer) {
+  parts_.core->Post([this, alive = alive_, answer = std::move(answer)] {
+    if (*alive) answer(std::make_shared<const MetricFacts>(parts_.metrics->Gather()));
+  });
+}
+
 void CoreBackend::Reload(const v1::ReloadRequest& /*request*/, const Caller& caller, Answer<v1::ReloadReply> answer) {
   parts_.core->Post([this, alive = alive_, caller, answer = std::move(answer)] {
     if (*alive) parts_.reload->Reload(caller, Judge(caller, Role::kOperate, "to have the configuration read again"), answer);

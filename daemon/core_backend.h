@@ -17,6 +17,7 @@
 #include "daemon/explain_service.h"
 #include "daemon/forget_service.h"
 #include "daemon/job_service.h"
+#include "daemon/metrics_service.h"
 #include "daemon/operator_service.h"
 #include "daemon/peer_set.h"
 #include "daemon/plan_publisher.h"
@@ -54,6 +55,7 @@ class CoreBackend final : public Backend {
     bool insecure;
     const std::map<std::string, std::string>* state_alarms;  // of this node, each under a name of its own
     const std::vector<RailAlarm>* rail_alarms;
+    MetricsService* metrics;
   };
 
   // The parts outlive it. A request that reaches the core once `*alive` is false is not answered by a part.
@@ -73,6 +75,7 @@ class CoreBackend final : public Backend {
   void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) override;
   void ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) override;
   void GetConfig(const v1::ConfigRequest& request, Answer<v1::ConfigReply> answer) override;
+  void GetMetrics(Answer<std::shared_ptr<const MetricFacts>> answer) override;
   void Reload(const v1::ReloadRequest& request, const Caller& caller, Answer<v1::ReloadReply> answer) override;
   void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from, std::function<void()> taken = nullptr) override;
   void EndStream(uint64_t stream) override;

@@ -85,9 +85,11 @@ Wiring::Wiring(Config config, World world)
       report_({world_.core, &jobs_.registry(), &peer_set_, world_.peers, &reporter_}),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers,
                 [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); }}),
-      backend_(config_.node,
-               {world_.core, &cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &operator_, &forget_, &report_, &explain_, &reload_,
-                &peer_address_, &events_, &broadcaster_, &roles_, world_.refusals, config_.insecure, &state_alarms_, &rail_alarms_},
+      metrics_({&cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &rails_, &rdma_paths_, &reload_, &certificates_, world_.refusals,
+                config_.insecure, &state_alarms_, &rail_alarms_}),
+      backend_(config_.node, {world_.core, &cluster_,       &reporter_,       &peer_set_,     &publisher_,    &jobs_,   &operator_,
+                              &forget_,    &report_,        &explain_,        &reload_,       &peer_address_, &events_, &broadcaster_,
+                              &roles_,     world_.refusals, config_.insecure, &state_alarms_, &rail_alarms_,  &metrics_},
                alive_) {}
 
 Wiring::~Wiring() { Stop(); }

@@ -36,6 +36,7 @@
 #include "daemon/job_service.h"
 #include "daemon/local_health.h"
 #include "daemon/machine_nics.h"
+#include "daemon/metrics_service.h"
 #include "daemon/operator_service.h"
 #include "daemon/pacer.h"
 #include "daemon/peer_set.h"
@@ -116,6 +117,8 @@ class Wiring {
   void SetPeerAddress(const std::string& address);
   // Why no other node reaches what it listens on: an alarm in `status` until it ends.
   void SetListenAlarm(const std::string& alarm) { SetAlarm("listen", alarm); }
+  // Why nothing is served over HTTP, likewise.
+  void SetHttpAlarm(const std::string& alarm) { SetAlarm("http", alarm); }
   // Reads the configuration again: `caller` has sent a signal, which the kernel lets nobody do who may not. `done` is told when what came
   // of it is in force.
   void Reload(const Caller& caller, std::function<void()> done);
@@ -206,6 +209,7 @@ class Wiring {
   ForgetService forget_;
   ReportService report_;
   ExplainService explain_;
+  MetricsService metrics_;
   CoreBackend backend_;
 
   health::NodeState own_;  // as last published

@@ -33,7 +33,10 @@ void Wiring::RestoreFormerLives() {
     word.set_instance(instance);
     history_.Add(word);
   }
-  reporter_.KeepBy([this](const v1::Event& event) { history_.Add(event); });
+  reporter_.KeepBy([this](const v1::Event& event) {
+    history_.Add(event);
+    metrics_.Count(event);
+  });
   jobs_.Restore(job_keeper_.Load(&jobs_trouble));
   for (const std::string& line : {state_trouble_, audit_trouble, history_trouble, jobs_trouble}) {
     if (line.empty()) continue;

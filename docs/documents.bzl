@@ -37,6 +37,7 @@ DOCUMENTS = [
     "operate/upgrade.md",
     "reference/configuration.md",
     "reference/environment.md",
+    "reference/metrics.md",
     "reference/page-and-ring.md",
     "reference/rpc.md",
     "reference/wire-protocol.md",

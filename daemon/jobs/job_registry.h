@@ -97,6 +97,11 @@ class JobRegistry {
   // Attached processes whose plugin is of another release than `own`.
   uint32_t OfOtherReleases(const std::string& own) const;
   std::vector<v1::Job> Jobs() const;
+  // Each attached process.
+  template <typename Look>
+  void ForEach(Look look) const {
+    for (const auto& [id, entry] : jobs_) look(id, entry.job);
+  }
   // What `request` asks for, as far as it fits into `bytes_max`: one job at least, if there is one.
   v1::ListJobsReply Page(const v1::ListJobsRequest& request, size_t bytes_max) const;
 

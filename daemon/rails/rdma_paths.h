@@ -55,6 +55,11 @@ class RdmaPaths {
 
   // The active port of this node's NIC; nothing: it has none.
   void SetPort(const std::string& nic, const std::optional<health::RdmaPortName>& port, Nanos now);
+  // The port that was last set.
+  std::optional<health::RdmaPortName> PortOf(const std::string& nic) const {
+    const auto found = ports_.find(nic);
+    return found == ports_.end() ? std::nullopt : std::optional(found->second);
+  }
   // The whole set of pairs that are probed. At most kRdmaEndsMax of them are by RDMA, active ones first.
   void SetTargets(const std::vector<health::RailTarget>& targets, Nanos now);
   // It leaves now.

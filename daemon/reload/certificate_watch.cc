@@ -32,6 +32,7 @@ void CertificateWatch::Look() {
 }
 
 void CertificateWatch::Take(const CertificateState& state) {
+  until_s_ = state.until_s;
   const CertificateAlarm alarm = JudgeCertificates(state, config_->node, parts_.now_s());
   parts_.set_alarm(alarm.text);
   // Days pass without a line; what gets worse has one.

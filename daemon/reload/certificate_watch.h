@@ -52,11 +52,15 @@ class CertificateWatch {
   // Looks at the files on the disk's thread, sets the alarm, and logs a line when it begins, gets worse or ends.
   void Look();
 
+  // When the first certificate ends, seconds of CLOCK_REALTIME; 0: there is none, or it is not known yet.
+  int64_t until_s() const { return until_s_; }
+
  private:
   void Take(const CertificateState& state);
 
   const Parts parts_;
   const std::shared_ptr<const Config> config_;
+  int64_t until_s_ = 0;
   LogLevel logged_ = LogLevel::kInfo;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -2,6 +2,8 @@
 #ifndef R2CC_DAEMON_RPC_BACKEND_H_
 #define R2CC_DAEMON_RPC_BACKEND_H_
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "daemon/event_log.h"
@@ -13,6 +15,8 @@
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
+
+struct MetricFacts;
 
 // Thread-safe: every method hands the request to the core's thread. The answer is given exactly once, on the core's or a gRPC thread,
 // within a bounded time, also while the core ends.
@@ -32,6 +36,8 @@ class Backend {
   virtual void ExplainPlan(const v1::ExplainPlanRequest& request, Answer<v1::ExplainPlanReply> answer) = 0;
   virtual void ForgetNode(const v1::ForgetNodeRequest& request, const Caller& caller, Answer<v1::ForgetNodeReply> answer) = 0;
   virtual void GetConfig(const v1::ConfigRequest& request, Answer<v1::ConfigReply> answer) = 0;
+  // What the metrics say, as of now.
+  virtual void GetMetrics(Answer<std::shared_ptr<const MetricFacts>> answer) = 0;
   virtual void Reload(const v1::ReloadRequest& request, const Caller& caller, Answer<v1::ReloadReply> answer) = 0;
   // A peer's view, pushed to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
   // `taken`, if not null, is called on the core's thread once it was looked at and `from` may say more: whoever reads the stream reads on

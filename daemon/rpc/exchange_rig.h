@@ -109,6 +109,7 @@ class End final : public Backend {
   void ForgetNode(const v1::ForgetNodeRequest&, const Caller&, Answer<v1::ForgetNodeReply>) override {}
   void ReportJobs(const v1::ReportJobsRequest&, const Caller&, Answer<v1::ReportJobsReply>) override {}
   void GetConfig(const v1::ConfigRequest&, Answer<v1::ConfigReply>) override {}
+  void GetMetrics(Answer<std::shared_ptr<const MetricFacts>>) override {}
   void Reload(const v1::ReloadRequest&, const Caller&, Answer<v1::ReloadReply>) override {}
   void ReceiveView(v1::NodeView view, uint64_t, const Caller&, std::function<void()> taken) override {
     by_peers_stream.Add(view);

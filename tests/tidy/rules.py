@@ -158,6 +158,8 @@ MAY_INCLUDE = {
     "health/view": ("base/core", "health/evidence", "health/view"),
     "plan": ("base/core", "plan"),
     "daemon": ("base", "proto", "health", "plan", "daemon"),
+    "daemon/http": ("base", "proto", "daemon"),
+    "daemon/metrics": ("base/core", "proto", "daemon/metrics"),
     "client": ("base", "proto", "plan", "client"),
     "nccl": ("base/core", "plan/collective", "netplugin/abi", "netplugin/config", "netplugin/gpu/libcuda_calls.h", "nccl"),
     "netplugin": ("base/core", "plan", "netplugin"),

@@ -1,0 +1,91 @@
+// What the metrics say of this node, as plain values: gathered on the core's thread, rendered on another.
+#ifndef R2CC_DAEMON_METRICS_FACTS_H_
+#define R2CC_DAEMON_METRICS_FACTS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace r2cc::daemon {
+
+// A Prometheus histogram: how many observations were at most each bound.
+struct Histogram {
+  static constexpr std::array<double, 8> kBounds = {0.001, 0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2};
+  std::array<uint64_t, kBounds.size() + 1> counts{};  // of each interval; the last has no end
+  double sum = 0;
+
+  void Observe(double value) {
+    size_t i = 0;
+    while (i < kBounds.size() && value > kBounds[i]) ++i;
+    ++counts[i];
+    sum += value;
+  }
+  friend bool operator==(const Histogram&, const Histogram&) = default;
+};
+
+struct NicFacts {
+  std::string nic;
+  std::string device;  // of RDMA, or else the interface: as the exporters of RDMA ports and of the node call it
+  std::string port;    // of the RDMA device; "1" without one
+  std::string interface, pci, address;
+  std::string state;  // "HEALTHY"
+  double since_s = 0;
+  double weight = 0;  // by the plan
+  double speed_bytes_per_s = 0;
+  bool link_up = false, drill = false, probing = false;
+  uint64_t flaps = 0, verdicts = 0;
+  // Of all jobs since r2ccd started.
+  uint64_t sent_bytes = 0, received_bytes = 0, replayed_bytes = 0, failovers = 0;
+  uint64_t probes = 0, probes_answered = 0;
+  // Of the pairs that were asked in the last 10 s: the loss of the worst, the round trip of the middle one.
+  std::optional<double> loss_worst, round_trip_s;
+};
+
+struct JobFacts {
+  std::string job;
+  uint32_t processes = 0, rails = 0, rails_usable = 0, faults = 0;
+};
+
+struct MetricFacts {
+  std::string node, release;
+  int peer_protocol = 0, attach_version = 0, page_version = 0;
+  double start_time_s = 0;
+  std::vector<NicFacts> nics;
+  // Attached ones by name, at most kJobFactsMax; the rest is one entry, "other".
+  std::vector<JobFacts> jobs;
+  uint32_t jobs_attached = 0, jobs_of_other_releases = 0;
+  std::map<std::string, uint32_t> nodes;  // of the cluster, by status
+  uint32_t peers_connected = 0, peers_lost = 0;
+  std::optional<bool> store_connected;  // nothing: there is no store
+  bool plan_refused = false, insecure = false;
+  double plan_published_s = 0;
+  uint64_t plan_entries = 0, plan_entries_max = 0;
+  std::map<std::string, uint32_t> alarms;  // by what they are about: all of a closed list
+  uint32_t config_pending = 0, config_refused = 0;
+  uint64_t attach_refused = 0, job_errors = 0, evidence_dropped = 0, duplicate_nodes = 0;
+  std::map<std::string, uint64_t> failovers_by_cause;
+  std::map<std::pair<std::string, std::string>, uint64_t> refusals;  // by listener and reason
+  std::map<std::string, uint64_t> operator_actions;
+  Histogram failover_seconds;
+  uint64_t probes_sent = 0;
+  std::map<std::string, uint64_t> probes_refused;  // by reason
+  double certificate_until_s = 0;                  // 0: there is none
+};
+
+// Jobs that have series of their own.
+constexpr size_t kJobFactsMax = 16;
+
+// Of this process, by its own kernel; not of the core.
+struct ProcessFacts {
+  double cpu_s = 0;
+  uint64_t resident_bytes = 0, open_descriptors = 0;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_METRICS_FACTS_H_
