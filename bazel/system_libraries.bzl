@@ -25,6 +25,7 @@ _LIBRARIES = {
 
 # Used from their headers alone: nothing to link.
 _HEADER_LIBRARIES = {
+    "beast": ["BOOST_ERROR_CODE_HEADER_ONLY"],
     "cli11": [],
     "spdlog": ["FMT_HEADER_ONLY"],
 }

@@ -30,10 +30,10 @@
 #include "base/journal_socket.h"
 #include "base/log.h"
 #include "base/run_dirs.h"
-#include "base/stall_guard.h"
 #include "base/status_macros.h"
 #include "daemon/config/config.h"
 #include "daemon/convert.h"
+#include "daemon/http/http_server.h"
 #include "daemon/io/listen_address.h"
 #include "daemon/io/lock_file.h"
 #include "daemon/io/run_dir.h"
@@ -44,6 +44,7 @@
 #include "daemon/rpc/channel.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/service/handed_descriptors.h"
+#include "daemon/service/loop_guard.h"
 #include "daemon/service/notify_socket.h"
 #include "daemon/service/service_notifier.h"
 #include "daemon/service/signals.h"
@@ -61,9 +62,6 @@ namespace {
 
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
-// The page's heartbeat, which jobs believe in for two seconds, is the core's.
-constexpr Nanos kCoreStallMax = kNanosPerSecond;
-constexpr Nanos kDiskStallMax = 10 * kNanosPerSecond;
 
 std::string Version() {
   return VersionText("r2ccd", {{"peers", kPeerProtocolLeast, kPeerProtocol},
@@ -136,38 +134,6 @@ void SetCorePriority(const Config& config, bool is_nice) {
              {{"nice", config.nice}, {"reason", std::strerror(errno)}});
 }
 
-// While it lives, a loop that does not turn is told of.
-class LoopGuard {
- public:
-  // `core_turns` hears of the core alone, on the guard's thread.
-  LoopGuard(Executor* core, Executor* disk, std::function<void(bool turns)> core_turns)
-      : thread_("r2ccd-guard"), core_turns_(std::move(core_turns)) {
-    thread_.loop().RunAndWait([&] {
-      guard_ = std::make_unique<StallGuard>(
-          &thread_.loop(), std::vector<StallGuard::Watched>{{kCore, core, kCoreStallMax}, {"disk", disk, kDiskStallMax}},
-          [this](const std::string& name, bool stalled, Nanos lasted) {
-            if (name == kCore) core_turns_(!stalled);
-            const std::string text = absl::StrCat("the ", name, " loop ", stalled ? "does not turn" : "turns again");
-            if (stalled)
-              LogError(text, {{"for_ms", lasted / kNanosPerMs}});
-            else
-              LogWarning(text, {{"after_ms", lasted / kNanosPerMs}});
-          });
-    });
-  }
-  ~LoopGuard() {
-    thread_.loop().RunAndWait([&] { guard_.reset(); });
-  }
-  LoopGuard(const LoopGuard&) = delete;
-  LoopGuard& operator=(const LoopGuard&) = delete;
-
- private:
-  static constexpr char kCore[] = "core";
-  ScopedLoopThread thread_;
-  const std::function<void(bool turns)> core_turns_;
-  std::unique_ptr<StallGuard> guard_;
-};
-
 // The manager that started this process, if it wants to hear of it.
 struct Manager {
   std::unique_ptr<NotifySink> sink;  // null: there is none
@@ -204,6 +170,20 @@ void KeepAttachSocket(const Manager& manager, const std::vector<std::string>& ha
   if (!name.empty() && manager.sink->Keep(name, jobs->listen_fd())) jobs->LeaveSocket();
 }
 
+// Null: it is off.
+std::unique_ptr<HttpServer> ServeHttp(const Config& config, const Credentials& peers, RealWorld* world, Wiring* wiring, EventLoop* core) {
+  if (config.http.listen.empty()) return nullptr;
+  HostNames names = config.http.hosts;
+  names.push_back(config.node);
+  names.push_back(HostName());
+  const auto listen = ParseHostPort(config.http.listen, /*allow_port_zero=*/true);
+  const bool clear = listen.ok() && IsLoopback(listen->host);
+  return std::make_unique<HttpServer>(
+      HttpServer::Parts{&wiring->backend(), world->refusals(), clear ? nullptr : peers.tls, std::move(names),
+                        [wiring, core](const std::string& alarm) { core->Post([wiring, alarm] { wiring->SetHttpAlarm(alarm); }); }},
+      config.http.listen);
+}
+
 absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* signals, const Manager& manager) {
   const Config& config = loaded.config;
   RETURN_IF_ERROR(MakeRunDir(config.run_dir));
@@ -236,6 +216,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
     LogWarning(alarm);
     wiring.SetListenAlarm(alarm);
   }
+  const auto http = ServeHttp(config, credentials.peers, world.get(), &wiring, &loop);
   LogInfo("r2ccd serves", {{"node", config.node},
                            {"socket", config.control_socket()},
                            {"attach", config.attach_socket()},

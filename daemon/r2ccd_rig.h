@@ -239,7 +239,8 @@ class R2ccdTest : public testing::Test {
     for (int peer = 0; peer < nodes_; ++peer)
       file << "peers { node: \"" << Node(peer) << "\" address: \"127.0.0.1:" << ports_[peer] << "\" }\n";
     for (int rail = 0; rail < 2; ++rail) file << "nics { name: \"rail" << rail << "\" address: \"" << Address(node, rail) << "\" }\n";
-    file << "store { embedded_node: \"n0\" }\ndrills { allow: true }\n" << trust_ << more;
+    // A port of its own for each: several of them run on this machine.
+    file << "store { embedded_node: \"n0\" }\ndrills { allow: true } http { " << http_ << " }\n" << trust_ << more;
   }
 
   std::vector<std::string> Arguments(int node) const {
@@ -341,6 +342,7 @@ class R2ccdTest : public testing::Test {
   std::string folder_;
   int nodes_ = kNodes;                      // set before SetUp
   std::string trust_ = "insecure: true\n";  // how the daemons know each other
+  std::string http_ = "listen: \"127.0.0.1:0\"";
   std::string netns_;                       // of daemons yet to be started
   std::vector<std::string> flags_;          // likewise, beside the usual ones
   std::vector<int> ports_;

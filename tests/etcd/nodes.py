@@ -46,7 +46,7 @@ class Nodes:
       config = folder / f"n{node}.textproto"
       config.write_text(f'node: "n{node}"\nlisten: "127.0.0.1:0"\nnics {{ name: "rail0" address: "127.64.{node}.1" }}\n'
                         f'store {{ etcd_endpoints: "{client.removeprefix("http://")}" }}\ninsecure: true\n'
-                        "drills { allow: true }\n", encoding="ascii")
+                        "drills { allow: true }\nhttp { off: true }\n", encoding="ascii")
       self.daemons.append(processes.start(f"n{node}", [str(built_file("daemon/r2ccd")), "--config", str(config), "--run_dir",
                                                        str(folder / f"run{node}"), "--state_dir", str(folder / f"kept{node}"),
                                                        "--log_level", "warning"]))

@@ -16,6 +16,7 @@ from deploy.drill.rig.processes import ManagedProcess, Processes, clean_environm
 from deploy.drill.rig.traces import TraceFollower
 
 PEER_PORT = 7460
+HTTP_PORT = 9460
 _CTL_TIMEOUT_S = 10
 _READY_TIMEOUT_S = 15
 
@@ -105,13 +106,16 @@ class Cluster:
   """The daemons and jobs of one lab; `folder` must have a short path, because it holds Unix sockets. `tls`: the daemons know each other
   by certificates."""
 
-  def __init__(self, lab: Lab, binaries: Binaries, folder: pathlib.Path, processes: Processes, daemons: bool = True, tls: bool = False):
+  def __init__(self, lab: Lab, binaries: Binaries, folder: pathlib.Path, processes: Processes, daemons: bool = True, tls: bool = False,
+               http_everywhere: bool = False):
     self.lab, self.binaries, self.has_daemons = lab, binaries, daemons
     self._authority = folder / "ca" if tls else None
     self._folder, self._processes = folder, processes
     self._daemons: dict[int, ManagedProcess] = {}
     self._lives: dict[int, int] = {}
     self._killed: set[int] = set()
+    self._http_everywhere = http_everywhere
+    self._http = {node: lab.free_port(node) if lab.mode == "loopback" else HTTP_PORT for node in range(lab.nodes)}
     self._listen = {node: lab.free_port(node) if lab.mode == "loopback" else PEER_PORT for node in range(lab.nodes)}
     if isinstance(lab, LoopbackLab):
       lab.break_with(self.fail_nic, self.restore_nic)
@@ -123,6 +127,10 @@ class Cluster:
 
   def attach_socket(self, node: int) -> pathlib.Path:
     return self.run_dir(node) / "attach.sock"
+
+  def http_port(self, node: int) -> int:
+    """The port of the daemon's metrics: on the management address, or on loopback of the node's own network."""
+    return self._http[node]
 
   def config_text(self, node: int) -> str:
     """r2cc.v1.DaemonConfig in text format."""
@@ -137,6 +145,8 @@ class Cluster:
     # The lab's network is the lab's alone: without certificates nobody else reaches it either.
     trust = "insecure: true" if self._authority is None else f'tls {{ directory: "{self._authority / f"n{node}"}" }}'
     lines += ['store { embedded_node: "n0" }', trust, "drills { allow: true }", grants_text(os.geteuid())]
+    if lab.mode == "loopback" or self._http_everywhere:  # on loopback the nodes are one machine
+      lines.append(f'http {{ listen: "{lab.management_address(node)}:{self._http[node]}" }}')
     return "\n".join(lines).rstrip() + "\n"
 
   def _make_certificates(self, authority: pathlib.Path) -> None:

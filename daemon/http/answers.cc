@@ -1,0 +1,188 @@
+#include "daemon/http/answers.h"
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/http/process_facts.h"
+#include "daemon/metrics/table.h"
+#include "proto/json.h"
+#include "proto/pages.h"
+#include "proto/ready.h"
+
+namespace r2cc::daemon {
+namespace {
+
+constexpr char kIndex[] =
+    "r2ccd\n\n"
+    "/metrics            for Prometheus\n"
+    "/healthz            whether r2ccd serves\n"
+    "/readyz             whether a job may start here, as `r2ccctl ready`; ?min_rails=N\n"
+    "/api/v1/ready       the same as JSON\n"
+    "/api/v1/status      as `r2ccctl status -o json`; ?bad=1 ?node=GLOB\n"
+    "/api/v1/nics        as `r2ccctl nic list -o json`; ?bad=1 ?node=GLOB ?state=STATE\n"
+    "/api/v1/jobs        as `r2ccctl jobs -o json`; ?job=GLOB ?ended=1 ?bad=1 ...\n"
+    "/api/v1/plan        as `r2ccctl plan show -o json`\n"
+    "/api/v1/plan/why    as `r2ccctl plan why -o json`\n"
+    "/api/v1/config      as `r2ccctl config show -o json`\n"
+    "/api/v1/events      server-sent events, as `r2ccctl events --follow -o json`; ?last=N ?node=NODE ?nic=NIC ?kind=KIND ?follow=0\n";
+
+HttpResponse Failed(const absl::Status& status) {
+  int code = 500;
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status)) code = 503;
+  if (absl::IsInvalidArgument(status)) code = 400;
+  if (absl::IsNotFound(status)) code = 404;
+  if (absl::IsPermissionDenied(status)) code = 403;
+  return HttpError(code, std::string(status.message()));
+}
+
+HttpResponse Document(const google::protobuf::Message& message) {
+  absl::StatusOr<std::string> json = ToJsonDocument(message);
+  if (!json.ok()) return Failed(json.status());
+  return {.type = kJson, .body = *std::move(json)};
+}
+
+HttpResponse TooLarge() {
+  return HttpError(503, absl::StrCat("the answer has more than ", HttpAnswers::kDocumentBytesMax >> 20,
+                                     " MiB: ask for a part of it, with ?node=GLOB or ?bad=1"));
+}
+
+}  // namespace
+
+template <typename Reply>
+Answer<Reply> HttpAnswers::OnLoop(std::function<void(absl::StatusOr<Reply>)> take) {
+  return [way = way_, alive = alive_, take = std::move(take)](absl::StatusOr<Reply> reply) {
+    way->Post([alive, take, reply = std::move(reply)]() mutable {
+      if (*alive) take(std::move(reply));
+    });
+  };
+}
+
+template <typename Request, typename Reply>
+void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done) {
+  struct Gathered {
+    Request request;
+    Reply all;
+    size_t bytes = 0;
+    bool first = true;
+    std::function<void()> next;
+  };
+  auto gathered = std::make_shared<Gathered>(Gathered{.request = std::move(request)});
+  gathered->next = [this, ask, weak = std::weak_ptr<Gathered>(gathered), done = std::move(done)] {
+    const auto held = weak.lock();
+    (backend_->*ask)(held->request, OnLoop<Reply>([held, done](absl::StatusOr<Reply> page) {
+                       if (!page.ok()) return done(Failed(page.status()));
+                       held->bytes += page->ByteSizeLong();
+                       if (held->bytes > kDocumentBytesMax) return done(TooLarge());
+                       const std::string next_after = page->next_after();
+                       if (std::exchange(held->first, false))
+                         held->all = *std::move(page);
+                       else
+                         AddPage(*page, &held->all);
+                       if (next_after > held->request.after_node()) {
+                         held->request.set_after_node(next_after);
+                         return held->next();
+                       }
+                       held->all.clear_next_after();
+                       done(Document(held->all));
+                     }));
+  };
+  gathered->next();
+}
+
+void HttpAnswers::GatherJobs(const v1::ListJobsRequest& request, Done done) {
+  struct Gathered {
+    v1::ListJobsRequest request;
+    v1::ListJobsReply all;
+    std::function<void()> next;
+  };
+  auto gathered = std::make_shared<Gathered>(Gathered{.request = request});
+  gathered->next = [this, weak = std::weak_ptr<Gathered>(gathered), done = std::move(done)] {
+    const auto held = weak.lock();
+    backend_->ListJobs(held->request, OnLoop<v1::ListJobsReply>([held, done](absl::StatusOr<v1::ListJobsReply> page) {
+                         if (!page.ok()) return done(Failed(page.status()));
+                         held->all.mutable_jobs()->MergeFrom(page->jobs());
+                         if (page->has_summary()) *held->all.mutable_summary() = page->summary();
+                         held->all.set_release(page->release());
+                         if (held->all.ByteSizeLong() > kDocumentBytesMax) return done(TooLarge());
+                         if (page->more() && page->jobs_size() > 0) {
+                           held->request.set_skip(static_cast<uint32_t>(held->all.jobs_size()));
+                           return held->next();
+                         }
+                         done(Document(held->all));
+                       }));
+  };
+  gathered->next();
+}
+
+void HttpAnswers::AskHealth(Done done) {
+  v1::StatusRequest request;
+  request.set_health(true);
+  backend_->GetStatus(
+      request, OnLoop<v1::StatusReply>([done = std::move(done)](absl::StatusOr<v1::StatusReply> reply) {
+        if (!reply.ok()) return done(Failed(reply.status()));
+        done({.body = absl::StrCat("ok: r2ccd of node ", reply->node(), " serves plan ", reply->plan_epoch().counter(), "\n")});
+      }));
+}
+
+void HttpAnswers::AskMetrics(Done done) {
+  const auto respond = [this, done] { done({.type = kMetricsText, .body = metrics_}); };
+  if (metrics_at_ != 0 && loop_->Now() - metrics_at_ < kMetricsFreshFor) return loop_->Post(respond);
+  using Facts = std::shared_ptr<const MetricFacts>;
+  backend_->GetMetrics(OnLoop<Facts>([this, respond, done](const absl::StatusOr<Facts>& facts) {
+    if (!facts.ok()) return done(Failed(facts.status()));
+    metrics_ = RenderMetrics(**facts, ReadProcessFacts());
+    metrics_at_ = loop_->Now();
+    respond();
+  }));
+}
+
+void HttpAnswers::AskReady(const ReadyzRoute& route, Done done) {
+  const auto judge = [route, done](const absl::StatusOr<v1::NodeView>& own) {
+    const v1::ReadyReport report = JudgeReady(own, route.rails_min);
+    if (route.json) return done(Document(report));
+    done({.status = report.exit_code() == kReady ? 200 : 503, .body = absl::StrCat(report.text(), "\n")});
+  };
+  v1::StatusRequest health;
+  health.set_health(true);
+  backend_->GetStatus(health, OnLoop<v1::StatusReply>([this, judge](absl::StatusOr<v1::StatusReply> status) {
+                        if (!status.ok()) return judge(status.status());
+                        v1::ListNicsRequest request;
+                        request.set_node(status->node());
+                        backend_->ListNics(request, OnLoop<v1::ListNicsReply>([judge](absl::StatusOr<v1::ListNicsReply> nics) {
+                                             if (!nics.ok()) return judge(nics.status());
+                                             if (nics->nodes().empty())
+                                               return judge(absl::UnavailableError("r2ccd has not looked at its own NICs yet"));
+                                             judge(nics->nodes(0));
+                                           }));
+                      }));
+}
+
+void HttpAnswers::Ask(const Route& route, Done done) {
+  struct Asker {
+    HttpAnswers* answers;
+    Done done;
+    void operator()(const HealthzRoute&) { answers->AskHealth(std::move(done)); }
+    void operator()(const ReadyzRoute& ready) { answers->AskReady(ready, std::move(done)); }
+    void operator()(const MetricsRoute&) { answers->AskMetrics(std::move(done)); }
+    void operator()(const IndexRoute&) {
+      answers->loop_->Post([done = std::move(done)] { done({.body = kIndex}); });
+    }
+    void operator()(const v1::StatusRequest& request) { answers->Gather(&Backend::GetStatus, request, std::move(done)); }
+    void operator()(const v1::ListNicsRequest& request) { answers->Gather(&Backend::ListNics, request, std::move(done)); }
+    void operator()(const v1::ListJobsRequest& request) { answers->GatherJobs(request, std::move(done)); }
+    void operator()(const v1::GetPlanRequest& request) { answers->Gather(&Backend::GetPlan, request, std::move(done)); }
+    void operator()(const v1::ExplainPlanRequest& request) { answers->Gather(&Backend::ExplainPlan, request, std::move(done)); }
+    void operator()(const v1::ConfigRequest& request) {
+      answers->backend_->GetConfig(request,
+                                   answers->OnLoop<v1::ConfigReply>([done = std::move(done)](absl::StatusOr<v1::ConfigReply> reply) {
+                                     done(reply.ok() ? Document(*reply) : Failed(reply.status()));
+                                   }));
+    }
+    void operator()(const v1::EventsRequest&) { done(HttpError(500, "events are a stream")); }
+  };
+  std::visit(Asker{this, std::move(done)}, route);
+}
+
+}  // namespace r2cc::daemon

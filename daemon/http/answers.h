@@ -1,0 +1,81 @@
+// Asks the core what a route is about, and renders what it says. All that is rendered is rendered on the loop of HTTP.
+#ifndef R2CC_DAEMON_HTTP_ANSWERS_H_
+#define R2CC_DAEMON_HTTP_ANSWERS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/core/clock.h"
+#include "base/executor.h"
+#include "daemon/http/response.h"
+#include "daemon/http/route.h"
+#include "daemon/rpc/backend.h"
+
+namespace r2cc::daemon {
+
+// On `loop`'s thread.
+class HttpAnswers {
+ public:
+  // Of the messages behind one document: a view of 10,000 nodes has 8 MB. As JSON it is some five times as long.
+  static constexpr size_t kDocumentBytesMax = 16'777'216;
+
+  // So old may the metrics be that are handed out again: who scrapes more often costs the core nothing.
+  static constexpr Nanos kMetricsFreshFor = 100 * kNanosPerMs;
+
+  // Both outlive it.
+  HttpAnswers(Backend* backend, Executor* loop) : backend_(backend), loop_(loop), way_(std::make_shared<WayBack>(loop)) {}
+  ~HttpAnswers() {
+    *alive_ = false;
+    way_->Close();
+  }
+  HttpAnswers(const HttpAnswers&) = delete;
+  HttpAnswers& operator=(const HttpAnswers&) = delete;
+
+  // Calls `done` once, later, on the loop; never if this is gone by then. REQUIRES: `route` is none of events.
+  using Done = std::function<void(HttpResponse)>;
+  void Ask(const Route& route, Done done);
+
+ private:
+  template <typename Reply>
+  Answer<Reply> OnLoop(std::function<void(absl::StatusOr<Reply>)> take);
+  // Asks for one page after the other.
+  template <typename Request, typename Reply>
+  void Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done);
+  void GatherJobs(const v1::ListJobsRequest& request, Done done);
+  void AskHealth(Done done);
+  void AskMetrics(Done done);
+  void AskReady(const ReadyzRoute& route, Done done);
+
+  // To the loop, for answers of the core: it may give them when the loop is gone. Thread-safe.
+  class WayBack {
+   public:
+    explicit WayBack(Executor* loop) : loop_(loop) {}
+    void Post(Task task) {
+      absl::MutexLock lock(&mutex_);
+      if (loop_ != nullptr) loop_->Post(std::move(task));
+    }
+    void Close() {
+      absl::MutexLock lock(&mutex_);
+      loop_ = nullptr;
+    }
+
+   private:
+    absl::Mutex mutex_;
+    Executor* loop_ ABSL_GUARDED_BY(mutex_);
+  };
+
+  Backend* const backend_;
+  Executor* const loop_;
+  const std::shared_ptr<WayBack> way_;
+  std::string metrics_;
+  Nanos metrics_at_ = 0;  // when these were made; 0: never
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_HTTP_ANSWERS_H_
