@@ -36,6 +36,8 @@ _DOCUMENTS.update({"/usr/share/doc/r2ccd/docs/" + document: "//docs:" + document
 def _r2ccd(**kwargs):
     files = dict(_DOCUMENTS)
     files.update({
+        "/usr/share/doc/r2ccd/deploy/monitoring/r2cc-dashboard.json": "//deploy/monitoring:r2cc-dashboard.json",
+        "/usr/share/doc/r2ccd/deploy/monitoring/r2cc.rules.yml": "//deploy/monitoring:r2cc.rules.yml",
         "/etc/r2cc/r2ccd.textproto": "//deploy/config:r2ccd.textproto",
         "/usr/lib/systemd/system-preset/90-r2ccd.preset": "//deploy/systemd:90-r2ccd.preset",
         "/usr/lib/systemd/system/r2ccd.service": "//deploy/systemd:r2ccd.service",
