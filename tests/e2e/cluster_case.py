@@ -60,12 +60,13 @@ class ClusterCase(NamespaceCase):
 
   environment: dict[str, str] = {}
   rate = "500mbit"
+  http_everywhere = False  # the daemons' metrics are at their management addresses
 
   def setUp(self) -> None:
     super().setUp()
     self.lab = self.enterContext(NamespaceLab(rate=self.rate))
     self.processes = self.enterContext(Processes(self.folder))
-    self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)
+    self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes, http_everywhere=self.http_everywhere)
     self.cluster.start_daemons()
     self.job: Job = self.cluster.start_job("job", JobOptions(size="16M", seconds_max=600, environment=self.environment))
     self.expect_iterations(3)
