@@ -258,8 +258,8 @@ std::string MetricsReference() {
       "text. `device` "
       "and\n"
       "`port` are those of the RDMA device, as other exporters of RDMA ports call them, or the interface and `1` where there is none.\n\n"
-      "This page is made of the table in `daemon/metrics/table.cc`: `./bazelw run //daemon/metrics:reference > docs/reference/metrics.md`. Alert "
-      "rules and\n"
+      "This page is made of the table in `daemon/metrics/table.cc`: `./bazelw run //daemon/metrics:reference > "
+      "docs/reference/metrics.md`. Alert rules and\n"
       "a Grafana dashboard are in `deploy/monitoring`.\n\n"
       "| metric | type | unit | labels | what it is | bad when |\n|---|---|---|---|---|---|\n";
   for (const Metric& metric : Metrics())
