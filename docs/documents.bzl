@@ -42,6 +42,7 @@ DOCUMENTS = [
     "reference/rpc.md",
     "reference/wire-protocol.md",
     "results/README.md",
+    "results/chaos.md",
     "results/tables.md",
     "start/drill.md",
     "start/install.md",

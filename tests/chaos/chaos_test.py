@@ -45,5 +45,9 @@ class Chaos(unittest.TestCase):
   def test_a_job_that_fails_fails_the_run(self):
     lost = "R2CC_FAIL_RAILS=rail0@3000,rail1@3000,rail2@3000"
     code, found = self.chaos("--minutes", "0.5", "--kinds", "reload", "--jobs", "ring", "--env", lost, "--env", "R2CC_DEADLINE_MS=3000")
-    self.assertEqual((code, found["jobs_failed"], found["passed"]), (1, found["jobs"], False))
+    self.assertEqual((code, found["passed"]), (1, False))
+    # Others may end before their rails are lost.
+    longest = max(found["job_list"], key=lambda job: job["seconds"])
+    self.assertIn("gave up on n", longest["failures"][0])
+    self.assertEqual(found["jobs_failed"], sum(bool(job["failures"]) for job in found["job_list"]))
     self.assertIn("gave up on n", found["problems"][0])
