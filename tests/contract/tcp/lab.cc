@@ -231,6 +231,7 @@ int Lab::BusiestPort(End end, int rail) const {
 
 // Lost where it arrives: what the other end's kernel never sees.
 bool Lab::Lose(End end, int rail, Loss loss) {
+  if (loss == Loss::kCompletions) return false;  // a kernel does not forget what it acknowledges
   const auto where = static_cast<Namespace>(1 - end);
   const std::string table = "netdev lost_" + std::to_string(rail);
   if (std::exchange(StateOf(end, rail).loses, loss != Loss::kNothing)) Must(where, "nft", {"delete table " + table});
