@@ -261,6 +261,7 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
   session_.OobUp(peer_node_, remote_rails_, now());
   links_.Resize(session_.links());
   channels_.Resize(session_.links());
+  OfferAgain();
   ApplyVerdicts();
 }
 
@@ -298,13 +299,23 @@ void SendPeer::Offer(const LinkName& name, const Endpoint& endpoint) {
   Frame frame{.type = FrameType::kLinkOffer, .link = name.link, .incarnation = name.incarnation};
   frame.number = NumberOf({name.local_rail, name.remote_rail, kind});
   frame.endpoint = endpoint;
+  offers_[name.link] = frame;
   session_.SendAll(frame);
+}
+
+void SendPeer::OfferAgain() {
+  std::erase_if(offers_, [this](const auto& offer) {
+    return links_.at(offer.first) == nullptr || links_.name(offer.first).incarnation != offer.second.incarnation;
+  });
+  for (const auto& [link, frame] : offers_) session_.SendAll(frame);
 }
 
 bool SendPeer::HeardAnswer(const Frame& frame) {
   if (frame.type != FrameType::kLinkAnswer) return false;
   SendLink* const link = links_.at(frame.link);
-  if (link != nullptr && links_.name(frame.link).incarnation == frame.incarnation) link->Answered(frame.ok, frame.endpoint);
+  if (link == nullptr || links_.name(frame.link).incarnation != frame.incarnation) return true;
+  offers_.erase(frame.link);
+  link->Answered(frame.ok, frame.endpoint);
   return true;
 }
 

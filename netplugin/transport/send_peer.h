@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -108,6 +109,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Execute(const Action& action);
   void OpenLink(LinkId link, Incarnation incarnation);
   // True: the frame was an answer to an offer.
+  void OfferAgain();
   bool HeardAnswer(const Frame& frame);
   // A small message whose way is free. False: it is not posted yet.
   bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes);
@@ -131,6 +133,9 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   std::vector<RailInfo> remote_rails_;
   NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;
+  // Offers of links that no answer has come to. One that was made while no channel was there, or that went down with its channel, is made
+  // again when the out-of-band connection is up: its link would wait for as long as an attempt may last.
+  std::map<LinkId, Frame> offers_;
   // Links that are about to have read all of a closed flow.
   struct Releasing {
     FlowId flow = 0;
