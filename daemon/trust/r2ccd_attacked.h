@@ -1,4 +1,4 @@
-// Three real daemons of which the first is attacked, with the memory and the descriptors that its unit gives it.
+// Three real daemons of which the first is attacked, with the memory that its unit gives it and half of the descriptors.
 #ifndef R2CC_DAEMON_TRUST_R2CCD_ATTACKED_H_
 #define R2CC_DAEMON_TRUST_R2CCD_ATTACKED_H_
 
@@ -13,12 +13,13 @@
 
 namespace r2cc::daemon {
 
+// A quarter of the memory that the unit allows, MemoryMax.
 constexpr int64_t kPeakKbMax = 128 << 10;
 
 // Three daemons, the first of which is attacked.
 class Attacked : public TrustTest {
  public:
-  // LimitNOFILE of the unit.
+  // Half of what the unit allows: what a crowd may take must leave room.
   static constexpr rlim_t kDescriptors = 16384;
 
  protected:

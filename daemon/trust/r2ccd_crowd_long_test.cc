@@ -18,7 +18,7 @@ constexpr int kWarming = 500;
 constexpr int kSources = 250;
 constexpr uint32_t kFirstAddress = 0x7f010001;  // 127.1.0.1
 constexpr uid_t kFirstUser = 70'000;
-// As a daemon is asked while they come.
+// After so many more, others must be served as before.
 constexpr int kAskedEach = 1000;
 
 enum class Door { kTls, kClear, kControl, kAttach };

@@ -108,8 +108,8 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   SendSession::Options MakeOptions(const Host& host, const Target& target, uint64_t session);
   void Execute(const Action& action);
   void OpenLink(LinkId link, Incarnation incarnation);
-  // True: the frame was an answer to an offer.
   void OfferAgain();
+  // True: the frame was an answer to an offer.
   bool HeardAnswer(const Frame& frame);
   // A small message whose way is free. False: it is not posted yet.
   bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes);

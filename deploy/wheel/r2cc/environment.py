@@ -4,7 +4,7 @@ import pathlib
 from typing import Mapping
 
 PLUGIN = "libnccl-net-r2cc.so"
-# The variables that a job cannot have otherwise, and the values that are as good as ours.
+# Variables, each with its value and the values that mean the same.
 _WANTED = {"NCCL_NET_PLUGIN": ("r2cc", PLUGIN), "NCCL_NET": ("R2CC",)}
 
 
