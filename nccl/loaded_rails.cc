@@ -42,9 +42,16 @@ Rails::State LoadedRails::Look() {
 }
 
 void LoadedRails::WatchForSeat(size_t ranks) {
-  if (Find()) tuner_->watch(ranks);
+  if (!Find()) return;
+  tuner_->watch(ranks);
+  plugin_->watch();
 }
 
-bool LoadedRails::MarkSeat() { return Find() && tuner_->mark() != 0; }
+bool LoadedRails::MarkSeat() {
+  if (!Find()) return false;
+  // Before NCCL 2.28 the plugin cannot tell communicators apart: their flows stay on their own rails, and the seat is a little slower.
+  plugin_->mark();
+  return tuner_->mark() != 0;
+}
 
 }  // namespace r2cc::nccl

@@ -12,8 +12,12 @@ struct SeatTableV1 {
   uint64_t (*node_key)();  // equal in all processes of a node
   int (*kept_permille)();  // of the node's bandwidth; negative: the plugin does not run
   int (*rails)();          // of the node, lost ones too
+  // From now on communicators are noted as they begin.
+  void (*watch)();
+  // Until now. The flows of the one that began are dealt out over all rails; 0, and nothing changes: none began, or several.
+  int (*mark)();
 };
-static_assert(sizeof(SeatTableV1) == 3 * sizeof(void*));
+static_assert(sizeof(SeatTableV1) == 5 * sizeof(void*));
 
 // `r2cc_seat_tuner_v1` of libnccl-tuner-r2cc.so. Any thread.
 struct SeatTunerTableV1 {

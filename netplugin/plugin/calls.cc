@@ -1,6 +1,7 @@
 #include "netplugin/plugin/calls.h"
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/core/fork_guard.h"
 #include "netplugin/plugin/guard.h"
 #include "netplugin/plugin/process.h"
+#include "netplugin/plugin/seat_watch.h"
 
 namespace r2cc::net {
 namespace {
@@ -23,8 +25,16 @@ struct Request {
   bool used = false;
 };
 
-// One communicator's. All of them share the process's rails and connections, so that it only has to be told from others.
-struct Context {};
+// One communicator's. All of them share the process's rails and connections.
+struct Context {
+  std::atomic<bool> seat{false};
+};
+
+// Never destroyed: NCCL may call while the process exits.
+SeatWatch<Context>& TheSeatWatch() {
+  static auto* const watch = new SeatWatch<Context>;
+  return *watch;
+}
 
 struct ListenHandle {
   uint64_t id = 0;
@@ -46,6 +56,10 @@ struct CommHandle {
 };
 using SendHandle = CommHandle<SendComm>;
 using RecvHandle = CommHandle<RecvComm>;
+
+bool IsSeat(const void* context) {
+  return context != nullptr && static_cast<const Context*>(context)->seat.load(std::memory_order_acquire);
+}
 
 // Where the plugin's ways of failing become NCCL's.
 Result Failed(Comm* comm) {
@@ -86,7 +100,9 @@ Result CallOpenContext(void** context, abi::Logger logger) {
   const Result result = CallInit(logger);
   if (result != Result::kSuccess) return result;
   return Guarded([&] {
-    *context = new Context;
+    auto* const made = new Context;
+    *context = made;
+    TheSeatWatch().Note(made, 0);
     Process::Get().AddContext();
     return Result::kSuccess;
   });
@@ -94,7 +110,9 @@ Result CallOpenContext(void** context, abi::Logger logger) {
 
 Result CallFinalize(void* context) {
   return Guarded([&] {
-    delete static_cast<Context*>(context);
+    auto* const ended = static_cast<Context*>(context);
+    TheSeatWatch().Forget(ended);
+    delete ended;
     Process::Get().RemoveContext();
     return Result::kSuccess;
   });
@@ -140,7 +158,13 @@ Result CallListen(int device, void* handle, void** listen_comm) {
   });
 }
 
-Result CallConnect(int device, const void* handle, void** send_comm) {
+void WatchForSeatFlows() noexcept { TheSeatWatch().Begin(0); }
+
+int MarkSeatFlows() noexcept {
+  return TheSeatWatch().End([](Context* context) { context->seat.store(true, std::memory_order_release); }) ? 1 : 0;
+}
+
+Result CallConnect(const void* context, int device, const void* handle, void** send_comm) {
   *send_comm = nullptr;
   return Guarded([&] {
     Process& process = Process::Get();
@@ -155,7 +179,7 @@ Result CallConnect(int device, const void* handle, void** send_comm) {
     std::unique_ptr<SendComm> comm = process.TakePending(theirs.listen_id);
     if (comm == nullptr) {
       std::string error;
-      comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error);
+      comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error, IsSeat(context));
       if (comm == nullptr) return Refuse(Result::kRemoteError, error);
     }
     switch (comm->state.load(std::memory_order_acquire)) {

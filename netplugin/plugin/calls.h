@@ -32,8 +32,8 @@ abi::Result CallInit(abi::Logger logger);
 abi::Result CallDevices(int* count);
 abi::Result CallDevice(int index, Device* device);
 abi::Result CallListen(int device, void* handle, void** listen_comm);
-// Null comm and success: not yet, call again.
-abi::Result CallConnect(int device, const void* handle, void** send_comm);
+// Null comm and success: not yet, call again. `context`: the communicator's; null where NCCL has none.
+abi::Result CallConnect(const void* context, int device, const void* handle, void** send_comm);
 abi::Result CallAccept(void* listen_comm, void** recv_comm);
 // The comm does not matter: all of a process share its rails, and a handle is good for any (regIsGlobal).
 abi::Result CallRegister(void* data, size_t bytes, int type, void** mhandle);
@@ -47,6 +47,11 @@ abi::Result CallCloseReceive(void* recv_comm);
 abi::Result CallCloseListen(void* listen_comm);
 abi::Result CallOpenContext(void** context, abi::Logger logger);
 abi::Result CallFinalize(void* context);
+
+// For libr2cc-nccl.so: see abi/seat_v1.h. A node in a seat carries all its traffic by the rails that it has left, so its neighbours have
+// to move what they exchange with others to their other rails. That is what dealing a flow out does.
+void WatchForSeatFlows() noexcept;
+int MarkSeatFlows() noexcept;
 
 }  // namespace r2cc::net
 

@@ -26,12 +26,14 @@ Result InitV11(void** context, uint64_t, abi::NetCommConfig*, abi::Logger log, a
 Result ListenV7(int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
 Result ListenV11(void*, int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
 
-Result ConnectV7(int device, void* handle, void** send_comm, abi::NetDeviceHandle**) { return CallConnect(device, handle, send_comm); }
-Result ConnectV10(int device, abi::NetCommConfig*, void* handle, void** send_comm, abi::NetDeviceHandle**) {
-  return CallConnect(device, handle, send_comm);
+Result ConnectV7(int device, void* handle, void** send_comm, abi::NetDeviceHandle**) {
+  return CallConnect(nullptr, device, handle, send_comm);
 }
-Result ConnectV11(void*, int device, void* handle, void** send_comm, abi::NetDeviceHandle**) {
-  return CallConnect(device, handle, send_comm);
+Result ConnectV10(int device, abi::NetCommConfig*, void* handle, void** send_comm, abi::NetDeviceHandle**) {
+  return CallConnect(nullptr, device, handle, send_comm);
+}
+Result ConnectV11(void* context, int device, void* handle, void** send_comm, abi::NetDeviceHandle**) {
+  return CallConnect(context, device, handle, send_comm);
 }
 
 Result AcceptV7(void* listen_comm, void** recv_comm, abi::NetDeviceHandle**) { return CallAccept(listen_comm, recv_comm); }

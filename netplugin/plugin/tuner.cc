@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/core/fork_guard.h"
 #include "base/core/release.h"
 #include "netplugin/config/config.h"
+#include "netplugin/plugin/seat_watch.h"
 #include "netplugin/tuner/policy.h"
 
 namespace r2cc::net {
@@ -58,19 +58,9 @@ struct Context {
   }
 };
 
-// Communicators that begin while libr2cc-nccl.so makes one.
-struct Watch {
-  std::mutex mutex;
-  int watchers = 0;       // threads that make one
-  bool is_alone = false;  // since there is a watcher there was never a second one
-  size_t ranks = 0;
-  size_t begun = 0;
-  Context* last = nullptr;
-};
-
 // Never destroyed, as above.
-Watch& TheWatch() {
-  static Watch* const watch = new Watch;
+SeatWatch<Context>& TheWatch() {
+  static auto* const watch = new SeatWatch<Context>;
   return *watch;
 }
 
@@ -96,12 +86,7 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
       log(abi::LogLevel::kInfo, abi::kLogEnv, __FILE__, __LINE__, "R2CC: tuner %s", ReleaseAndRevision().c_str());
     auto* const made = new Context{.communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned}};
     *context = made;
-    Watch& watch = TheWatch();
-    const std::lock_guard lock(watch.mutex);
-    if (watch.watchers > 0 && watch.ranks == ranks) {
-      ++watch.begun;
-      watch.last = made;
-    }
+    TheWatch().Note(made, ranks);
     return Result::kSuccess;
   } catch (const std::exception& exception) {
     Warn(log, exception.what());
@@ -113,34 +98,16 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
 
 Result CloseTuner(void* context) noexcept {
   if (context == nullptr) return Result::kSuccess;
-  Watch& watch = TheWatch();
-  {
-    const std::lock_guard lock(watch.mutex);
-    if (watch.last == context) watch.last = nullptr;
-  }
-  delete static_cast<Context*>(context);
+  auto* const closed = static_cast<Context*>(context);
+  TheWatch().Forget(closed);
+  delete closed;
   return Result::kSuccess;
 }
 
-void WatchForSeat(size_t ranks) noexcept {
-  Watch& watch = TheWatch();
-  const std::lock_guard lock(watch.mutex);
-  watch.is_alone = ++watch.watchers == 1;
-  if (!watch.is_alone) return;  // whose is whose is not known: neither is a seat
-  watch.ranks = ranks;
-  watch.begun = 0;
-  watch.last = nullptr;
-}
+void WatchForSeat(size_t ranks) noexcept { TheWatch().Begin(ranks); }
 
 int MarkSeat() noexcept {
-  Watch& watch = TheWatch();
-  const std::lock_guard lock(watch.mutex);
-  if (watch.watchers > 0) --watch.watchers;
-  const bool is_clear = watch.is_alone && watch.begun == 1 && watch.last != nullptr;
-  if (is_clear) watch.last->seat.store(true, std::memory_order_release);
-  watch.is_alone = false;
-  watch.last = nullptr;
-  return is_clear ? 1 : 0;
+  return TheWatch().End([](Context* context) { context->seat.store(true, std::memory_order_release); }) ? 1 : 0;
 }
 
 Result TuneCosts(void* context, abi::Function function, size_t bytes, float** cost, int algorithms, int protocols) noexcept {

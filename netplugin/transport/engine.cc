@@ -308,7 +308,7 @@ SendPeer* Engine::PeerFor(const Handle& handle) {
   return peer.get();
 }
 
-std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error) {
+std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt) {
   if (NegotiateVersion(handle.wire_least, handle.wire_newest) == 0) {
     *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire version " +
              VersionRange(handle.wire_least, handle.wire_newest) + ", this release " + VersionRange(kWireVersionLeast, kWireVersion) +
@@ -329,6 +329,7 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
     {
       const auto lock = comm->peer_->Lock();
       comm->flow_ = comm->peer_->Open(handle.listen_id, local_rail, comm.get());
+      if (dealt) comm->peer_->SetDealt(comm->flow_, true);
     }
     comm->peer_->Tick();
     peer_watch_.Expect(comm->peer_);

@@ -81,7 +81,8 @@ class Engine {
   std::unique_ptr<RecvComm> Accept(uint64_t listen_id) { return acceptor_->Accept(listen_id); }
   void CloseListen(uint64_t listen_id);
   // A flow to the listener behind `handle`, being opened: see its state. Null and one line in `error` if the handle is of no use.
-  std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error);
+  // `dealt`: see SendFlows::SetDealt().
+  std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt = false);
 
   size_t rails() const { return parts_.rails.size(); }
   // By what rails go: one line for all, and the name of each (RailTransports::NameOf). Before flows are made.

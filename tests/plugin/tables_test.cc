@@ -1,10 +1,13 @@
 // Every net table that the library exports, v7 to v12, moves real bytes over real sockets: what NCCL of any release may call.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "netplugin/abi/seat_v1.h"
 #include "tests/plugin/net_table.h"
 #include "tests/plugin/own_process.h"
 #include "tests/plugin/pair.h"
@@ -144,6 +147,68 @@ TEST(Tables, AFlowMayJoinTwoVersions) {
     old_pair.Close();
     new_pair.Close();
     R2CC_MUST(new_net->Finalize(context) == Result::kSuccess);
+    return 0;
+  });
+}
+
+class SeatTest : public testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(WithContexts, SeatTest, testing::Range(11, kVersionNewest + 1),
+                         [](const auto& info) { return "v" + std::to_string(info.param); });
+
+const abi::SeatTableV1* SeatTable(void* library) { return static_cast<const abi::SeatTableV1*>(dlsym(library, "r2cc_seat_v1")); }
+
+// Rails that carried at least a tenth of `bytes`, by the totals in the log.
+int BusyRails(const std::string& log, double bytes) {
+  int busy = 0;
+  for (size_t at = 0; (at = log.find(" sent ", at)) != std::string::npos; ++at)
+    busy += std::strtod(log.c_str() + at + 6, nullptr) * 1e9 > bytes / 10;
+  return busy;
+}
+
+// The flows of the one communicator that begins while libr2cc-nccl.so watches go by all rails; of any other by their own.
+TEST_P(SeatTest, ItsFlowsAreDealtOut) {
+  constexpr int kMessages = 8;
+  constexpr size_t kBytes = 8 << 20;
+  for (const bool seat : {false, true}) {
+    OwnProcess process({{"R2CC_LOG", "info"}, {"R2CC_BULK_THREADS", "0"}}, [seat] {
+      void* const library = OpenLibrary();
+      const std::unique_ptr<Net> net = NetOf(library, GetParam());
+      void* parent = nullptr;
+      void* child = nullptr;
+      R2CC_MUST(net->Init(&parent) == Result::kSuccess);
+      SeatTable(library)->watch();
+      R2CC_MUST(net->Init(&child) == Result::kSuccess && SeatTable(library)->mark() == 1);
+      Pair pair = Pair::Open(net.get(), seat ? child : parent, 1);
+      for (int number = 0; number < kMessages; ++number) pair.Transfer(number, kBytes, kBytes);
+      pair.Close();
+      R2CC_MUST(net->Finalize(child) == Result::kSuccess && net->Finalize(parent) == Result::kSuccess);
+      return 0;
+    });
+    ASSERT_EQ(process.Wait(), 0) << process.text();
+    EXPECT_EQ(BusyRails(process.text(), static_cast<double>(kMessages) * kBytes), seat ? 4 : 1) << process.text();
+  }
+}
+
+// None begins; two; one that has ended; two threads that watch.
+TEST_P(SeatTest, NoneIsMarkedUnlessItIsClearWhich) {
+  ExpectFine([] {
+    void* const library = OpenLibrary();
+    const std::unique_ptr<Net> net = NetOf(library, GetParam());
+    const abi::SeatTableV1* const table = SeatTable(library);
+    void *first = nullptr, *second = nullptr;
+    R2CC_MUST(net->Init(&first) == Result::kSuccess);
+    table->watch();
+    R2CC_MUST(table->mark() == 0);
+    table->watch();
+    R2CC_MUST(net->Finalize(first) == Result::kSuccess && table->mark() == 0);
+    table->watch();
+    R2CC_MUST(net->Init(&first) == Result::kSuccess && net->Init(&second) == Result::kSuccess && table->mark() == 0);
+    R2CC_MUST(net->Finalize(first) == Result::kSuccess);
+    table->watch();
+    table->watch();
+    R2CC_MUST(net->Init(&first) == Result::kSuccess && table->mark() == 0 && table->mark() == 0);
+    R2CC_MUST(net->Finalize(first) == Result::kSuccess && net->Finalize(second) == Result::kSuccess);
     return 0;
   });
 }
