@@ -30,7 +30,7 @@ std::string WithNodeNames(const std::string& text) { return absl::StrReplaceAll(
 
 // What libr2cc-nccl.so would do: NCCL's tree, in the order that the planner gives its nodes.
 void AddSeat(const SimulateCommand& command, const plan::Ports& ports, const plan::Decision& decision, v1::PlanSimulation* answer) {
-  plan::SeatNodes nodes{.ranks = command.nodes * command.gpus, .channels = command.rails};
+  plan::SeatNodes nodes{.ranks = command.nodes * command.gpus, .channels = 2 * command.rails};
   for (uint32_t node = 0; node < command.nodes; ++node)
     nodes.kept_permille.push_back(1000 - (node < command.lost.size() ? command.lost[node] : 0) * 1000 / command.rails);
   const plan::SeatDecision seat = plan::DecideSeats(nodes);
@@ -38,7 +38,7 @@ void AddSeat(const SimulateCommand& command, const plan::Ports& ports, const pla
   v1::ScheduleCandidate* const row = answer->add_candidates();
   row->set_schedule("seat");
   row->set_segments(command.rails);
-  row->set_time_s(plan::TreeTime(nodes, order) * plan::TreeFill(command.size_bytes, command.nodes, command.rails) *
+  row->set_time_s(plan::TreeTime(nodes, order) * plan::TreeFill(command.size_bytes, command.nodes, nodes.channels) *
                       static_cast<double>(command.size_bytes) / ports.healthy_bytes_per_s +
                   plan::TreeHops(command.nodes) * ports.step_latency_s);
   if (decision.ring_s > 0) row->set_ratio_to_ring(row->time_s() / decision.ring_s);

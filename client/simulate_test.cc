@@ -48,14 +48,14 @@ TEST(SimulateTest, RatiosAreThePapers) {
 TEST(SimulateTest, ASeatInNcclsTree) {
   const v1::PlanSimulation half = Answer(EightNodes({"n3:4"}));
   // 2 D/B, and the fill of eight channels of 256 chunks each.
-  EXPECT_NEAR(Of(half, "seat").time_s(), 2.0 * (1 << 30) / 50e9 * (1 + 6.0 / 256), 1e-9);
+  EXPECT_NEAR(Of(half, "seat").time_s(), 2.0 * (1 << 30) / 50e9 * (1 + 6.0 / 128), 1e-9);
   EXPECT_THAT(Of(half, "seat").note(),
-              AllOf(HasSubstr("n3 has a free seat in NCCL's tree; 0.57 of NCCL's own time, from "), HasSubstr("MiB on")));
+              AllOf(HasSubstr("n3 has a free seat in NCCL's tree; 0.60 of NCCL's own time, from "), HasSubstr("MiB on")));
   EXPECT_NE(half.chosen(), "seat");
   EXPECT_THAT(Of(Answer(EightNodes({})), "seat").note(), HasSubstr("no seat gains"));
   SimulateCommand command = EightNodes({"n3:1"});
   command.gpus = 8;
-  EXPECT_THAT(Of(Answer(command), "seat").note(), HasSubstr("0.89 of NCCL's own time"));
+  EXPECT_THAT(Of(Answer(command), "seat").note(), HasSubstr("0.93 of NCCL's own time"));
   command.gpus = 0;
   EXPECT_THAT(std::string(CheckCommand(command).message()), HasSubstr("--gpus 0 is not between 1 and 64"));
 }

@@ -56,7 +56,8 @@ Vector Decode(std::span<const uint32_t> minimum, uint32_t child) {
     vector.all_have_child = vector.all_have_child && child != 0 && (at[5] & ~kAbleBit) == child;
   }
   vector.nodes.ranks = ranks;
-  vector.nodes.channels = std::max(1U, rails);
+  // NCCL makes two channels of each NIC, one for either half of the double tree.
+  vector.nodes.channels = 2 * std::max(1U, rails);
   // Among two nodes there is no better seat.
   vector.is_small = numbers.size() < 3;
   if (vector.is_small) vector.problem = "it has fewer than three nodes";

@@ -31,7 +31,7 @@ TEST(Record, AMinimumHasEverybodysRecord) {
   EXPECT_EQ(vector.nodes.kept_permille, (std::vector<uint32_t>{1000, 500, 0, 1000}));
   EXPECT_EQ(vector.node_of, (std::vector<uint32_t>{0, 1, 2, 1, 3}));
   EXPECT_EQ(vector.nodes.ranks, 5U);
-  EXPECT_EQ(vector.nodes.channels, 4U);
+  EXPECT_EQ(vector.nodes.channels, 8U);
   EXPECT_EQ(vector.free_mib, 5U);
   EXPECT_FALSE(vector.all_have_child);
 }
@@ -65,7 +65,7 @@ TEST(Record, NoWordsBreakIt) {
   for (uint32_t rank = 0; rank < 3; ++rank) odd[rank * kRecordWords + 3] = 0xffff;
   const Vector vector = Decode(odd, 0);
   EXPECT_EQ(vector.nodes.kept_permille, (std::vector<uint32_t>{1000, 1000, 1000}));
-  EXPECT_EQ(vector.nodes.channels, 1U);
+  EXPECT_EQ(vector.nodes.channels, 2U);
 }
 
 }  // namespace

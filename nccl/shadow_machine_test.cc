@@ -52,8 +52,8 @@ TEST(ShadowMachine, ThereAndBack) {
   Step(&machine, Half(1, true), State::kSeated, Action::kUse);
   EXPECT_TRUE(machine.uses_child());
   EXPECT_EQ(machine.wanted().order, (std::vector<uint32_t>{1, 0, 2, 3}));
-  EXPECT_GT(machine.bytes_min(), 16U << 20);
-  EXPECT_LT(machine.bytes_min(), 20U << 20);
+  EXPECT_GT(machine.bytes_min(), 12U << 20);
+  EXPECT_LT(machine.bytes_min(), 16U << 20);
   Step(&machine, Half(1, true), State::kSeated, Action::kNothing);
   Step(&machine, Healthy(), State::kLoss, Action::kNothing);
   EXPECT_TRUE(machine.uses_child());

@@ -42,7 +42,8 @@ bool IsOrder(std::span<const uint32_t> order, size_t nodes) {
 
 // From this size on `tree` with its fill takes `allowed`, which is more than `tree`.
 uint64_t LeastBytes(const SeatNodes& nodes, double tree, double allowed) {
-  const double fill = static_cast<double>(TreeHops(static_cast<uint32_t>(nodes.kept_permille.size())) * kTreeChunkBytes) * nodes.channels;
+  const double fill =
+      kFillSeen * static_cast<double>(TreeHops(static_cast<uint32_t>(nodes.kept_permille.size())) * kTreeChunkBytes) * nodes.channels;
   return static_cast<uint64_t>(std::min(fill * tree / (allowed - tree), 0x1p62)) + 1;
 }
 
@@ -94,7 +95,7 @@ double UsualTime(const SeatNodes& nodes) {
   std::vector<uint32_t> natural(nodes.kept_permille.size());
   std::iota(natural.begin(), natural.end(), 0);
   const std::vector<double> loads = TreeLoads(static_cast<uint32_t>(natural.size()));
-  return *std::max_element(loads.begin(), loads.end()) < RingLoad(nodes) ? TreeTime(nodes, natural) : FlatRingTime(nodes);
+  return *std::max_element(loads.begin(), loads.end()) < RingLoad(nodes) ? kTreePrice * TreeTime(nodes, natural) : FlatRingTime(nodes);
 }
 
 double TreeTime(const SeatNodes& nodes, std::span<const uint32_t> order) {
@@ -146,10 +147,10 @@ SeatDecision DecideSeats(const SeatNodes& nodes, std::span<const uint32_t> curre
   if (count < 2 || count > kSeatNodesMax || nodes.ranks < count || nodes.channels == 0) return {};
   const double usual = UsualTime(nodes);
   SeatDecision decision{.order = SeatOrder(nodes)};
-  double tree = TreeTime(nodes, decision.order);
+  double tree = kTreePrice * TreeTime(nodes, decision.order);
   const bool seated = IsOrder(current, count);
   if (seated) {
-    const double kept = TreeTime(nodes, current);
+    const double kept = kTreePrice * TreeTime(nodes, current);
     if (kept * (1 - kSeatGain) <= tree) {
       tree = kept;
       decision.order.assign(current.begin(), current.end());

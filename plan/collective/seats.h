@@ -15,6 +15,11 @@ namespace r2cc::plan {
 
 // The tree must be faster than what NCCL uses by this part: a switch costs some hundred milliseconds and other sums of floats.
 constexpr double kSeatGain = 0.03;
+// What NCCL's tree takes over its fluid time, where the ring takes its own: 1.05 with four nodes and 1.06 with eight, four rails of 2
+// Gbit/s each, 256 MiB. Reduction and broadcast share each proxy thread.
+constexpr double kTreePrice = 1.05;
+// The part of the fill that shows when calls follow one another, as a program's do: 0.54 with four nodes, 0.92 with eight.
+constexpr double kFillSeen = 0.75;
 // NCCL's tree with the Simple protocol sends pieces of this size: one of eight slots of a buffer of 4 MiB.
 constexpr uint64_t kTreeChunkBytes = 512 << 10;
 constexpr uint32_t kSeatNodesMax = 4096;
@@ -39,6 +44,7 @@ double TreeFill(uint64_t bytes, uint32_t nodes, uint32_t channels);
 double FlatRingTime(const SeatNodes& nodes);
 // What NCCL uses by itself, as it knows nothing of losses: the ring, or the tree in the order of ranks where that is faster among sound
 // nodes. That is so for two or three nodes of several GPUs.
+// The tree has its price.
 double UsualTime(const SeatNodes& nodes);
 // The tree with order[position] = node, without its fill.
 double TreeTime(const SeatNodes& nodes, std::span<const uint32_t> order);
@@ -55,7 +61,7 @@ RingNextToTree MixWithRing(const SeatNodes& nodes, std::span<const uint32_t> ord
 struct SeatDecision {
   std::vector<uint32_t> order;  // order[position] = node; empty: NCCL's own choice stays
   uint64_t bytes_min = 0;       // the gain begins here, because of the fill
-  double over_usual = 1;        // of a vector without end
+  double over_usual = 1;        // of a vector without end, with kTreePrice
   friend bool operator==(const SeatDecision&, const SeatDecision&) = default;
 };
 

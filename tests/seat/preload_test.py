@@ -48,7 +48,7 @@ class PreloadTest(unittest.TestCase):
     lines = err.splitlines()
     self.assertEqual(len(lines), 2, err)
     self.assertRegex(lines[0], r"^R2CC: AllReduce of communicator \d uses NCCL's tree in another order of nodes since call \d+, from "
-                     r"\d+ MiB on: that of rank 1 has 50 % of its rails; expected 0\.67 of the usual time for large vectors$")
+                     r"\d+ MiB on: that of rank 1 has 50 % of its rails; expected 0\.70 of the usual time for large vectors$")
     self.assertRegex(lines[1], r"^R2CC: AllReduce of communicator \d is NCCL's own again since call \d+")
 
   def test_the_default_interval_is_longer_than_this_program(self):

@@ -298,7 +298,7 @@ void CheckEnd(World* world, const std::vector<std::unique_ptr<Program>>& program
     if (program->last_shadow()->machine().state() != first->machine().state()) world->Fail("the ranks' machines differ");
   result->seated_at_end = first->machine().uses_child();
   if (!plan.split_fails.empty() || !plan.mark_fails.empty() || plan.register_fails.has_value()) return;
-  plan::SeatNodes nodes{.ranks = static_cast<uint32_t>(plan.ranks), .channels = 4};
+  plan::SeatNodes nodes{.ranks = static_cast<uint32_t>(plan.ranks), .channels = 8};
   for (size_t node = 0; node < plan.kept.size(); ++node) nodes.kept_permille.push_back(world->kept(static_cast<int>(node)));
   const std::vector<uint32_t> current = result->seated_at_end ? first->machine().wanted().order : std::vector<uint32_t>();
   const bool wanted = plan.kept.size() > 2 && !plan.unable.has_value() && !plan::DecideSeats(nodes, current).order.empty();
