@@ -59,6 +59,7 @@ void AddEnv(CommandTree* tree, Command job) {
   env.AddOption("--job", &command->job, "what `r2ccctl jobs` is to call it").Value("JOB");
   env.AddOption("--rails", &command->rails, "interfaces, addresses or RDMA devices, as R2CC_RAILS takes them").Value("LIST");
   env.AddOption("--library_dir", &command->library_directory, "of the plugin, where the loader does not find it by itself").Value("DIR");
+  env.AddFlag("--seat", &command->seat, "also a free seat in NCCL's tree for a node that lost rails: other sums of floats, as right");
   tree->Means(env, [tree, command] {
     command->run_dir = tree->global().run_dir;
     return Chosen(*command);

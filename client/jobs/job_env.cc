@@ -22,6 +22,12 @@ Variables VariablesOf(const JobEnvCommand& command) {
   if (!command.rails.empty()) variables.emplace_back("R2CC_RAILS", command.rails);
   if (!command.job.empty()) variables.emplace_back("R2CC_JOB", command.job);
   if (command.run_dir != kRunDir) variables.emplace_back("R2CC_ATTACH", command.run_dir + "/attach.sock");
+  if (command.seat) {
+    // The loader looks for it where it finds the plugin.
+    variables.emplace_back("LD_PRELOAD", "libr2cc-nccl.so");
+    variables.emplace_back("NCCL_TUNER_PLUGIN", "r2cc");
+    variables.emplace_back("R2CC_SEAT", "1");
+  }
   return variables;
 }
 

@@ -15,6 +15,7 @@ struct JobEnvCommand {
   std::string rails;              // R2CC_RAILS; empty: the NICs of r2ccd, or every usable interface
   std::string library_directory;  // of the plugin, where the loader does not find it by itself; empty: it does
   std::string run_dir;
+  bool seat = false;  // R2CC_SEAT, and what it needs
   bool json = false;
 };
 

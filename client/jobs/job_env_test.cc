@@ -43,6 +43,19 @@ TEST(JobEnv, ShellsReadTheLines) {
   }
 }
 
+TEST(JobEnv, ASeatOnlyWhereItIsAskedFor) {
+  for (const std::string& launcher : Launchers()) {
+    JobEnvCommand command{launcher, "", "", "/opt/r2cc lib", "/run/r2cc"};
+    EXPECT_THAT(FormatJobEnv(command), testing::Not(HasSubstr("LD_PRELOAD")));
+    command.seat = true;
+    EXPECT_THAT(FormatJobEnv(command),
+                AllOf(HasSubstr("LD_PRELOAD"), HasSubstr("libr2cc-nccl.so"), HasSubstr("NCCL_TUNER_PLUGIN"), HasSubstr("R2CC_SEAT")));
+  }
+  const std::string lines = FormatJobEnv({"torchrun", "", "", "", "/run/r2cc", true});
+  EXPECT_EQ(InShell(lines, "NCCL_TUNER_PLUGIN"), "r2cc");
+  EXPECT_EQ(InShell(lines, "R2CC_SEAT"), "1");
+}
+
 TEST(JobEnv, EachLauncherHasItsOwn) {
   EXPECT_EQ(FormatJobEnv({"torchrun", "", "", "", "/run/r2cc"}),
             "# In the script that each node runs, before torchrun: its workers inherit them.\n"

@@ -89,6 +89,7 @@ def _plugin(**kwargs):
         libraries = {
             _LIBRARIES + "/libnccl-net-r2cc.so": "//netplugin:libnccl-net-r2cc.so",
             _LIBRARIES + "/libnccl-tuner-r2cc.so": "//netplugin:libnccl-tuner-r2cc.so",
+            _LIBRARIES + "/libr2cc-nccl.so": "//nccl:libr2cc-nccl.so",
         },
         # RCCL looks for its net plugin by this name (untested).
         links = {_LIBRARIES + "/librccl-net-r2cc.so": "libnccl-net-r2cc.so"},

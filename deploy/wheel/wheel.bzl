@@ -7,6 +7,7 @@ _FILES = {
     "library": {
         "r2cc/lib/libnccl-net-r2cc.so": "//netplugin:libnccl-net-r2cc.so",
         "r2cc/lib/libnccl-tuner-r2cc.so": "//netplugin:libnccl-tuner-r2cc.so",
+        "r2cc/lib/libr2cc-nccl.so": "//nccl:libr2cc-nccl.so",
     },
     "module": {"r2cc/%s.py" % name: ":r2cc/%s.py" % name for name in ["__main__", "command_line", "environment"]},
     "program": {"r2cc/bin/r2ccctl": "//client:r2ccctl"},

@@ -99,7 +99,8 @@ class PackagesTest(unittest.TestCase):
     path = self.root.path
     self.assertEqual(os.path.basename(os.readlink(path / ENABLED)), "r2ccd.service", "the preset counts")
     self.assertEqual(os.readlink(path / LIBRARIES / "librccl-net-r2cc.so"), "libnccl-net-r2cc.so")
-    self.assertTrue((path / LIBRARIES / "libnccl-tuner-r2cc.so").is_file())
+    for library in ("libnccl-tuner-r2cc.so", "libr2cc-nccl.so"):
+      self.assertTrue((path / LIBRARIES / library).is_file(), library)
     self.assertFalse((path / "etc/nccl.conf").exists())
     self.start()
     status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{self.manager.process.pid}/status").read_text(

@@ -37,6 +37,11 @@ class WheelTest(unittest.TestCase):
            "('libnccl-tuner-r2cc.so', 'ncclTunerPlugin_v4'))])"
     self.assertEqual(self.python("run", "--", sys.executable, "-c", look).stdout, "True True\n")
 
+  def test_a_seat_is_preloaded(self):
+    look = "import ctypes, os; print(os.environ['R2CC_SEAT'], hasattr(ctypes.CDLL(None), 'ncclAllReduce'))"
+    ran = self.python("run", "--seat", "--", sys.executable, "-c", look)
+    self.assertEqual((ran.stdout, ran.stderr), ("1 True\n", ""))
+
   def test_a_job_runs_with_it(self):
     plugin = self.folder / "site/r2cc/lib/libnccl-net-r2cc.so"
     ran = self.python("run", "--", str(self.perf), "--plugin", str(plugin), "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "3",

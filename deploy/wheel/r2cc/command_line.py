@@ -16,10 +16,13 @@ CONTROL_DIRECTORY = pathlib.Path("/run/r2cc-control")
 USAGE = """\
 usage: python -m r2cc COMMAND
 
-  run -- COMMAND ...   set the job's variables and become the command: python -m r2cc run -- torchrun --nproc-per-node 8 train.py
-  env [--json]         print the variables for a shell: eval "$(python -m r2cc env)"
-  doctor [...]         what is wrong with this machine for a job, each with its fix (r2ccctl doctor)
-  ctl ...              r2ccctl, for nodes that run r2ccd
+  run [--seat] -- COMMAND ...   set the job's variables and become the command: python -m r2cc run -- torchrun --nproc-per-node 8 train.py
+  env [--seat] [--json]         print the variables for a shell: eval "$(python -m r2cc env)"
+  doctor [...]                  what is wrong with this machine for a job, each with its fix (r2ccctl doctor)
+  ctl ...                       r2ccctl, for nodes that run r2ccd
+
+--seat, on all nodes: while a node has lost rails, large all_reduce operations use NCCL's tree, in which that node moves half of the data.
+The sums are as right, but not the same to the bit.
 
 NCCL jobs that survive broken NICs, cables and ports. The job needs no root and no service on the node.
 """
@@ -50,8 +53,10 @@ def main(arguments: Sequence[str]) -> int:
     return _wrong(f"'{command}' is no command: run, env, doctor or ctl; python -m r2cc --help explains them")
   if command == "ctl":
     return _become([str(R2CCCTL), *words], {})
+  seat = command in ("run", "env") and words[:1] == ["--seat"]
+  words = words[1:] if seat else words
   try:
-    changed = environment.variables(LIBRARIES, os.environ)
+    changed = environment.variables(LIBRARIES, os.environ, seat)
   except environment.AnotherPlugin as error:
     return _wrong(str(error))
   if command == "doctor":
@@ -61,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     words = words[1:] if words[:1] == ["--"] else words
     return _become(words, changed) if words else _wrong("run what? python -m r2cc run -- COMMAND ...")
   if words not in ([], ["--json"]):
-    return _wrong(f"env takes --json and nothing else, not '{' '.join(words)}'")
+    return _wrong(f"env takes --seat, --json and nothing else, not '{' '.join(words)}'")
   if words:
     print(json.dumps(changed, indent=2))
   else:
