@@ -5,7 +5,7 @@
 #include <string>
 
 #include "nccl/seams.h"
-#include "netplugin/gpu/libcuda_calls.h"
+#include "base/core/cuda/libcuda_calls.h"
 
 namespace r2cc::nccl {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <map>
 
-#include "netplugin/gpu/libcuda_calls.h"
+#include "base/core/cuda/libcuda_calls.h"
 
 namespace {
 

@@ -161,7 +161,7 @@ MAY_INCLUDE = {
     "daemon/http": ("base", "proto", "daemon"),
     "daemon/metrics": ("base/core", "proto", "daemon/metrics"),
     "client": ("base", "proto", "plan", "client"),
-    "nccl": ("base/core", "plan/collective", "netplugin/abi", "netplugin/config", "netplugin/gpu/libcuda_calls.h", "nccl"),
+    "nccl": ("base/core", "plan/collective", "netplugin/abi", "netplugin/config", "nccl"),
     "netplugin": ("base/core", "plan", "netplugin"),
     "netplugin/abi": ("netplugin/abi",),
     "netplugin/attach": ("base/core", "plan/page", "netplugin/attach", "netplugin/config", "netplugin/rails"),
@@ -189,7 +189,7 @@ MAY_INCLUDE = {
     "observe/producer": ("base/core", "observe/record", "observe/admission", "observe/ring", "observe/gather", "observe/producer"),
     "observe/sink": ("base/core", "observe/record", "observe/ring", "observe/sink"),
     "observe/capi": ("base/core", "observe"),
-    "observe/cuda": ("observe/record", "observe/admission", "observe/gather", "observe/cuda"),
+    "observe/cuda": ("base/core", "observe/record", "observe/admission", "observe/ring", "observe/gather", "observe/producer", "observe/cuda"),
     "bazel": ("bazel",),
 }
 # Folder -> what its files may not include although the row above has it: a transport stands behind the seam.

@@ -1,7 +1,7 @@
 // The calls of the CUDA driver's library, found by name in a library that was opened at run time. The driver's binary interface is stable
-// and a machine that builds this need not have its header: what is used is declared here. For this folder and nccl/.
-#ifndef R2CC_NETPLUGIN_GPU_LIBCUDA_CALLS_H_
-#define R2CC_NETPLUGIN_GPU_LIBCUDA_CALLS_H_
+// and a machine that builds this need not have its header: what is used is declared here.
+#ifndef R2CC_BASE_CORE_CUDA_LIBCUDA_CALLS_H_
+#define R2CC_BASE_CORE_CUDA_LIBCUDA_CALLS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +28,7 @@ constexpr int kDmaBufDescriptor = 1;         // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF
 constexpr unsigned kNonBlockingStream = 1;   // CU_STREAM_NON_BLOCKING
 constexpr unsigned kEventWithoutTiming = 2;  // CU_EVENT_DISABLE_TIMING
 constexpr unsigned kPortableMappedHost = 3;  // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+constexpr unsigned kPortableRegistered = 1;  // CU_MEMHOSTREGISTER_PORTABLE
 constexpr int kCaptureRelaxed = 2;           // CU_STREAM_CAPTURE_MODE_RELAXED
 
 struct LibcudaCalls {
@@ -56,7 +57,7 @@ struct LibcudaCalls {
   Result (*launch)(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters, void** extra);
 
-  // For libr2cc-nccl.so, null where the driver lacks them.
+  // Not for the plugin: null where the driver lacks them.
   Result (*event_synchronize)(Event event);
   Result (*event_destroy)(Event event);
   Result (*stream_wait_event)(Stream stream, Event event, unsigned flags);
@@ -64,6 +65,10 @@ struct LibcudaCalls {
   Result (*host_allocate)(void** memory, size_t bytes, unsigned flags);
   Result (*host_free)(void* memory);
   Result (*memory_get_info)(size_t* free, size_t* total);
+  Result (*driver_get_version)(int* version);  // 12010: CUDA 12.1
+  Result (*context_synchronize)();
+  Result (*host_register)(void* memory, size_t bytes, unsigned flags);
+  Result (*host_unregister)(void* memory);
 
   // From what dlopen() returned. The first that is needed and not there; empty: all are.
   std::string Find(void* handle);
@@ -72,4 +77,4 @@ struct LibcudaCalls {
 
 }  // namespace r2cc::gpu
 
-#endif  // R2CC_NETPLUGIN_GPU_LIBCUDA_CALLS_H_
+#endif  // R2CC_BASE_CORE_CUDA_LIBCUDA_CALLS_H_

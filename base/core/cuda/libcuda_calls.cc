@@ -1,4 +1,4 @@
-#include "netplugin/gpu/libcuda_calls.h"
+#include "base/core/cuda/libcuda_calls.h"
 
 #include <dlfcn.h>
 
@@ -44,6 +44,10 @@ std::string LibcudaCalls::Find(void* handle) {
   find(host_allocate, "cuMemHostAlloc", false);
   find(host_free, "cuMemFreeHost", false);
   find(memory_get_info, "cuMemGetInfo_v2", false);
+  find(driver_get_version, "cuDriverGetVersion", false);
+  find(context_synchronize, "cuCtxSynchronize", false);
+  find(host_register, "cuMemHostRegister_v2", false);
+  find(host_unregister, "cuMemHostUnregister", false);
   return lacks;
 }
 
