@@ -38,13 +38,14 @@ uint32_t r2cc_observe_crc32c(const void* data, uint64_t bytes, uint32_t seed);
 typedef struct {
   uint64_t bytes;
   const char* run;
-  const char* device; /* "host"; anything else is not in this release */
+  const char* device; /* "host", "cuda" or "cuda:NUMBER": whose memory the tensors are in */
   uint64_t rank;
   uint64_t host_bytes;        /* 0: 512 MiB */
   uint64_t every;             /* 0: 1 */
   uint64_t phases;            /* 0: both */
-  uint64_t block_ns;          /* 0: a step that finds no room is dropped at once */
+  uint64_t block_ns;          /* 0: a step that finds no room is dropped at once; of "host" alone */
   uint64_t reader_timeout_ns; /* 0: 5 s */
+  uint64_t device_bytes;      /* of a GPU's ring; 0: 64 MiB */
 } r2cc_observe_options;
 
 typedef struct {
@@ -68,6 +69,8 @@ typedef struct {
   uint64_t count;
   const void* indices; /* null: the first `count` */
   uint64_t index_bytes;
+  const void* count_at; /* of a GPU: where the count lies, read by each step; null: `count` it is */
+  uint64_t count_bytes;
 } r2cc_observe_rows;
 
 typedef struct {
@@ -80,6 +83,9 @@ int r2cc_observe_open(const r2cc_observe_options* options, r2cc_observe_producer
 int r2cc_observe_files(r2cc_observe_producer* producer, const char* folder, uint64_t segment_bytes, uint64_t segment_age_ns);
 int r2cc_observe_layout(r2cc_observe_producer* producer, const r2cc_observe_tap* tags, uint64_t tag_count, const r2cc_observe_tap* taps,
                         uint64_t tap_count, uint64_t rows_most, uint32_t* layout);
+/* Of a GPU: the CUDA stream (CUstream) in whose order the calls of a step work from now on. It may be captured: then each replay of the
+ * graph is a step, and no call is made for it. */
+int r2cc_observe_stream(r2cc_observe_producer* producer, uint64_t stream);
 /* A step. *taken is 0 if it has its outcome already; then the calls that follow do nothing. */
 int r2cc_observe_begin(r2cc_observe_producer* producer, uint32_t layout, uint64_t phase, const r2cc_observe_rows* rows, int* taken);
 /* Copies a tag or tap now. Nothing if its group is off. */
@@ -89,12 +95,12 @@ int r2cc_observe_inline(r2cc_observe_producer* producer, int is_tag, uint64_t in
 int r2cc_observe_gather(r2cc_observe_producer* producer, const r2cc_observe_tensor* taps, uint64_t count);
 /* The step does not end. */
 int r2cc_observe_abandon(r2cc_observe_producer* producer);
-/* For a self-check: the hash of a tensor, as R2CC_OBSERVE_HASH makes it. */
-int r2cc_observe_hash(const r2cc_observe_tensor* tensor, uint8_t dtype, uint64_t* hash);
+/* For a self-check: the hash of a tensor as it is now, as R2CC_OBSERVE_HASH makes it. Waits for a GPU; refused while its stream is captured. */
+int r2cc_observe_hash(r2cc_observe_producer* producer, const r2cc_observe_tensor* tensor, uint8_t dtype, uint64_t* hash);
 /* The groups that are on, from the step after the next one on. */
 int r2cc_observe_set(r2cc_observe_producer* producer, uint64_t groups);
 int r2cc_observe_counters(r2cc_observe_producer* producer, r2cc_observe_counts* counts);
-/* All that was committed is in files, if there are any. */
+/* All steps until now are in the ring, and in files if there are any. Waits for a GPU. */
 int r2cc_observe_flush(r2cc_observe_producer* producer, uint64_t timeout_ns);
 /* The memory stays as long as somebody has it open. Frees the producer. Waits for the files. */
 int r2cc_observe_close(r2cc_observe_producer* producer);

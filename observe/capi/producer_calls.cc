@@ -9,6 +9,7 @@
 #include "base/core/release.h"
 #include "observe/capi/guard.h"
 #include "observe/capi/observe.h"
+#include "observe/cuda/cuda_producer.h"
 #include "observe/gather/tap_work.h"
 #include "observe/producer/host_producer.h"
 #include "observe/sink/file_sink.h"
@@ -18,7 +19,7 @@ using namespace r2cc::observe;  // NOLINT
 struct r2cc_observe_producer {
   std::mutex mutex;
   pid_t pid = getpid();
-  std::unique_ptr<HostProducer> producer;
+  std::unique_ptr<Producer> producer;
   std::unique_ptr<FileSink> files;
 };
 
@@ -92,13 +93,15 @@ int r2cc_observe_open(const r2cc_observe_options* options, r2cc_observe_producer
   return Guarded([&] {
     if (!Sized(options) || producer == nullptr || options->run == nullptr || options->device == nullptr || options->rank > UINT32_MAX)
       return Failed(R2CC_OBSERVE_INVALID, "the options are not those of this release");
-    if (std::strcmp(options->device, "host") != 0)
-      return Failed(R2CC_OBSERVE_NOT_HERE,
-                    std::string("device ") + options->device + ": this release taps host memory alone, device=\"host\"");
+    const std::string device = options->device;
+    const int gpu = CudaProducer::NumberOf(device);
+    if (device != "host" && gpu < 0)
+      return Failed(R2CC_OBSERVE_INVALID, "device " + device + ": it is \"host\", \"cuda\" or \"cuda:NUMBER\"");
     ProducerOptions own;
     own.run = options->run;
     own.rank = static_cast<uint32_t>(options->rank);
     if (options->host_bytes != 0) own.ring_bytes = options->host_bytes;
+    if (options->device_bytes != 0) own.device_bytes = options->device_bytes;
     if (options->every != 0) own.every = options->every;
     if (options->phases != 0) own.phases = options->phases;
     if (options->reader_timeout_ns != 0) own.reader_timeout_ns = static_cast<r2cc::Nanos>(options->reader_timeout_ns);
@@ -112,7 +115,10 @@ int r2cc_observe_open(const r2cc_observe_options* options, r2cc_observe_producer
                                                 " already, process " + std::to_string(other.producer_pid));
     auto made = std::make_unique<r2cc_observe_producer>();
     std::string error;
-    made->producer = HostProducer::Open(own, &kClock, &error);
+    if (gpu < 0)
+      made->producer = HostProducer::Open(own, &kClock, &error);
+    else
+      made->producer = CudaProducer::Open(own, gpu, &kClock, &error);
     if (made->producer == nullptr) return Failed(R2CC_OBSERVE_SYSTEM, error);
     *producer = made.release();
     return 0;
@@ -152,11 +158,11 @@ int r2cc_observe_begin(r2cc_observe_producer* producer, uint32_t layout, uint64_
     if (taken == nullptr || (rows != nullptr && !Sized(rows)) || (phase != R2CC_OBSERVE_DECODE && phase != R2CC_OBSERVE_PREFILL))
       return Failed(R2CC_OBSERVE_INVALID, "a step is of one phase, decode or prefill");
     RowChoice choice;
-    if (rows != nullptr) choice = {rows->count, rows->indices, rows->index_bytes};
+    if (rows != nullptr) choice = {rows->count, rows->indices, rows->index_bytes, rows->count_at, rows->count_bytes};
     std::string error;
-    const HostProducer::Began began = producer->producer->Begin(layout, static_cast<Phase>(phase), choice, &error);
-    *taken = began == HostProducer::Began::kTaken ? 1 : 0;
-    return began == HostProducer::Began::kRefused ? Failed(R2CC_OBSERVE_INVALID, error) : 0;
+    const Producer::Began began = producer->producer->Begin(layout, static_cast<Phase>(phase), choice, &error);
+    *taken = began == Producer::Began::kTaken ? 1 : 0;
+    return began == Producer::Began::kRefused ? Failed(R2CC_OBSERVE_INVALID, error) : 0;
   });
 }
 
@@ -179,7 +185,7 @@ int r2cc_observe_gather(r2cc_observe_producer* producer, const r2cc_observe_tens
         producer->producer->Abandon();
         return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
       }
-      if (!producer->producer->Copy(false, i, source, &error)) return Failed(R2CC_OBSERVE_INVALID, error);
+      if (!producer->producer->CopyLate(i, source, &error)) return Failed(R2CC_OBSERVE_INVALID, error);
     }
     return producer->producer->Finish(&error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
   });
@@ -192,18 +198,24 @@ int r2cc_observe_abandon(r2cc_observe_producer* producer) {
   });
 }
 
-int r2cc_observe_hash(const r2cc_observe_tensor* tensor, uint8_t dtype, uint64_t* hash) {
-  return Guarded([&] {
+int r2cc_observe_hash(r2cc_observe_producer* producer, const r2cc_observe_tensor* tensor, uint8_t dtype, uint64_t* hash) {
+  return With(producer, [&] {
     TensorSource source;
     if (!Sized(tensor) || hash == nullptr || dtype >= static_cast<uint8_t>(Dtype::kStats) || !SourceOf(*tensor, &source))
       return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
     const Tap tap{"tensor", Operator::kHash, static_cast<Dtype>(dtype), 0, false, {source.shape.begin(), source.shape.end()}};
     TapWork work;
     std::string error;
-    if (!MakeTapWork(tap, reinterpret_cast<uint64_t>(source.data), source.shape, source.strides, &work, &error))
+    if (!MakeTapWork(tap, reinterpret_cast<uint64_t>(source.data), source.shape, source.strides, &work, &error) ||
+        !producer->producer->Hash(work, hash, &error))
       return Failed(R2CC_OBSERVE_INVALID, error);
-    HostOps ops;
-    *hash = HashOfRow(&ops, work, 0, 0);
+    return 0;
+  });
+}
+
+int r2cc_observe_stream(r2cc_observe_producer* producer, uint64_t stream) {
+  return With(producer, [&] {
+    producer->producer->SetStream(stream);
     return 0;
   });
 }
@@ -225,6 +237,8 @@ int r2cc_observe_counters(r2cc_observe_producer* producer, r2cc_observe_counts* 
 
 int r2cc_observe_flush(r2cc_observe_producer* producer, uint64_t timeout_ns) {
   return With(producer, [&] {
+    std::string error;
+    if (!producer->producer->Flush(static_cast<r2cc::Nanos>(timeout_ns), &error)) return Failed(R2CC_OBSERVE_TIMEOUT, error);
     if (producer->files == nullptr || producer->files->Flush(static_cast<r2cc::Nanos>(timeout_ns))) return 0;
     const std::string why = producer->files->LastError();
     return Failed(R2CC_OBSERVE_TIMEOUT, why.empty() ? "the files are not written yet" : why);

@@ -1,70 +1,144 @@
-// The step of observe/gather/step.h as kernels. A block's threads run it together: they copy in shares, load the same words, and the first
-// one stores. Statistics and hashes are computed by each thread alike, which is right and slow. Compiled and never run: no test has a GPU.
+// The step of observe/gather/step.h as kernels. The threads of a block are its lanes.
+#include "observe/cuda/arguments.h"
 #include "observe/gather/step.h"
 
 namespace r2cc::observe {
 namespace {
 
-// As a kernel's parameter: the graph keeps its own copy. 32,764 bytes from CUDA 12.1 on; these are within 4,096, for older drivers, too.
-constexpr uint32_t kTapsOfKernel = 24;
+// What one thread does, and all of a block together.
+class CudaOps {
+ public:
+  static __device__ uint64_t Lane() { return threadIdx.x; }
+  static __device__ uint64_t Lanes() { return blockDim.x; }
 
-struct Arguments {
-  StepParameters step;
-  StepTap taps[kTapsOfKernel];
-};
-static_assert(sizeof(Arguments) <= 4096);
-
-struct CudaOps {
   template <typename T>
   __device__ T Load(uint64_t at) {
     return *reinterpret_cast<const volatile T*>(at);
   }
   template <typename T>
+  __device__ T Read(uint64_t at) {
+    return *reinterpret_cast<const T*>(at);
+  }
+  template <typename T>
   __device__ void Store(uint64_t at, T value) {
     if (threadIdx.x == 0) *reinterpret_cast<volatile T*>(at) = value;
   }
-  __device__ void Copy(uint64_t to, uint64_t from, uint64_t bytes) {
-    // By words of 16 bytes where both ends allow it, the rest by bytes.
-    const uint64_t words = (to | from) % 16 == 0 ? bytes / 16 : 0;
-    for (uint64_t i = threadIdx.x; i < words; i += blockDim.x) reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
-    for (uint64_t i = words * 16 + threadIdx.x; i < bytes; i += blockDim.x)
-      reinterpret_cast<uint8_t*>(to)[i] = reinterpret_cast<const uint8_t*>(from)[i];
-  }
+  __device__ void StoreAlone(uint64_t at, uint64_t value) { *reinterpret_cast<volatile uint64_t*>(at) = value; }
   __device__ uint64_t LoadSystem(uint64_t at) { return *reinterpret_cast<const volatile uint64_t*>(at); }
   __device__ void FenceDevice() { __threadfence(); }
   __device__ void FenceSystem() { __threadfence_system(); }
   __device__ uint64_t AtomicAdd(uint64_t at, uint64_t value) {
     return atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
   }
+
+  // In the largest units that both ends and the length allow, the rest by bytes.
+  __device__ void Copy(uint64_t to, uint64_t from, uint64_t bytes) { CopyBy(to, from, bytes, threadIdx.x, blockDim.x); }
+  __device__ void CopyAlone(uint64_t to, uint64_t from, uint64_t bytes) { CopyBy(to, from, bytes, 0, 1); }
+
+  // REQUIRES: all threads of the block are here.
+  template <typename T>
+  __device__ T Reduce(const T& value) {
+    __shared__ alignas(16) unsigned char memory[kThreads * sizeof(T)];
+    T* const values = reinterpret_cast<T*>(memory);
+    __syncthreads();
+    memcpy(&values[threadIdx.x], &value, sizeof(T));
+    for (uint32_t half = kThreads / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (threadIdx.x < half) values[threadIdx.x] += values[threadIdx.x + half];
+    }
+    __syncthreads();
+    return values[0];
+  }
+
+ private:
+  __device__ void CopyBy(uint64_t to, uint64_t from, uint64_t bytes, uint64_t lane, uint64_t lanes) {
+    const uint64_t ends = to | from;
+    if (ends % 16 == 0)
+      CopyUnits<uint4>(to, from, bytes, lane, lanes);
+    else if (ends % 8 == 0)
+      CopyUnits<uint64_t>(to, from, bytes, lane, lanes);
+    else if (ends % 4 == 0)
+      CopyUnits<uint32_t>(to, from, bytes, lane, lanes);
+    else if (ends % 2 == 0)
+      CopyUnits<uint16_t>(to, from, bytes, lane, lanes);
+    else
+      CopyUnits<uint8_t>(to, from, bytes, lane, lanes);
+  }
+  template <typename T>
+  __device__ void CopyUnits(uint64_t to, uint64_t from, uint64_t bytes, uint64_t lane, uint64_t lanes) {
+    const uint64_t units = bytes / sizeof(T);
+    T* const __restrict__ target = reinterpret_cast<T*>(to);
+    const T* const __restrict__ source = reinterpret_cast<const T*>(from);
+    uint64_t i = lane;
+    // Four loads under way a thread.
+    for (; i + 3 * lanes < units; i += 4 * lanes) {
+      const T a = source[i], b = source[i + lanes], c = source[i + 2 * lanes], d = source[i + 3 * lanes];
+      target[i] = a;
+      target[i + lanes] = b;
+      target[i + 2 * lanes] = c;
+      target[i + 3 * lanes] = d;
+    }
+    for (; i < units; i += lanes) target[i] = source[i];
+    for (uint64_t j = units * sizeof(T) + lane; j < bytes; j += lanes)
+      reinterpret_cast<uint8_t*>(to)[j] = reinterpret_cast<const uint8_t*>(from)[j];
+  }
 };
 
 __device__ uint64_t Nanoseconds() {
   uint64_t now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
+}
+
+// All taps that are copied at the step's end, and the record's publication by the last block.
+__device__ void Gather(StepParameters p, const StepTap* taps) {
+  __shared__ bool last;
+  p.taps = taps;
+  CudaOps ops;
+  const StepPlan plan = PlanOf(&ops, p);
+  CopyShare(&ops, p, plan, blockIdx.x, gridDim.x);
+  // Each thread's stores before the first one's arrival, which is cumulative.
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) last = Arrive(&ops, p);
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  FinishHashes(&ops, p, plan);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) Publish(&ops, p, Nanoseconds());
 }
 
 }  // namespace
 
-// All taps that are copied at the step's end, and the record's publication by the last block.
-extern "C" __global__ void r2cc_observe_gather(const __grid_constant__ Arguments arguments) {
-  StepParameters p = arguments.step;
-  p.taps = arguments.taps;
-  p.blocks = gridDim.x;
-  CudaOps ops;
-  CopyShare(&ops, p, PlanOf(&ops, p), blockIdx.x);
-  // Each thread's stores before the first one's fence, which is cumulative.
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0 && Arrive(&ops, p)) Publish(&ops, p, Nanoseconds());
+extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_gather_small(const __grid_constant__ SmallArguments arguments) {
+  Gather(arguments.step, arguments.taps);
+}
+extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_gather_large(const __grid_constant__ LargeArguments arguments) {
+  Gather(arguments.step, arguments.taps);
 }
 
-// One tap, at its point.
-extern "C" __global__ void r2cc_observe_inline(const __grid_constant__ Arguments arguments, uint32_t tap) {
+// Taps at their point.
+extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_inline(const __grid_constant__ SmallArguments arguments) {
   StepParameters p = arguments.step;
   p.taps = arguments.taps;
   CudaOps ops;
-  CopyTap(&ops, p, PlanOf(&ops, p), tap);
+  CopyShare(&ops, p, PlanOf(&ops, p), blockIdx.x, gridDim.x);
+}
+
+// The hash of one tensor, for the self-check.
+extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_hash(const __grid_constant__ SmallArguments arguments) {
+  const StepParameters& p = arguments.step;
+  const TapWork& work = arguments.taps[0].work;
+  CudaOps ops;
+  RowList list;
+  list.count = work.rows;
+  const uint64_t elements = list.count * work.RowBytes() / BytesOf(work.dtype);
+  const uint64_t share = (elements + gridDim.x - 1) / gridDim.x, begin = blockIdx.x * share;
+  const uint64_t end = begin + share < elements ? begin + share : elements;
+  const uint64_t sum = ops.Reduce(HashOfElements(&ops, work, list, begin, end));
+  if (threadIdx.x == 0) ops.AtomicAdd(p.hashes, sum);
 }
 
 }  // namespace r2cc::observe

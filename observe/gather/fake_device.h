@@ -63,10 +63,23 @@ class FakeDevice {
         for (Buffer& buffer : view_->blocks) buffer.Resize(device->system_.size());
       }
     }
+    // One lane. Numbers that are smaller than a word are not in this world.
+    static constexpr uint64_t Lane() { return 0; }
+    static constexpr uint64_t Lanes() { return 1; }
     template <typename T>
     T Load(uint64_t at) {
       (*background_)();
       return static_cast<T>(Word(at));
+    }
+    template <typename T>
+    T Read(uint64_t at) {
+      return Load<T>(at);
+    }
+    void StoreAlone(uint64_t at, uint64_t value) { Store(at, value); }
+    void CopyAlone(uint64_t to, uint64_t from, uint64_t bytes) { Copy(to, from, bytes); }
+    template <typename T>
+    T Reduce(const T& value) {
+      return value;
     }
     template <typename T>
     void Store(uint64_t at, T value) {

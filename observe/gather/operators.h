@@ -1,5 +1,10 @@
 // What is done with a tensor's bytes: copies, statistics of each row, hashes. Templates over few memory operations, so that the host, the
-// kernels and the fake device run the same code. `Ops` has Load<T>(address), Store<T>(address, value) and Copy(to, from, bytes).
+// kernels and the fake device run the same code.
+//
+// The lanes of a block run this code together: the threads of a kernel's block; elsewhere there is one. `Ops` has Lane() and Lanes(), this
+// one's number and how many there are; of each lane Load<T>(address), Read<T>(address) of a tensor, AtomicAdd(address, value), and
+// CopyAlone(to, from, bytes); of all together Store<T>(address, value) by the first, Copy(to, from, bytes) in shares, and
+// Reduce(value), whose result the first lane has.
 #ifndef R2CC_OBSERVE_GATHER_OPERATORS_H_
 #define R2CC_OBSERVE_GATHER_OPERATORS_H_
 
@@ -31,32 +36,62 @@ struct RowList {
   uint64_t count = 1;
   uint64_t indices = 0;  // an address; 0: none
   uint64_t index_bytes = 8;
+  uint64_t faults = 0;  // an address of a count of indices that are beyond the tensor; 0: they are none
 };
 
 template <typename Ops>
-R2CC_OBSERVE_BOTH uint64_t RowAt(Ops* ops, const RowList& list, uint64_t i) {
-  if (list.indices == 0) return i;
-  if (list.index_bytes == 4) return ops->template Load<uint32_t>(list.indices + i * 4);
-  return ops->template Load<uint64_t>(list.indices + i * 8);
+R2CC_OBSERVE_BOTH uint64_t LoadIndex(Ops* ops, uint64_t at, uint64_t bytes) {
+  return bytes == 4 ? ops->template Load<uint32_t>(at) : ops->template Load<uint64_t>(at);
 }
 
-// each(address of a run) in order.
-template <typename Each>
-R2CC_OBSERVE_BOTH void ForEachRun(const TapWork& work, uint64_t row, Each each) {
-  const uint64_t at = work.data + row * static_cast<uint64_t>(work.row_stride);
-  for (uint64_t i = 0; i < work.counts[0]; ++i)
-    for (uint64_t j = 0; j < work.counts[1]; ++j)
-      for (uint64_t k = 0; k < work.counts[2]; ++k)
-        each(at + i * static_cast<uint64_t>(work.strides[0]) + j * static_cast<uint64_t>(work.strides[1]) +
-             k * static_cast<uint64_t>(work.strides[2]));
-}
-
+// One that is beyond the tensor is counted, and stands for the first one.
 template <typename Ops>
-R2CC_OBSERVE_BOTH void CopyRow(Ops* ops, const TapWork& work, uint64_t row, uint64_t to) {
-  ForEachRun(work, row, [&](uint64_t from) {
-    ops->Copy(to, from, work.run_bytes);
-    to += work.run_bytes;
-  });
+R2CC_OBSERVE_BOTH uint64_t RowAt(Ops* ops, const TapWork& work, const RowList& list, uint64_t i) {
+  if (list.indices == 0) return i;
+  const uint64_t row = LoadIndex(ops, list.indices + i * list.index_bytes, list.index_bytes);
+  if (row < work.rows) return row;
+  if (list.faults != 0) ops->AtomicAdd(list.faults, 1);
+  return 0;
+}
+
+// The rows of the list lie one behind the other.
+constexpr R2CC_OBSERVE_BOTH bool IsOneRun(const TapWork& work, const RowList& list) {
+  return work.run_bytes == work.RowBytes() &&
+         (list.count == 1 || static_cast<uint64_t>(work.row_stride) == work.run_bytes) && list.indices == 0;
+}
+
+// Where run `number` of the list's runs begins.
+template <typename Ops>
+R2CC_OBSERVE_BOTH uint64_t RunAt(Ops* ops, const TapWork& work, const RowList& list, uint64_t number) {
+  const uint64_t k = number % work.counts[2], j = number / work.counts[2] % work.counts[1];
+  const uint64_t i = number / work.counts[2] / work.counts[1] % work.counts[0];
+  const uint64_t row = number / work.counts[2] / work.counts[1] / work.counts[0];
+  return work.data + RowAt(ops, work, list, row) * static_cast<uint64_t>(work.row_stride) + i * static_cast<uint64_t>(work.strides[0]) +
+         j * static_cast<uint64_t>(work.strides[1]) + k * static_cast<uint64_t>(work.strides[2]);
+}
+
+// Runs that are shorter are copied by one lane each.
+constexpr uint64_t kRunOfAll = 1024;
+
+// The bytes from `begin` to `end` of the list's rows, counted as they lie in the record, to `to + begin`.
+template <typename Ops>
+R2CC_OBSERVE_BOTH void CopyBytes(Ops* ops, const TapWork& work, const RowList& list, uint64_t begin, uint64_t end, uint64_t to) {
+  if (begin >= end) return;
+  if (IsOneRun(work, list)) {
+    ops->Copy(to + begin, work.data + begin, end - begin);
+    return;
+  }
+  const uint64_t last = (end - 1) / work.run_bytes;
+  const bool together = work.run_bytes >= kRunOfAll;
+  for (uint64_t run = begin / work.run_bytes + (together ? 0 : ops->Lane()); run <= last; run += together ? 1 : ops->Lanes()) {
+    const uint64_t start = run * work.run_bytes;
+    const uint64_t first = start < begin ? begin : start, behind = start + work.run_bytes < end ? start + work.run_bytes : end;
+    const uint64_t from = RunAt(ops, work, list, run) + (first - start);
+    if (together)
+      ops->Copy(to + first, from, behind - first);
+    else
+      ops->CopyAlone(to + first, from, behind - first);
+  }
 }
 
 // A bijection of 64-bit words (the finalizer of splitmix64).
@@ -71,21 +106,31 @@ constexpr R2CC_OBSERVE_BOTH uint64_t HashTerm(uint64_t word, uint64_t index) { r
 template <typename Ops>
 R2CC_OBSERVE_BOTH uint64_t LoadElement(Ops* ops, uint64_t at, uint64_t bytes) {
   switch (bytes) {
-    case 1: return ops->template Load<uint8_t>(at);
-    case 2: return ops->template Load<uint16_t>(at);
-    case 4: return ops->template Load<uint32_t>(at);
-    default: return ops->template Load<uint64_t>(at);
+    case 1: return ops->template Read<uint8_t>(at);
+    case 2: return ops->template Read<uint16_t>(at);
+    case 4: return ops->template Read<uint32_t>(at);
+    default: return ops->template Read<uint64_t>(at);
   }
 }
 
-// Of one row whose first element has the number `index` in the record.
-template <typename Ops>
-R2CC_OBSERVE_BOTH uint64_t HashOfRow(Ops* ops, const TapWork& work, uint64_t row, uint64_t index) {
+// This lane's share of the elements from `begin` to `end` of the list's rows, counted as they lie in the record: each(element, bits).
+template <typename Ops, typename Each>
+R2CC_OBSERVE_BOTH void ForEachElement(Ops* ops, const TapWork& work, const RowList& list, uint64_t begin, uint64_t end, Each each) {
   const uint64_t bytes = BytesOf(work.dtype);
+  if (IsOneRun(work, list)) {
+    for (uint64_t i = begin + ops->Lane(); i < end; i += ops->Lanes()) each(i, LoadElement(ops, work.data + i * bytes, bytes));
+    return;
+  }
+  const uint64_t of_run = work.run_bytes / bytes;
+  for (uint64_t i = begin + ops->Lane(); i < end; i += ops->Lanes())
+    each(i, LoadElement(ops, RunAt(ops, work, list, i / of_run) + i % of_run * bytes, bytes));
+}
+
+// The lane's part of a sum.
+template <typename Ops>
+R2CC_OBSERVE_BOTH uint64_t HashOfElements(Ops* ops, const TapWork& work, const RowList& list, uint64_t begin, uint64_t end) {
   uint64_t sum = 0;
-  ForEachRun(work, row, [&](uint64_t from) {
-    for (uint64_t at = 0; at < work.run_bytes; at += bytes) sum += HashTerm(LoadElement(ops, from + at, bytes), index++);
-  });
+  ForEachElement(ops, work, list, begin, end, [&](uint64_t element, uint64_t bits) { sum += HashTerm(bits, element); });
   return sum;
 }
 
@@ -150,6 +195,16 @@ struct StatsSums {
       squares += value * value;
     }
   }
+  R2CC_OBSERVE_BOTH StatsSums& operator+=(const StatsSums& more) {
+    least = more.least < least ? more.least : least;
+    greatest = more.greatest > greatest ? more.greatest : greatest;
+    sum += more.sum;
+    squares += more.squares;
+    finite += more.finite;
+    nans += more.nans;
+    infinities += more.infinities;
+    return *this;
+  }
   R2CC_OBSERVE_BOTH StatsRow Row() const {
     if (finite == 0) return {NAN, NAN, NAN, NAN, nans, infinities};
     const auto count = static_cast<double>(finite);
@@ -162,44 +217,39 @@ struct StatsSums {
   }
 };
 
+// Row `i` of the list to where the record has it.
 template <typename Ops>
-R2CC_OBSERVE_BOTH StatsRow StatsOfRow(Ops* ops, const TapWork& work, uint64_t row) {
-  const uint64_t bytes = BytesOf(work.dtype);
+R2CC_OBSERVE_BOTH void StatsOfRow(Ops* ops, const TapWork& work, const RowList& list, uint64_t i, uint64_t to) {
+  const uint64_t elements = work.RowBytes() / BytesOf(work.dtype);
   StatsSums sums;
-  ForEachRun(work, row, [&](uint64_t from) {
-    for (uint64_t at = 0; at < work.run_bytes; at += bytes) sums.Add(ValueOf(work.dtype, LoadElement(ops, from + at, bytes)));
-  });
-  return sums.Row();
+  ForEachElement(ops, work, list, i * elements, (i + 1) * elements, [&](uint64_t, uint64_t bits) { sums.Add(ValueOf(work.dtype, bits)); });
+  const StatsRow stats = ops->Reduce(sums).Row();
+  uint64_t words[3];
+  memcpy(words, &stats, sizeof(words));
+  for (uint64_t w = 0; w < 3; ++w) ops->template Store<uint64_t>(to + i * sizeof(stats) + w * 8, words[w]);
 }
 
 constexpr R2CC_OBSERVE_BOTH uint64_t OutputBytes(const TapWork& work, uint64_t rows) {
   return work.op == Operator::kHash ? 8 : rows * (work.op == Operator::kStats ? sizeof(StatsRow) : work.RowBytes());
 }
 
-// All of a tap to where the record has it. REQUIRES: each row of the list is one of the tensor.
+// All of a tap to where the record has it, by one lane. REQUIRES: each row of the list is one of the tensor.
 template <typename Ops>
 R2CC_OBSERVE_BOTH void GatherTap(Ops* ops, const TapWork& work, const RowList& list, uint64_t to) {
-  const uint64_t elements = work.RowBytes() / BytesOf(work.dtype);
-  uint64_t hash = 0;
-  for (uint64_t i = 0; i < list.count; ++i) {
-    const uint64_t row = RowAt(ops, list, i);
-    switch (work.op) {
-      case Operator::kCopy: CopyRow(ops, work, row, to + i * work.RowBytes()); break;
-      case Operator::kStats: {
-        const StatsRow stats = StatsOfRow(ops, work, row);
-        uint64_t words[3];
-        memcpy(words, &stats, sizeof(words));
-        for (uint64_t w = 0; w < 3; ++w) ops->template Store<uint64_t>(to + i * sizeof(stats) + w * 8, words[w]);
-        break;
-      }
-      case Operator::kHash: hash += HashOfRow(ops, work, row, i * elements); break;
-    }
+  const uint64_t bytes = list.count * work.RowBytes();
+  switch (work.op) {
+    case Operator::kCopy: CopyBytes(ops, work, list, 0, bytes, to); break;
+    case Operator::kHash: ops->template Store<uint64_t>(to, HashOfElements(ops, work, list, 0, bytes / BytesOf(work.dtype))); break;
+    case Operator::kStats:
+      for (uint64_t i = 0; i < list.count; ++i) StatsOfRow(ops, work, list, i, to);
+      break;
   }
-  if (work.op == Operator::kHash) ops->template Store<uint64_t>(to, hash);
 }
 
 // The host's memory: addresses are pointers.
 struct HostOps {
+  static constexpr uint64_t Lane() { return 0; }
+  static constexpr uint64_t Lanes() { return 1; }
   template <typename T>
   T Load(uint64_t at) {
     T value;
@@ -207,10 +257,22 @@ struct HostOps {
     return value;
   }
   template <typename T>
+  T Read(uint64_t at) {
+    return Load<T>(at);
+  }
+  template <typename T>
   void Store(uint64_t at, T value) {
     memcpy(reinterpret_cast<void*>(at), &value, sizeof(value));
   }
   void Copy(uint64_t to, uint64_t from, uint64_t bytes) { memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); }
+  void CopyAlone(uint64_t to, uint64_t from, uint64_t bytes) { Copy(to, from, bytes); }
+  uint64_t AtomicAdd(uint64_t at, uint64_t value) {
+    return __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), value, __ATOMIC_RELAXED);
+  }
+  template <typename T>
+  T Reduce(const T& value) {
+    return value;
+  }
 };
 
 }  // namespace r2cc::observe

@@ -1,5 +1,5 @@
 // One step on a device: decide, copy, arrive, publish. The kernels, and the fake device that steps blocks in any order, run this code.
-// `Ops` has, beside what operators.h needs, FenceDevice(), FenceSystem(), AtomicAdd(address, value) and LoadSystem(address).
+// `Ops` has, in addition to what operators.h needs, FenceDevice(), FenceSystem() and LoadSystem(address).
 #ifndef R2CC_OBSERVE_GATHER_STEP_H_
 #define R2CC_OBSERVE_GATHER_STEP_H_
 
@@ -29,6 +29,7 @@ struct DirectoryEntry {
 struct Published {
   uint64_t records;  // all below are whole, with their entries: the one word that is released
   uint64_t dropped, unwanted;
+  uint64_t faults;  // steps among the unwanted whose rows were beyond their tensors, or too many
   DirectoryEntry directory[kDirectoryEntries];  // by sequence
 };
 
@@ -36,43 +37,76 @@ struct Published {
 struct DeviceState {
   StepState state;
   uint64_t arrived;
+  uint64_t row_faults;  // in the step that goes on
+  uint64_t faults;
+};
+
+// What the device keeps of each tag and tap of a layout, tags first, for good: enough to place them, whichever are on.
+struct LayoutEntry {
+  uint64_t bytes;  // that the record has of it; of one row if kRows
+  uint64_t flags;
+
+  static constexpr uint64_t kGroup = 0xff, kTag = 0x100, kRows = 0x200;
+};
+
+// Of a hash while its blocks add to it; 0 between steps.
+struct HashSum {
+  uint64_t sum;
+  uint64_t to;  // where the record has it
 };
 
 struct StepTap {
   TapWork work;
+  uint32_t entry;        // its number among the layout's
+  uint32_t first_chunk;  // of the launch
   uint8_t group;
   uint8_t is_tag;
-  uint8_t at_point;  // copied before the step's end, by a launch of its own
-  uint8_t rows;      // by the step's list
+  uint8_t rows;  // by the step's list
+  // Where it lies in a record that has all groups, in units of kTapAlignment; counts only if the step is `linear`.
+  uint32_t fixed, for_each_row;
 };
 
+// One launch: taps that are copied at the step's end, or at their point.
 struct StepParameters {
-  const StepTap* taps;
+  const StepTap* taps;  // of this launch
   uint32_t count;
+  uint32_t chunks;  // of these taps
+  uint64_t chunk_bytes;
   uint32_t layout;
-  uint32_t blocks;
+  uint32_t blocks;  // that arrive in the step, those of all its launches
   uint16_t producer;
+  uint8_t linear;     // offsets of a record that has all groups are fixed + rows * for_each_row
+  uint8_t abandoned;  // the step did not end
   Phase phase;
   RowList rows;
-  uint64_t hold;  // not 0: a stub
+  uint64_t rows_most;
+  uint64_t count_at, count_bytes;  // an address of the rows' count, which is that of `rows` if this is 0
+  uint64_t hold;                   // not 0: a stub
   uint64_t groups_at_launch;
+  uint64_t all_groups;  // of the layout's taps
+  uint64_t end_fixed, end_for_each_row;
+  uint64_t entries, entry_count;  // of the layout: an address, and how many
+  uint64_t hash_count;            // entries that are hashes
   // Addresses.
   uint64_t state, published, ring;
+  uint64_t hashes;      // a HashSum for each entry
   uint64_t host_words;  // those of all producers; this one's are at its number
   uint64_t ring_bytes;
 };
 
-inline R2CC_OBSERVE_BOTH bool IsOn(const StepTap& tap, uint64_t groups) { return tap.is_tag != 0 || (groups >> tap.group & 1) != 0; }
-
-inline R2CC_OBSERVE_BOTH uint64_t BytesInRecord(const StepTap& tap, const RowList& rows) {
-  return OutputBytes(tap.work, tap.rows != 0 ? rows.count : 1);
+inline R2CC_OBSERVE_BOTH bool IsOn(uint64_t flags, uint64_t groups) {
+  return (flags & LayoutEntry::kTag) != 0 || (groups >> (flags & LayoutEntry::kGroup) & 1) != 0;
 }
 
-// Where the first `taps` of a record end: the next one begins there.
-inline R2CC_OBSERVE_BOTH uint64_t EndOf(const StepParameters& p, uint64_t groups, uint32_t taps) {
+// Where the first `entries` of a record end: the next one begins there.
+template <typename Ops>
+R2CC_OBSERVE_BOTH uint64_t EndOf(Ops* ops, const StepParameters& p, uint64_t groups, uint64_t rows, uint64_t entries) {
   uint64_t end = sizeof(RecordHeader);
-  for (uint32_t i = 0; i < taps; ++i)
-    if (IsOn(p.taps[i], groups)) end = RoundUp(end + BytesInRecord(p.taps[i], p.rows), kTapAlignment);
+  for (uint64_t i = 0; i < entries; ++i) {
+    const uint64_t at = p.entries + i * sizeof(LayoutEntry);
+    const uint64_t bytes = ops->template Load<uint64_t>(at), flags = ops->template Load<uint64_t>(at + 8);
+    if (IsOn(flags, groups)) end = RoundUp(end + ((flags & LayoutEntry::kRows) != 0 ? rows : 1) * bytes, kTapAlignment);
+  }
   return end;
 }
 
@@ -96,6 +130,10 @@ struct StepPlan {
   StepState state;
   Decision decision;
   uint64_t bytes = 0;  // that the record takes in the ring
+  uint64_t end = 0;    // of its taps
+  uint64_t rows = 0;
+  bool whole = false;  // it has all groups, and the parameters' offsets
+  bool faulty = false;
 };
 
 // What all blocks of a step decide alike.
@@ -103,26 +141,81 @@ template <typename Ops>
 R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
   StepPlan plan;
   plan.state = LoadWords<StepState>(ops, p.state + offsetof(DeviceState, state));
-  plan.bytes = p.hold != 0 ? 0 : RecordBytes(EndOf(p, plan.state.words.groups, p.count));
+  plan.rows = p.count_at != 0 ? LoadIndex(ops, p.count_at, p.count_bytes) : p.rows.count;
+  plan.faulty = plan.rows > p.rows_most;
+  const uint64_t groups = plan.state.words.groups;
+  if (p.abandoned != 0 || plan.faulty || !Wanted(plan.state.step, p.phase, plan.state.words)) {
+    plan.decision = {Verdict::kUnwanted, 0, plan.state.head};
+    return plan;
+  }
+  if (p.hold == 0) {
+    plan.whole = p.linear != 0 && (groups & p.all_groups) == p.all_groups;
+    plan.end =
+        plan.whole ? p.end_fixed + plan.rows * p.end_for_each_row : EndOf(ops, p, groups, plan.rows, p.entry_count);
+    plan.bytes = RecordBytes(plan.end);
+  }
   plan.decision = Decide(plan.state, p.phase, plan.bytes, p.ring_bytes, kDirectoryEntries);
   return plan;
 }
 
 template <typename Ops>
-R2CC_OBSERVE_BOTH void CopyTap(Ops* ops, const StepParameters& p, const StepPlan& plan, uint32_t i) {
-  const uint64_t groups = plan.state.words.groups;
-  const StepTap& tap = p.taps[i];
-  if (plan.decision.verdict != Verdict::kTake || p.hold != 0 || !IsOn(tap, groups)) return;
-  const uint64_t placed_by = IsActive(Mutant::kOldMask) ? p.groups_at_launch : groups;
-  const RowList one;
-  GatherTap(ops, tap.work, tap.rows != 0 ? p.rows : one, p.ring + plan.decision.begin % p.ring_bytes + EndOf(p, placed_by, i));
+R2CC_OBSERVE_BOTH uint64_t OffsetOf(Ops* ops, const StepParameters& p, const StepPlan& plan, const StepTap& tap) {
+  if (plan.whole) return (tap.fixed + plan.rows * tap.for_each_row) * kTapAlignment;
+  return EndOf(ops, p, IsActive(Mutant::kOldMask) ? p.groups_at_launch : plan.state.words.groups, plan.rows, tap.entry);
 }
 
-// The block's share of the taps that are copied at the step's end.
+// So many chunks a tap has at most: what a block does at a time.
+constexpr R2CC_OBSERVE_BOTH uint64_t ChunksOf(const TapWork& work, uint64_t rows_most, uint64_t chunk_bytes) {
+  const uint64_t chunks = work.op == Operator::kStats ? rows_most : (rows_most * work.RowBytes() + chunk_bytes - 1) / chunk_bytes;
+  return chunks == 0 ? 1 : chunks;
+}
+
+// Part `chunk` of a tap that is on, to `to`.
 template <typename Ops>
-R2CC_OBSERVE_BOTH void CopyShare(Ops* ops, const StepParameters& p, const StepPlan& plan, uint32_t block) {
-  for (uint32_t i = block; i < p.count; i += p.blocks)
-    if (p.taps[i].at_point == 0) CopyTap(ops, p, plan, i);
+R2CC_OBSERVE_BOTH void CopyPart(Ops* ops, const StepParameters& p, const StepTap& tap, const RowList& list, uint64_t chunk, uint64_t to) {
+  const uint64_t bytes = list.count * tap.work.RowBytes(), begin = chunk * p.chunk_bytes;
+  const uint64_t end = begin + p.chunk_bytes < bytes ? begin + p.chunk_bytes : bytes;
+  if (tap.work.op == Operator::kStats) {
+    if (chunk < list.count) StatsOfRow(ops, tap.work, list, chunk, to);
+  } else if (tap.work.op == Operator::kHash) {
+    const uint64_t size = BytesOf(tap.work.dtype), at = p.hashes + tap.entry * sizeof(HashSum);
+    const uint64_t sum = ops->Reduce(HashOfElements(ops, tap.work, list, begin / size, end / size));
+    if (ops->Lane() == 0) ops->AtomicAdd(at, sum);
+    ops->template Store<uint64_t>(at + offsetof(HashSum, to), to);
+  } else {
+    CopyBytes(ops, tap.work, list, begin, end, to);
+  }
+  // Of what was in the ring before nothing is left between two taps.
+  if (chunk != 0) return;
+  uint64_t hole = OutputBytes(tap.work, list.count);
+  for (; hole % 8 != 0; ++hole) ops->template Store<uint8_t>(to + hole, 0);
+  for (; hole % kTapAlignment != 0; hole += 8) ops->template Store<uint64_t>(to + hole, 0);
+}
+
+// The block's share of a launch of `blocks`.
+template <typename Ops>
+R2CC_OBSERVE_BOTH void CopyShare(Ops* ops, const StepParameters& p, const StepPlan& plan, uint32_t block, uint32_t blocks) {
+  if (plan.decision.verdict != Verdict::kTake || p.hold != 0) return;
+  const uint64_t groups = plan.state.words.groups;
+  for (uint32_t chunk = block; chunk < p.chunks; chunk += blocks) {
+    uint32_t low = 0, high = p.count;  // the last one that begins at `chunk` or before
+    while (high - low > 1) {
+      const uint32_t middle = (low + high) / 2;
+      if (p.taps[middle].first_chunk <= chunk)
+        low = middle;
+      else
+        high = middle;
+    }
+    const StepTap& tap = p.taps[low];
+    if (tap.is_tag == 0 && (groups >> tap.group & 1) == 0) continue;
+    RowList list;
+    if (tap.rows != 0) {
+      list = p.rows;
+      list.count = plan.rows;
+      list.faults = p.state + offsetof(DeviceState, row_faults);
+    }
+    CopyPart(ops, p, tap, list, chunk - tap.first_chunk, p.ring + plan.decision.begin % p.ring_bytes + OffsetOf(ops, p, plan, tap));
+  }
 }
 
 // True for the block that has to publish.
@@ -131,6 +224,19 @@ R2CC_OBSERVE_BOTH bool Arrive(Ops* ops, const StepParameters& p) {
   ops->FenceDevice();
   const uint64_t last = IsActive(Mutant::kPublishedEarly) && p.blocks > 1 ? p.blocks - 2 : p.blocks - 1;
   return ops->AtomicAdd(p.state + offsetof(DeviceState, arrived), 1) == last;
+}
+
+// The sums of the hashes to where the record has them, in shares of the lanes of the block that publishes, before it does.
+template <typename Ops>
+R2CC_OBSERVE_BOTH void FinishHashes(Ops* ops, const StepParameters& p, const StepPlan& plan) {
+  if (p.hash_count == 0 || plan.decision.verdict != Verdict::kTake || p.hold != 0) return;
+  for (uint64_t i = ops->Lane(); i < p.entry_count; i += ops->Lanes()) {
+    const uint64_t at = p.hashes + i * sizeof(HashSum), to = ops->template Load<uint64_t>(at + offsetof(HashSum, to));
+    if (to == 0) continue;
+    ops->StoreAlone(to, ops->template Load<uint64_t>(at));
+    ops->StoreAlone(at, 0);
+    ops->StoreAlone(at + offsetof(HashSum, to), 0);
+  }
 }
 
 template <typename Ops>
@@ -155,19 +261,31 @@ R2CC_OBSERVE_BOTH void WriteEnds(Ops* ops, const StepParameters& p, const StepPl
   header.groups = state.words.groups;
   header.time_ns = time_ns;
   header.layout = IsActive(Mutant::kOldLayout) && state.sequence != 0 ? static_cast<uint32_t>(state.layout) : p.layout;
-  header.rows = static_cast<uint32_t>(p.rows.count);
+  header.rows = static_cast<uint32_t>(plan.rows);
   header.parts = 1;
   header.unwanted = static_cast<uint32_t>(state.unwanted);
   const RecordTrailer trailer{kTrailerMagic, 0, header.step, header.sequence, header.bytes};
   const uint64_t at = p.ring + plan.decision.begin % p.ring_bytes;
   StoreWords(ops, at, header);
+  for (uint64_t i = plan.end; i < plan.bytes - sizeof(trailer); i += 8) ops->template Store<uint64_t>(at + i, 0);
   if (!IsActive(Mutant::kNoTrailer)) StoreWords(ops, at + plan.bytes - sizeof(trailer), trailer);
 }
 
 // By the last block: the record's ends, its entry, the words for the next step, and last the count that says that all is there.
 template <typename Ops>
 R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, uint64_t time_ns) {
-  const StepPlan plan = PlanOf(ops, p);
+  StepPlan plan = PlanOf(ops, p);
+  const uint64_t row_faults = ops->template Load<uint64_t>(p.state + offsetof(DeviceState, row_faults));
+  if (row_faults != 0) {
+    plan.faulty = true;
+    plan.decision = {Verdict::kUnwanted, 0, plan.state.head};
+    ops->template Store<uint64_t>(p.state + offsetof(DeviceState, row_faults), 0);
+  }
+  if (plan.faulty) {
+    const uint64_t faults = ops->template Load<uint64_t>(p.state + offsetof(DeviceState, faults)) + 1;
+    ops->template Store<uint64_t>(p.state + offsetof(DeviceState, faults), faults);
+    ops->template Store<uint64_t>(p.published + offsetof(Published, faults), faults);
+  }
   StepState after = plan.state;
   Advance(&after, plan.decision, plan.bytes);
   if (plan.decision.verdict == Verdict::kTake) {

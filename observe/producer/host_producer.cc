@@ -167,6 +167,14 @@ bool HostProducer::Copy(bool is_tag, size_t index, const TensorSource& source, s
   return true;
 }
 
+bool HostProducer::Hash(const TapWork& work, uint64_t* hash, std::string*) {
+  HostOps ops;
+  RowList all;
+  all.count = work.rows;
+  GatherTap(&ops, work, all, reinterpret_cast<uint64_t>(hash));
+  return true;
+}
+
 bool HostProducer::Finish(std::string* error) {
   if (step_.to == nullptr) return true;
   uint64_t end = sizeof(RecordHeader);

@@ -148,7 +148,7 @@ class AttachTest(unittest.TestCase):
     warnings.simplefilter("always")
     cases = {
         "never fired by the end of the first step: nothing.here": (["a", "nothing.here"], stand_in.Tensor([1])),
-        "a: it is on cuda:0: this release taps host memory alone": (["a"], stand_in.Tensor([1], device="cuda:0")),
+        'a: it is on cuda:0, and these taps are of host memory: attach with device="cuda:0"': (["a"], stand_in.Tensor([1], device="cuda:0")),
         "a[3]: there is no tensor of that number": (["a[3]"], stand_in.Tensor([1])),
         "a: int is no tensor": (["a"], 5),
     }
@@ -168,7 +168,7 @@ class AttachTest(unittest.TestCase):
         ("1 to 64 points, each of them once", ["a", "a"], {}),
         ("full='wait': drop or block:MILLISECONDS; a wait without a bound does not exist", ["a"], {"policy": observe.Policy(full="wait")}),
         ("no step would ever be wanted", ["a"], {"policy": observe.Policy(decode=False, prefill=False)}),
-        ("device cuda:0: this release taps host memory alone, device=\"host\"", ["a"], {"device": "cuda:0"}),
+        ('device tpu: it is "host", "cuda" or "cuda:NUMBER"', ["a"], {"device": "tpu"}),
         ("a run's name has 1 to 64 of letters, digits, '.', '_' and '-'", ["a"], {"run": "a/b"}),
         ("the host's ring would have 1024 bytes; it has 4096 to 1099511627776", ["a"], {"policy": observe.Policy(host_mib=1 / 1024)})):
       with self.subTest(line=line), self.assertRaises(observe.Error) as raised:

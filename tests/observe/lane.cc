@@ -50,7 +50,11 @@ Lane::Lane(const Shared& shared, uint16_t number, uint64_t base) : shared_(share
   blocks_ = 1 + Random(3);
   state_ = take(sizeof(DeviceState) / 8);
   published_at_ = take(sizeof(Published) / 8);
-  indices_ = take(4);
+  count_is_known_ = Random(2) != 0;
+  chunk_bytes_ = Random(2) != 0 ? 16 : 64;
+  entries_ = take(2 * kTapsOfModel * sizeof(LayoutEntry) / 8);
+  hashes_ = take(kTapsOfModel * sizeof(HashSum) / 8);
+  indices_ = take(5);  // and their count
   tensors_ = take(kTapsOfModel * kTapWords);
   held_ = take(kHeldSlots * kTapsOfModel * kTapWords);
   at = RoundUp(at, kRecordAlignment);
@@ -99,6 +103,7 @@ void Lane::MakeModel(int number) {
     std::vector<uint64_t> shape = tap.shape;
     if (tap.rows) shape.insert(shape.begin(), 4);
     MakeTapWork(tap, tensors_ + i * kTapWords * 8, shape, {}, &its.work, &error);
+    its.entry = static_cast<uint32_t>(i);
     its.group = tap.group;
     its.is_tag = i == 0;
     its.rows = tap.rows;
@@ -107,13 +112,15 @@ void Lane::MakeModel(int number) {
     model.overwritten.push_back(i != 0 && Random(3) == 0);
   }
   SelfCheck(&model);
+  Place(&model, entries_ + static_cast<uint64_t>(number) * kTapsOfModel * sizeof(LayoutEntry));
   models_.push_back(std::move(model));
 }
 
 // The step that is checked, of the warm-up: hashes at each point and at the end.
 void Lane::SelfCheck(Model* model) {
   const uint64_t step = 1000;
-  model->taps[0].at_point = PlacementOfTags() == Placement::kInline;
+  model->at_point.resize(model->taps.size());
+  model->at_point[0] = PlacementOfTags() == Placement::kInline;
   for (size_t i = 1; i < model->taps.size(); ++i) {
     const auto hash = [&](uint64_t of_step) {
       uint64_t sum = 0;
@@ -121,7 +128,25 @@ void Lane::SelfCheck(Model* model) {
       return sum;
     };
     const Checked checked{hash(step), hash(model->overwritten[i] ? step + 1 : step)};
-    model->taps[i].at_point = PlacementOf(checked) == Placement::kInline;
+    model->at_point[i] = PlacementOf(checked) == Placement::kInline;
+  }
+}
+
+// What the device keeps of a layout, and where its taps lie if all are on.
+void Lane::Place(Model* model, uint64_t at) {
+  model->parameters.entries = at;
+  for (const LayoutEntry& entry : EntriesOf(model->layout)) {
+    shared_.device->Write(at, entry.bytes);
+    shared_.device->Write(at + 8, entry.flags);
+    at += sizeof(entry);
+  }
+  std::vector<EntryPlace> places;
+  PlaceEntries(model->layout, count_is_known_ ? std::optional(rows_) : std::nullopt, &model->parameters, &places);
+  for (size_t i = 0; i < model->taps.size(); ++i) {
+    StepTap& tap = model->taps[i];
+    tap.fixed = places[i].fixed;
+    tap.for_each_row = places[i].for_each_row;
+    if (!model->at_point[i]) model->late.push_back(tap);
   }
 }
 
@@ -142,10 +167,13 @@ std::vector<uint64_t> Lane::IndicesOf(uint64_t step) const {
   return indices;
 }
 
-StepParameters Lane::Parameters(const Model& model, uint64_t) const {
-  StepParameters p{};
-  p.taps = model.taps.data();
-  p.count = static_cast<uint32_t>(model.taps.size());
+StepParameters Lane::Parameters(const Model& model, std::vector<StepTap>* taps) const {
+  StepParameters p = model.parameters;
+  SetTaps(taps, chunk_bytes_, rows_, &p);
+  p.hashes = hashes_;
+  p.rows_most = rows_;
+  p.count_at = count_is_known_ ? 0 : indices_ + 4 * 8;
+  p.count_bytes = 8;
   p.layout = model.layout.id;
   p.blocks = static_cast<uint32_t>(blocks_);
   p.producer = number_;
@@ -160,17 +188,17 @@ StepParameters Lane::Parameters(const Model& model, uint64_t) const {
   return p;
 }
 
-void Lane::Launch(const StepParameters& parameters, int only) {
+void Lane::Launch(const StepParameters& parameters, bool at_point) {
   kernel_.parameters = parameters;
-  kernel_.only = only;
-  kernel_.left = only >= 0 ? 1 : parameters.blocks;
+  kernel_.at_point = at_point;
+  kernel_.left = parameters.blocks;
   kernel_.phases.assign(kernel_.left, 0);
 }
 
 void Lane::BeginStep() {
   const uint64_t step = launched_++;
   const int number = static_cast<int>(Random(2));
-  const Model& model = models_[number];
+  Model& model = models_[number];
   model_of_step_.push_back(number);
   // What operators change between replays.
   auto* const words = reinterpret_cast<HostWords*>(shared_.device->System(shared_.host_words + number_ * sizeof(HostWords)));
@@ -180,22 +208,26 @@ void Lane::BeginStep() {
     BeginHeld(number, step);
     return;
   }
-  const StepParameters p = Parameters(model, step);
+  const StepParameters p = Parameters(model, &model.late);
   stream_.push_back([this, step] {
     const std::vector<uint64_t> indices = IndicesOf(step);
+    shared_.device->Write(indices_ + 4 * 8, rows_);
     for (size_t i = 0; i < indices.size(); ++i) shared_.device->Write(indices_ + i * 8, indices[i]);
   });
   for (size_t i = 0; i < model.taps.size(); ++i) {
     const uint64_t at = tensors_ + i * kTapWords * 8;
     stream_.push_back([this, &model, i, at, step] { WriteTensor(model, i, at, step); });
-    if (model.taps[i].at_point != 0) {
+    if (model.at_point[i]) {
       ++at_points_;
-      stream_.push_back([this, p, i] { Launch(p, static_cast<int>(i)); });
+      alone_.push_back({model.taps[i]});
+      StepParameters at_point = Parameters(model, &alone_.back());
+      at_point.groups_at_launch = p.groups_at_launch;
+      stream_.push_back([this, at_point] { Launch(at_point, true); });
     }
     // Ids and positions are those of the next step from here on.
     if (i == 0 || model.overwritten[i]) stream_.push_back([this, &model, i, at, step] { WriteTensor(model, i, at, step + 1); });
   }
-  stream_.push_back([this, p] { Launch(p, -1); });
+  stream_.push_back([this, p] { Launch(p, false); });
 }
 
 // A step whose tensors are kept until they are copied; its stub goes through the device's ring.
@@ -230,11 +262,12 @@ void Lane::BeginHeld(int number, uint64_t step) {
       }
     if (tap.work.op == Operator::kHash) shared_.device->Write(at, hash);
   }
-  StepParameters p = Parameters(model, step);
+  alone_.emplace_back();
+  StepParameters p = Parameters(model, &alone_.back());
   p.hold = held.id;
   pump_->Hold(std::move(held));
   ++stubs_;
-  stream_.push_back([this, p] { Launch(p, -1); });
+  stream_.push_back([this, p] { Launch(p, false); });
 }
 
 bool Lane::Step() {
@@ -263,14 +296,15 @@ bool Lane::StepKernel() {
   FakeDevice::Ops ops(shared_.device, number_, block, shared_.background);
   const StepParameters& p = kernel_.parameters;
   int& phase = kernel_.phases[block];
-  if (kernel_.only >= 0) {
-    CopyTap(&ops, p, PlanOf(&ops, p), static_cast<uint32_t>(kernel_.only));
-    phase = 2;
-  } else if (phase == 0) {
-    CopyShare(&ops, p, PlanOf(&ops, p), static_cast<uint32_t>(block));
-    phase = 1;
+  const auto number = static_cast<uint32_t>(block);
+  if (phase == 0) {
+    CopyShare(&ops, p, PlanOf(&ops, p), number, p.blocks);
+    phase = kernel_.at_point ? 2 : 1;
   } else {
-    if (Arrive(&ops, p)) Publish(&ops, p, 0);
+    if (Arrive(&ops, p)) {
+      FinishHashes(&ops, p, PlanOf(&ops, p));
+      Publish(&ops, p, 0);
+    }
     phase = 2;
   }
   if (phase == 2 && --kernel_.left == 0) kernel_.ends = true;

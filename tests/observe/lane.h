@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "observe/gather/fake_device.h"
-#include "observe/gather/step.h"
+#include "observe/gather/step_layout.h"
 #include "observe/gather/tap_work.h"
 #include "observe/producer/pump.h"
 #include "observe/producer/self_check.h"
@@ -97,11 +97,14 @@ class Lane {
   struct Model {
     Layout layout;
     std::vector<StepTap> taps;      // tags first
+    std::vector<StepTap> late;      // those that are copied at the end
+    std::vector<bool> at_point;
+    StepParameters parameters{};
     std::vector<bool> overwritten;  // before the step's end
   };
   struct Kernel {
     StepParameters parameters;
-    int only = -1;  // a launch at one point
+    bool at_point = false;  // nobody publishes
     std::vector<int> phases;
     size_t left = 0;
     bool ends = false;
@@ -115,13 +118,14 @@ class Lane {
   std::vector<uint64_t> IndicesOf(uint64_t step) const;
   void BeginStep();
   void BeginHeld(int model, uint64_t step);
-  StepParameters Parameters(const Model& model, uint64_t step) const;
-  void Launch(const StepParameters& parameters, int only);
+  void Place(Model* model, uint64_t at);
+  StepParameters Parameters(const Model& model, std::vector<StepTap>* taps) const;
+  void Launch(const StepParameters& parameters, bool at_point);
   bool StepKernel();
 
   Shared shared_;
   uint16_t number_;
-  uint64_t state_, published_at_, ring_, guard_, tensors_, indices_, held_;
+  uint64_t state_, published_at_, ring_, guard_, tensors_, indices_, held_, entries_, hashes_;
   uint64_t ring_bytes_, host_ring_bytes_, rows_, blocks_;
   std::vector<Model> models_;
   std::vector<uint8_t> host_ring_;
@@ -133,6 +137,9 @@ class Lane {
   std::deque<std::function<void()>> stream_;
   Kernel kernel_;
   std::vector<int> model_of_step_;
+  bool count_is_known_ = false;
+  std::deque<std::vector<StepTap>> alone_;  // of the launches at points
+  uint64_t chunk_bytes_ = 16;
   uint64_t launched_ = 0, stubs_ = 0, at_points_ = 0, next_hold_ = 1;
 };
 

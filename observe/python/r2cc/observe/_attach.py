@@ -4,6 +4,7 @@ is one warning, and the step is counted as one that did not end."""
 import ctypes
 import dataclasses
 import os
+import sys
 import threading
 import warnings
 
@@ -19,6 +20,7 @@ _active = []  # Taps that are attached: for point()
 class Policy:
   """Budgets and schedule. `full`: "drop", or "block:MILLISECONDS"."""
   host_mib: float = 512
+  device_mib: float = 64  # of a GPU
   every: int = 1
   prefill: bool = True
   decode: bool = True
@@ -60,9 +62,10 @@ def point(name, value):
   return value
 
 
-def attach(model, points, *, run, device="host", tags=None, rows=None, files=None, callback=None, policy=Policy(), rank=0):
+def attach(model, points, *, run, device=None, tags=None, rows=None, files=None, callback=None, policy=Policy(), rank=0):
   """Taps `points` of `model` until the result is closed, best by `with`. See docs/operate/observe.md.
 
+  device: "host" or "cuda:N", where the tensors are (default: where the model's first parameter is, else "host").
   tags: name -> tensor, list of numbers, or a function that gives one; read when a step begins. rows: (indices, count): the rows of each
   tap's first dimension that are kept, as indices (None: the first ones) and their count, each of them a value or a function.
   """
@@ -78,15 +81,17 @@ class Taps:
     if not 1 <= len(self._patterns) <= 64 or len(set(points)) != len(points):
       raise _library.Error("1 to 64 points, each of them once")
     self._tags, self._rows, self._groups = dict(tags or {}), rows, (1 << len(self._patterns)) - 1
+    device = str(device if device is not None else _device_of(model))
+    self._gpu = _tensor.gpu_of(device)
     self.phase = "decode"  # of the next step: "prefill" or "decode"
     self.self_check = {}  # tap -> "late" or "inline", as the steps that were checked found
-    self._layouts, self._first_hits = {}, {}
+    self._layouts, self._first_hits, self._by_tags = {}, {}, {}
     self._depth, self._steps, self._never, self._warned, self._error = 0, 0, set(range(len(self._patterns))), set(), None
     self._thread = None
     self._clear()
     options = _library.Options(run=run.encode(), device=device.encode(), rank=rank, host_bytes=int(policy.host_mib * (1 << 20)),
                                every=policy.every, phases=policy.decode * 1 + policy.prefill * 2, block_ns=policy.block_ns(),
-                               reader_timeout_ns=policy.reader_timeout_ms * 1_000_000)
+                               reader_timeout_ns=policy.reader_timeout_ms * 1_000_000, device_bytes=int(policy.device_mib * (1 << 20)))
     if policy.every < 1 or not (policy.decode or policy.prefill):
       raise _library.Error("no step would ever be wanted")
     handle = ctypes.c_void_p()
@@ -148,18 +153,33 @@ class Taps:
     self._in_step = True
     for name, value in self._tags.items():
       try:
-        self._kept_tags.append((name, _tensor.describe(value() if callable(value) else value).copied()))
+        tag = _tensor.describe(value() if callable(value) else value, self._gpu)
+        self._kept_tags.append((name, tag if self._gpu is not None else tag.copied()))
       except _library.Error as error:
         raise _library.Error(f"tag {name}: {error}") from None
     if self._rows is not None:
-      indices, count = (part() if callable(part) else part for part in self._rows)
-      indices = None if indices is None else _tensor.describe(indices).copied()
-      if indices is not None and (len(indices.shape) != 1 or indices.dtype not in ("I64", "I32", "U64", "U32")):
+      self._keep_rows(*(part() if callable(part) else part for part in self._rows))
+    # On a GPU tags are copied by a kernel: now, or they may be those of the next step. So the record must have begun.
+    expected = self._by_tags.get(self._tags_signature()) if self._kept_tags and self._gpu is not None else None
+    if expected is not None:
+      self._expected = expected
+      self._begin_record(expected)
+
+  def _keep_rows(self, indices, count):
+    if indices is not None:
+      indices = _tensor.describe(indices, self._gpu)
+      indices = indices if self._gpu is not None else indices.copied()
+      if len(indices.shape) != 1 or indices.dtype not in ("I64", "I32", "U64", "U32") or not indices.is_contiguous():
         raise _library.Error("rows: indices are integers in one dimension")
+    if self._gpu is not None and _tensor.is_tensor(count):
+      count = _tensor.describe(count, self._gpu)
+      if count.dtype not in ("I64", "I32", "U64", "U32"):
+        raise _library.Error("rows: their count is an integer")
+    else:
       count = int(count if count is not None else indices.shape[0])
       if count < 0 or (indices is not None and count > indices.shape[0]):
         raise _library.Error(f"rows: {count} of {0 if indices is None else indices.shape[0]} indices")
-      self._kept_rows = (indices, count)
+    self._kept_rows = (indices, count)
 
   def _named(self, name, value):
     for group, pattern in enumerate(self._patterns):
@@ -177,16 +197,16 @@ class Taps:
     times = self._seen[tap] = self._seen.get(tap, 0) + 1
     name = tap if times == 1 else f"{tap}@{times}"  # a module that runs several times in a step
     try:
-      tensor = _tensor.describe(value)
+      tensor = _tensor.describe(value, self._gpu)
       if self._kept_rows is not None and not tensor.shape:
         raise _library.Error("it has no rows to choose from")
     except _library.Error as error:
       raise _library.Error(f"{tap}: {error}") from None
     fired = _Fired(name, group, pattern.op, tensor)
-    if not self._fired:
+    if not self._fired and self._expected is None:
       self._expected = self._first_hits.get(self._shape_of(fired))
     if self._expected is None:
-      fired.hash_at_point = _tensor.hash_of(tensor)
+      fired.hash_at_point = self._hash(tensor, tap)
     elif name in self._expected.inline:
       self._inline(self._expected, fired)
     self._fired.append(fired)
@@ -194,6 +214,7 @@ class Taps:
   def _inline(self, layout, fired):
     self._begin_record(layout)
     if self._taken:
+      self._on_stream()
       _library.call("inline", self._handle, 0, layout.names[fired.name], ctypes.byref(fired.tensor.struct()))
 
   def _end(self):
@@ -208,11 +229,14 @@ class Taps:
     layout = self._layouts.get(self._signature())
     if layout is None:
       layout = self._check()
-      if layout.inline:  # this step is the one that was checked: it has not been copied at its points
+      self._by_tags[self._tags_signature()] = layout
+      # This step is the one that was checked: it has not been copied at its points, nor its tags when it began.
+      if layout.inline or (self._kept_tags and self._gpu is not None) or self._begun:
         self._begin_record(layout)
         self._abandon()
         return
     elif self._begun and layout is not self._expected or layout.inline and self._expected is not layout:
+      self._by_tags[self._tags_signature()] = layout
       self._abandon()
       return
     self._begin_record(layout)
@@ -221,6 +245,7 @@ class Taps:
       for fired in self._fired:
         if fired.name not in layout.inline:
           tensors[layout.names[fired.name]] = fired.tensor.struct()
+      self._on_stream()
       _library.call("gather", self._handle, tensors, len(tensors))
     self._steps += 1
     self._clear()
@@ -230,6 +255,7 @@ class Taps:
     if not self._begun and self._layouts:
       self._begin_record(next(iter(self._layouts.values())), rows=False)
     if self._begun:
+      self._on_stream()
       _library.call("abandon", self._handle)
       self._steps += 1
     self._clear()
@@ -240,15 +266,35 @@ class Taps:
     kept = self._kept_rows if rows else None
     struct = _library.Rows()
     if kept is not None:
-      indices, struct.count = kept
+      indices, count = kept
+      if isinstance(count, int):
+        struct.count = count
+      else:
+        struct.count_at, struct.count_bytes = count.address, _library.DTYPE_BYTES[count.code]
       if indices is not None:
         struct.indices, struct.index_bytes = indices.address, _library.DTYPE_BYTES[indices.code]
     taken = ctypes.c_int()
+    self._on_stream()
     _library.call("begin", self._handle, layout.id, _library.PHASES[self.phase], ctypes.byref(struct), ctypes.byref(taken))
     self._begun, self._taken = True, bool(taken.value)
     if self._taken and rows:
       for index, (_, tensor) in enumerate(self._kept_tags):
         _library.call("inline", self._handle, 1, index, ctypes.byref(tensor.struct()))
+
+  def _on_stream(self):
+    """Kernels go where the model's go now."""
+    torch = sys.modules.get("torch")
+    if self._gpu is not None:
+      _library.call("stream", self._handle, torch.cuda.current_stream(self._gpu).cuda_stream if torch is not None else 0)
+
+  def _hash(self, tensor, tap):
+    result = ctypes.c_uint64()
+    self._on_stream()
+    try:
+      _library.call("hash", self._handle, ctypes.byref(tensor.struct()), tensor.code, ctypes.byref(result))
+    except _library.Error as error:
+      raise _library.Error(f"{tap}: {error}") from None
+    return result.value
 
   # Layouts.
 
@@ -256,8 +302,11 @@ class Taps:
     shape = fired.tensor.shape[1:] if self._kept_rows is not None else fired.tensor.shape
     return fired.name, fired.group, fired.op, fired.tensor.dtype, shape
 
+  def _tags_signature(self):
+    return self.phase, tuple((name, tensor.dtype, tensor.shape) for name, tensor in self._kept_tags)
+
   def _signature(self):
-    tags = tuple((name, tensor.dtype, tensor.shape) for name, tensor in self._kept_tags)
+    tags = self._tags_signature()[1]
     return tags, tuple(map(self._shape_of, self._fired)), self._kept_rows is not None and self._rows_most()
 
   def _rows_most(self):
@@ -269,9 +318,9 @@ class Taps:
     inline = set()
     for fired in self._fired:
       if fired.hash_at_point is None:
-        fired.hash_at_point = _tensor.hash_of(fired.tensor)
+        fired.hash_at_point = self._hash(fired.tensor, fired.name)
         inline.add(fired.name)  # the step began like another one and went on otherwise: its point is past
-      elif _tensor.hash_of(fired.tensor) != fired.hash_at_point:
+      elif self._hash(fired.tensor, fired.name) != fired.hash_at_point:
         inline.add(fired.name)
       self.self_check[fired.name] = "inline" if fired.name in inline else "late"
     with_rows = self._kept_rows is not None
@@ -347,6 +396,14 @@ class Taps:
     self.close()
     if kind is None and self._error is not None:
       raise _library.Error(self._error)
+
+
+def _device_of(model):
+  """Of the model's first parameter."""
+  parameters = getattr(model, "parameters", None)
+  first = next(iter(parameters()), None) if callable(parameters) else None
+  device = getattr(first, "device", "host")
+  return device if _tensor.gpu_of(device) is not None else "host"
 
 
 def _struct_of(name, op, group, tensor, rows):

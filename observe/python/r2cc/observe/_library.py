@@ -30,7 +30,7 @@ class Sized(ctypes.Structure):
 class Options(Sized):
   _fields_ = [("bytes", ctypes.c_uint64), ("run", ctypes.c_char_p), ("device", ctypes.c_char_p), ("rank", ctypes.c_uint64),
               ("host_bytes", ctypes.c_uint64), ("every", ctypes.c_uint64), ("phases", ctypes.c_uint64), ("block_ns", ctypes.c_uint64),
-              ("reader_timeout_ns", ctypes.c_uint64)]
+              ("reader_timeout_ns", ctypes.c_uint64), ("device_bytes", ctypes.c_uint64)]
 
 
 class Tap(Sized):
@@ -45,7 +45,8 @@ class Tensor(Sized):
 
 
 class Rows(Sized):
-  _fields_ = [("bytes", ctypes.c_uint64), ("count", ctypes.c_uint64), ("indices", ctypes.c_void_p), ("index_bytes", ctypes.c_uint64)]
+  _fields_ = [("bytes", ctypes.c_uint64), ("count", ctypes.c_uint64), ("indices", ctypes.c_void_p), ("index_bytes", ctypes.c_uint64),
+              ("count_at", ctypes.c_void_p), ("count_bytes", ctypes.c_uint64)]
 
 
 class Counts(Sized):
@@ -82,7 +83,8 @@ _CALLS = {
     "inline": (_HANDLE, ctypes.c_int, _U64, _POINTER(Tensor)),
     "gather": (_HANDLE, _POINTER(Tensor), _U64),
     "abandon": (_HANDLE,),
-    "hash": (_POINTER(Tensor), ctypes.c_uint8, _POINTER(_U64)),
+    "stream": (_HANDLE, _U64),
+    "hash": (_HANDLE, _POINTER(Tensor), ctypes.c_uint8, _POINTER(_U64)),
     "set": (_HANDLE, _U64),
     "counters": (_HANDLE, _POINTER(Counts)),
     "flush": (_HANDLE, _U64),

@@ -83,26 +83,27 @@ def is_tensor(value):
       value, (array.array, memoryview, bytes, bytearray))
 
 
-def describe(value):
-  """Raises Error, one line, for what is no tensor in host memory."""
+def gpu_of(device):
+  """The number of the GPU that `device` names, None for host memory: "host", "cuda", "cuda:1", a torch.device."""
+  kind, _, number = str(device).partition(":")
+  return int(number or 0) if kind == "cuda" and (number or "0").isdigit() else None
+
+
+def describe(value, gpu=None):
+  """Raises Error, one line, for what is no tensor in the memory of GPU `gpu`, or of the host if that is None."""
   if isinstance(value, Described):
     return value
+  if gpu is not None:
+    return _on_gpu(value, gpu)
   if isinstance(value, (list, tuple)):
     numbers = list(value)
     if not all(isinstance(number, (int, float)) for number in numbers):
       raise _library.Error("a list may hold numbers alone")
     value = array.array("d" if any(isinstance(number, float) for number in numbers) else "q", numbers)
   if hasattr(value, "data_ptr"):
-    device = getattr(value, "device", "cpu")
-    if getattr(device, "type", str(device).split(":")[0]) != "cpu":
-      raise _library.Error(f"it is on {device}: this release taps host memory alone")
-    name = str(value.dtype).rpartition(".")[2]
-    if name not in _OF_TORCH:
-      raise _library.Error(f"dtype {name} is not one of the record's")
-    item = value.element_size()
-    return Described(value.data_ptr(), tuple(value.shape), tuple(item * stride for stride in value.stride()), _OF_TORCH[name], value)
+    return _of_torch(value, None)
   if hasattr(value, "__cuda_array_interface__"):
-    raise _library.Error("it is on a GPU: this release taps host memory alone")
+    raise _library.Error("it is on a GPU, and these taps are of host memory: attach with device=\"cuda\"")
   if hasattr(value, "__array_interface__"):
     interface = value.__array_interface__
     name = interface["typestr"]
@@ -121,15 +122,36 @@ def describe(value):
   return Described(_address(view), view.shape, view.strides, dtype, view)
 
 
+def _of_torch(value, gpu):
+  device = getattr(value, "device", "cpu")
+  kind = getattr(device, "type", str(device).split(":")[0])
+  if gpu is None and kind != "cpu":
+    raise _library.Error(f"it is on {device}, and these taps are of host memory: attach with device=\"{device}\"")
+  if gpu is not None and gpu_of(device) != gpu:
+    raise _library.Error(f"it is on {device}, and these taps are of cuda:{gpu}")
+  name = str(value.dtype).rpartition(".")[2]
+  if name not in _OF_TORCH:
+    raise _library.Error(f"dtype {name} is not one of the record's")
+  item = value.element_size()
+  return Described(value.data_ptr(), tuple(value.shape), tuple(item * stride for stride in value.stride()), _OF_TORCH[name], value)
+
+
+def _on_gpu(value, gpu):
+  if hasattr(value, "data_ptr"):
+    return _of_torch(value, gpu)
+  if not hasattr(value, "__cuda_array_interface__"):
+    raise _library.Error(f"{type(value).__name__} is no tensor on a GPU")
+  interface = value.__cuda_array_interface__
+  name = interface["typestr"]
+  if name[0] == ">" or name[1:] not in _OF_TYPESTR:
+    raise _library.Error(f"dtype {name} is not one of the record's")
+  dtype, shape = _OF_TYPESTR[name[1:]], tuple(interface["shape"])
+  return Described(interface["data"][0], shape, interface.get("strides") or _without_holes(shape, dtype), dtype, value)
+
+
 def _without_holes(shape, dtype):
   strides, stride = [], _library.DTYPE_BYTES[_library.DTYPES.index(dtype)]
   for size in reversed(shape):
     strides.insert(0, stride)
     stride *= size
   return tuple(strides)
-
-
-def hash_of(described):
-  result = ctypes.c_uint64()
-  _library.call("hash", ctypes.byref(described.struct()), described.code, ctypes.byref(result))
-  return result.value

@@ -1,0 +1,109 @@
+// A producer of tensors in a GPU's memory. A step's kernels copy into a ring on the device, at the points or all together at the step's
+// end, and decide and publish there; a thread of this producer takes records from there to the ring that readers read. The calls of a step
+// launch kernels in the order of the stream that was set, which may be captured: each replay of the graph is a step then, and no call is
+// made for it.
+#ifndef R2CC_OBSERVE_CUDA_CUDA_PRODUCER_H_
+#define R2CC_OBSERVE_CUDA_CUDA_PRODUCER_H_
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "observe/cuda/arguments.h"
+#include "observe/cuda/cuda_device.h"
+#include "observe/gather/step_layout.h"
+#include "observe/producer/producer.h"
+#include "observe/producer/pump.h"
+#include "observe/ring/ring_writer.h"
+
+namespace r2cc::observe {
+
+class CudaProducer final : public Producer {
+ public:
+  // `clock` outlives it. Null and one line.
+  static std::unique_ptr<CudaProducer> Open(const ProducerOptions& options, int gpu, const Clock* clock, std::string* error);
+  // Of a GPU "cuda", "cuda:N"; -1: it is none.
+  static int NumberOf(const std::string& device);
+  ~CudaProducer() override;
+
+  bool AddLayout(Layout layout, uint32_t* id, std::string* error) override;
+  Began Begin(uint32_t layout, Phase phase, const RowChoice& rows, std::string* error) override;
+  bool Copy(bool is_tag, size_t index, const TensorSource& source, std::string* error) override;
+  bool CopyLate(size_t index, const TensorSource& source, std::string* error) override;
+  bool Wants(bool is_tag, size_t index) const override;
+  bool Finish(std::string* error) override;
+  void Abandon() override;
+  // Refused while the stream is captured.
+  bool Hash(const TapWork& work, uint64_t* hash, std::string* error) override;
+
+  void SetStream(uint64_t stream) override { stream_ = reinterpret_cast<gpu::Stream>(stream); }
+  void SetGroups(uint64_t groups) override;
+  Counts counts() override;
+  uint64_t cut_off() override;
+  bool Flush(Nanos timeout_ns, std::string* error) override;
+  // Waits for the GPU. What a graph may still touch stays until the process ends.
+  void Close() override;
+
+  RunMemory* memory() override { return memory_.get(); }
+
+ private:
+  // What the host and the kernels share, in host memory.
+  struct Mapped {
+    Published published;
+    alignas(64) HostWords words;
+    alignas(64) uint64_t zero, hash;
+  };
+  struct Known {
+    Layout layout;
+    uint64_t entries;  // an address
+  };
+  struct Step {
+    const Known* known = nullptr;  // null: no step was begun
+    StepParameters parameters;
+    std::vector<EntryPlace> places;
+    std::vector<bool> copied;  // by entry
+    std::vector<StepTap> late;
+  };
+
+  CudaProducer(const ProducerOptions& options, const Clock* clock, std::unique_ptr<CudaDevice> device, std::unique_ptr<RunMemory> memory);
+  bool Prepare(std::string* error);
+  void RunCopies();
+  bool MakeTap(bool is_tag, size_t index, const TensorSource& source, StepTap* tap, std::string* error);
+  bool LaunchStep(CudaDevice::Kernel kernel, uint32_t blocks, const StepTap* taps, std::string* error);
+  // Why it failed; empty: it did not.
+  std::string Failure();
+  // Until all that was published has its outcome. False: not until then.
+  bool DrainUntil(Nanos deadline);
+
+  ProducerOptions options_;
+  const Clock* clock_;
+  std::unique_ptr<CudaDevice> device_;
+  std::unique_ptr<RunMemory> memory_;
+  RingWriter writer_;
+  CudaCopyEngine engine_;
+  gpu::Stream stream_ = nullptr;
+  uint64_t ring_ = 0, state_ = 0, entries_ = 0, entries_used_ = 0;  // in the device's memory
+  uint64_t ring_bytes_;
+  Mapped* mapped_ = nullptr;
+  bool registered_ = false;
+  bool captured_ = false;  // a graph may hold its kernels
+  bool closed_ = false;
+  std::vector<std::unique_ptr<Known>> layouts_;
+  Step step_;
+  SmallArguments small_{};
+  LargeArguments large_{};
+
+  std::mutex mutex_;  // of what follows
+  std::unique_ptr<Pump> pump_;
+  bool stop_ = false;
+  std::condition_variable wake_;
+  std::thread copies_;
+};
+
+}  // namespace r2cc::observe
+
+#endif  // R2CC_OBSERVE_CUDA_CUDA_PRODUCER_H_

@@ -1,0 +1,326 @@
+// The GPU's producer over a driver that runs its kernels' code on the processor: each record is the host producer's, byte for byte.
+#include "observe/cuda/cuda_producer.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "observe/cuda/kernels.h"
+#include "observe/producer/host_producer.h"
+#include "observe/ring/ring_reader.h"
+
+namespace r2cc::observe {
+namespace {
+
+using Found = RingReader::Found;
+
+class CudaProducerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpu::ObserveStepImage().empty()) GTEST_SKIP() << "needs nvcc: compiles a kernel";
+    stub_ = dlopen("observe/cuda/libstub_cuda.so", RTLD_NOW);
+    ASSERT_NE(stub_, nullptr) << dlerror();
+  }
+  template <typename Call>
+  Call* Of(const char* name) {
+    return reinterpret_cast<Call*>(dlsym(stub_, name));
+  }
+  std::unique_ptr<CudaProducer> Open(ProducerOptions options = {}) {
+    if (options.run.empty()) options.run = "cuda." + std::to_string(getpid());
+    auto producer = CudaProducer::Open(options, 0, &clock_, &error_);
+    EXPECT_NE(producer, nullptr) << error_;
+    return producer;
+  }
+  static std::unique_ptr<RingReader> Reader(Producer* producer) {
+    RunMemory* const memory = producer->memory();
+    return std::make_unique<RingReader>(memory->control(), memory->ring(), memory->cursors(), 1);
+  }
+
+  void* stub_ = nullptr;
+  SteadyClock clock_;
+  std::string error_;
+};
+
+struct Tensor {
+  std::vector<uint8_t> memory;
+  uint64_t offset = 0;
+  std::vector<uint64_t> shape;
+  std::vector<int64_t> strides;
+  bool is_inline = false;
+
+  TensorSource Source() const { return {memory.data() + offset, shape, strides}; }
+};
+
+// One of any type, shape and strides that taps may have.
+Tensor MakeTensor(const Tap& tap, uint64_t rows, std::mt19937_64* random) {
+  const auto below = [&](uint64_t most) { return (*random)() % most; };
+  Tensor tensor;
+  tensor.shape = tap.shape;
+  if (tap.rows) tensor.shape.insert(tensor.shape.begin(), rows);
+  const uint64_t item = BytesOf(tap.dtype);
+  // With holes behind each dimension, and two of them swapped, or without.
+  const bool has_holes = below(2) != 0;
+  std::vector<size_t> order(tensor.shape.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (order.size() >= 2 && below(3) == 0) std::swap(order[order.size() - 1], order[below(order.size() - 1)]);
+  tensor.strides.resize(order.size());
+  uint64_t stride = item;
+  for (size_t i = order.size(); i-- > 0;) {
+    tensor.strides[order[i]] = static_cast<int64_t>(stride);
+    stride *= std::max<uint64_t>(tensor.shape[order[i]], 1);
+    if (has_holes && below(2) != 0) stride += item * below(3);
+  }
+  tensor.offset = item * below(4);
+  tensor.memory.resize(tensor.offset + stride + 64);
+  for (uint8_t& byte : tensor.memory) byte = static_cast<uint8_t>((*random)());
+  tensor.is_inline = below(4) == 0;
+  return tensor;
+}
+
+TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
+  const auto kernels_run = Of<int()>("stub_kernels_run");
+  int small_parts = 0, large_parts = 0;  // steps of several launches
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const auto below = [&](uint64_t most) { return random() % most; };
+    // Drivers before CUDA 12.1 take small launches alone.
+    setenv("R2CC_STUB_CUDA_VERSION", seed % 3 == 0 ? "12000" : "13000", 1);
+    const uint64_t ring_bytes = uint64_t{1} << 22;
+    ProducerOptions options{.run = "cuda." + std::to_string(getpid()), .ring_bytes = ring_bytes, .device_bytes = ring_bytes};
+    const auto producer = Open(options);
+    ASSERT_NE(producer, nullptr);
+    options.run = "host." + std::to_string(getpid());
+    const auto host = HostProducer::Open(options, &clock_, &error_);
+    ASSERT_NE(host, nullptr) << error_;
+    const auto reader = Reader(producer.get()), host_reader = Reader(host.get());
+    ASSERT_TRUE(reader->Register() && host_reader->Register());
+    const uint64_t rows_most = 1 + below(40);
+    Layout layout;
+    layout.rows_most = static_cast<uint32_t>(rows_most);
+    for (uint64_t i = 0, tags = below(3), taps = seed % 10 == 0 ? 600 : 1 + below(60); i < tags + taps; ++i) {
+      Tap tap;
+      tap.name = "t" + std::to_string(i);
+      tap.op = i < tags ? Operator::kCopy : static_cast<Operator>(below(4) % 3);
+      tap.dtype = static_cast<Dtype>(below(static_cast<uint64_t>(Dtype::kStats)));
+      tap.group = static_cast<uint8_t>(below(4));
+      tap.rows = below(2) != 0;
+      for (uint64_t d = below(4); d > 0; --d) tap.shape.push_back(below(8) == 0 ? below(3) : 1 + below(d == 1 && taps < 60 ? 200 : 6));
+      (i < tags ? layout.tags : layout.taps).push_back(tap);
+    }
+    uint32_t id = 0, host_id = 0;
+    if (!host->AddLayout(layout, &host_id, &error_)) continue;  // as large as chance has it
+    ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
+    for (int step = 0; step < 6; ++step) {
+      std::vector<uint64_t> indices(rows_most);
+      std::vector<uint32_t> short_indices(rows_most);
+      const uint64_t tensor_rows = rows_most + below(5);
+      for (uint64_t i = 0; i < rows_most; ++i) short_indices[i] = static_cast<uint32_t>(indices[i] = below(tensor_rows));
+      RowChoice rows, host_rows;
+      uint64_t count = below(rows_most + 1);
+      rows.count = host_rows.count = count;
+      const uint64_t kind = below(3);
+      if (kind == 1) rows.indices = indices.data();
+      if (kind == 2) {
+        rows.indices = short_indices.data();
+        rows.index_bytes = 4;
+      }
+      host_rows = rows;
+      if (below(2) == 0) {
+        rows.count = 0;
+        rows.count_at = &count;
+      }
+      const bool prefill = below(3) == 0;
+      ASSERT_EQ(producer->Begin(id, prefill ? Phase::kPrefill : Phase::kDecode, rows, &error_), Producer::Began::kTaken) << error_;
+      const auto began = host->Begin(host_id, prefill ? Phase::kPrefill : Phase::kDecode, host_rows, &error_);
+      ASSERT_NE(began, Producer::Began::kRefused) << error_;
+      std::vector<Tensor> tensors;
+      for (const bool is_tag : {true, false})
+        for (const Tap& tap : is_tag ? layout.tags : layout.taps) tensors.push_back(MakeTensor(tap, tensor_rows, &random));
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        Tensor& tensor = tensors[i];
+        const bool is_tag = i < layout.tags.size();
+        const size_t index = is_tag ? i : i - layout.tags.size();
+        const TensorSource source = tensor.Source();
+        TapWork work;
+        if (!MakeTapWork(is_tag ? layout.tags[index] : layout.taps[index], 1, source.shape, source.strides, &work, &error_)) {
+          tensor.strides.clear();  // more loops than there are: without holes then
+          tensor.memory.resize(tensor.memory.size() * 2 + 4096);
+        }
+        ASSERT_TRUE(host->Copy(is_tag, index, tensor.Source(), &error_)) << error_;
+        if (is_tag || tensor.is_inline) {
+          ASSERT_TRUE(producer->Copy(is_tag, index, tensor.Source(), &error_)) << error_;
+          std::fill(tensor.memory.begin(), tensor.memory.end(), 0xee);
+        } else {
+          ASSERT_TRUE(producer->CopyLate(index, tensor.Source(), &error_)) << error_;
+        }
+      }
+      const int before = kernels_run();
+      ASSERT_TRUE(producer->Finish(&error_)) << error_;
+      (layout.taps.size() > 500 ? large_parts : small_parts) += kernels_run() - before > 1 ? 1 : 0;
+      ASSERT_TRUE(host->Finish(&error_)) << error_;
+      const uint64_t groups = below(2) != 0 ? ~uint64_t{0} : 1 + below(15);
+      producer->SetGroups(groups);
+      host->SetGroups(groups);
+      ASSERT_TRUE(producer->Flush(kNanosPerSecond, &error_)) << error_;
+      ASSERT_EQ(producer->counts(), host->counts());
+      RecordView view, host_view;
+      ASSERT_EQ(reader->Next(&view), Found::kRecord) << reader->error();
+      ASSERT_EQ(host_reader->Next(&host_view), Found::kRecord) << host_reader->error();
+      RecordHeader header = view.header;
+      header.time_ns = host_view.header.time_ns;
+      ASSERT_EQ(std::memcmp(&header, &host_view.header, sizeof(header)), 0);
+      ASSERT_EQ(view.bytes.size(), host_view.bytes.size());
+      for (size_t i = sizeof(header); i < view.bytes.size(); ++i)
+        ASSERT_EQ(view.bytes[i], host_view.bytes[i]) << "byte " << i << " of step " << step << " of " << view.bytes.size();
+    }
+    producer->Close();
+    host->Close();
+  }
+  unsetenv("R2CC_STUB_CUDA_VERSION");
+  EXPECT_GT(small_parts, 10);
+  EXPECT_GT(large_parts, 10);
+}
+
+TEST_F(CudaProducerTest, AReplayedGraphIsAStepAndAfterCloseNone) {
+  const auto producer = Open({.ring_bytes = 1 << 20, .device_bytes = 8192});
+  const auto reader = Reader(producer.get());
+  Layout layout;
+  layout.tags = {{"id", Operator::kCopy, Dtype::kU64, 0, false, {}}};
+  layout.taps = {{"x", Operator::kCopy, Dtype::kU64, 0, false, {100}}, {"h", Operator::kHash, Dtype::kU64, 1, false, {100}}};
+  uint32_t id = 0;
+  ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
+  std::vector<uint64_t> x(100), zero(100);
+  uint64_t tag = 0, next = 0;
+  const uint64_t shape[] = {100}, stream = 7;
+  producer->SetStream(stream);
+  Of<void(uint64_t)>("stub_begin_capture")(stream);
+  ASSERT_EQ(producer->Begin(id, Phase::kDecode, {}, &error_), Producer::Began::kTaken) << error_;
+  ASSERT_TRUE(producer->Copy(true, 0, {&tag, {}, {}}, &error_)) << error_;
+  Of<void(uint64_t, uint64_t, uint64_t, uint64_t)>("stub_capture_copy")(reinterpret_cast<uint64_t>(&tag), reinterpret_cast<uint64_t>(&next), 8,
+                                                                        stream);
+  for (size_t tap : {0, 1}) ASSERT_TRUE(producer->CopyLate(tap, {x.data(), shape, {}}, &error_)) << error_;
+  ASSERT_TRUE(producer->Finish(&error_)) << error_;
+  uint64_t hash = 0;
+  EXPECT_FALSE(producer->Hash({}, &hash, &error_));
+  EXPECT_EQ(error_, "this step was not checked: run the same step once without a capture first");
+  Of<void(int)>("stub_end_capture")(1);
+  EXPECT_EQ(producer->counts().Steps(), 0U);
+  const auto replay = Of<void(int)>("stub_replay");
+  for (uint64_t step = 0; step < 50; ++step) {
+    next = step + 1;
+    for (uint64_t& word : x) word = step * 1000 + static_cast<uint64_t>(&word - x.data());
+    replay(1);
+    ASSERT_TRUE(producer->Flush(kNanosPerSecond, &error_)) << error_;
+    RecordView view;
+    ASSERT_EQ(reader->Next(&view), Found::kRecord) << reader->error();
+    EXPECT_EQ(view.header.step, step);
+    EXPECT_EQ(std::memcmp(view.bytes.data() + view.slots->taps[0].offset, x.data(), 800), 0);
+    EXPECT_EQ(std::memcmp(view.bytes.data() + view.slots->tags[0].offset, &step, 8), 0) << "the tag of before it was overwritten";
+    uint64_t expected = 0;
+    for (uint64_t i = 0; i < 100; ++i) expected += HashTerm(x[i], i);
+    EXPECT_EQ(std::memcmp(view.bytes.data() + view.slots->taps[1].offset, &expected, 8), 0);
+  }
+  producer->Close();
+  for (int i = 0; i < 3; ++i) replay(1);
+  EXPECT_EQ(producer->counts(), (Counts{50, 0, 0, 0, 0}));
+  RecordView view;
+  EXPECT_EQ(reader->Next(&view), Found::kEnd);
+  EXPECT_EQ(view.gap.Steps(), 0U);
+}
+
+TEST_F(CudaProducerTest, RowsBeyondTheTensorAreAStepThatIsNotThere) {
+  const auto producer = Open({.ring_bytes = 1 << 16, .device_bytes = 1 << 16});
+  Layout layout;
+  layout.rows_most = 4;
+  layout.taps = {{"x", Operator::kCopy, Dtype::kU64, 0, true, {4}}};
+  uint32_t id = 0;
+  ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
+  const std::vector<uint64_t> x(16);
+  const uint64_t shape[] = {4, 4};
+  std::vector<uint64_t> indices = {0, 1, 2, 3};
+  uint64_t count = 4;
+  const auto step = [&] {
+    RowChoice rows{0, indices.data(), 8, &count, 8};
+    EXPECT_EQ(producer->Begin(id, Phase::kDecode, rows, &error_), Producer::Began::kTaken) << error_;
+    EXPECT_TRUE(producer->CopyLate(0, {x.data(), shape, {}}, &error_)) << error_;
+    EXPECT_TRUE(producer->Finish(&error_)) << error_;
+    EXPECT_TRUE(producer->Flush(kNanosPerSecond, &error_)) << error_;
+  };
+  step();
+  indices[2] = 4;
+  step();
+  indices[2] = ~uint64_t{0};
+  step();
+  indices[2] = 1;
+  count = 5;
+  step();
+  count = 3;
+  step();
+  EXPECT_EQ(producer->counts(), (Counts{2, 0, 0, 3, 0}));
+}
+
+TEST_F(CudaProducerTest, AStepThatDoesNotEndIsCounted) {
+  const auto producer = Open({.ring_bytes = 1 << 16, .device_bytes = 1 << 16});
+  Layout layout;
+  layout.taps = {{"x", Operator::kCopy, Dtype::kU64, 0, false, {}}, {"y", Operator::kCopy, Dtype::kU64, 0, false, {}}};
+  uint32_t id = 0;
+  ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
+  const uint64_t x = 1;
+  ASSERT_EQ(producer->Begin(id, Phase::kDecode, {}, &error_), Producer::Began::kTaken);
+  ASSERT_EQ(producer->Begin(id, Phase::kDecode, {}, &error_), Producer::Began::kTaken);
+  ASSERT_TRUE(producer->CopyLate(0, {&x, {}, {}}, &error_));
+  EXPECT_FALSE(producer->Finish(&error_));
+  EXPECT_EQ(error_, "y: it was not copied in this step");
+  ASSERT_TRUE(producer->Flush(kNanosPerSecond, &error_)) << error_;
+  EXPECT_EQ(producer->counts(), (Counts{0, 0, 0, 2, 0}));
+}
+
+TEST_F(CudaProducerTest, OneLineForWhatIsRefused) {
+  const auto refused = [&](ProducerOptions options, int gpu = 0) {
+    options.run = "refused";
+    EXPECT_EQ(CudaProducer::Open(options, gpu, &clock_, &error_), nullptr);
+    return error_;
+  };
+  EXPECT_EQ(refused({}, 1), "there is no GPU 1: this process sees 1");
+  EXPECT_EQ(refused({.block_ns = 1}), "a step in a GPU's memory is dropped if there is no room: full=\"block\" is for device=\"host\" alone");
+  EXPECT_EQ(refused({.device_bytes = 1}), "the device's ring would have 1 bytes; it has 4096 to 274877906944");
+  setenv("R2CC_STUB_CUDA_LOCKS_NOTHING", "1", 1);
+  EXPECT_EQ(refused({}), "R2CC: cannot lock host memory for GPU 0: the stub's error: the host's ring has 512 MiB; a smaller host_mib may do");
+  unsetenv("R2CC_STUB_CUDA_LOCKS_NOTHING");
+  const auto producer = Open({.ring_bytes = 1 << 20, .device_bytes = 8192});
+  Layout layout;
+  layout.taps = {{"x", Operator::kCopy, Dtype::kU8, 0, false, {5000}}};
+  uint32_t id = 0;
+  EXPECT_FALSE(producer->AddLayout(layout, &id, &error_));
+  EXPECT_EQ(error_,
+            "a step has up to 5120 bytes and must fit twice into the device's ring of 8192: raise device_mib, or take fewer taps, rows, or "
+            "statistics instead of copies");
+  layout.taps[0].shape = {8};
+  ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
+  ASSERT_EQ(producer->Begin(id, Phase::kDecode, {}, &error_), Producer::Began::kTaken);
+  const uint64_t shape[] = {8};
+  // The host's ring is locked: the driver knows it as host memory.
+  EXPECT_FALSE(producer->CopyLate(0, {producer->memory()->ring().data(), shape, {}}, &error_));
+  EXPECT_EQ(error_, "x: it is not in the memory of GPU 0");
+  EXPECT_EQ(producer->Begin(3, Phase::kDecode, {}, &error_), Producer::Began::kRefused);
+  EXPECT_EQ(error_, "there is no layout 3");
+  producer->Close();
+  EXPECT_EQ(producer->Begin(id, Phase::kDecode, {}, &error_), Producer::Began::kRefused);
+  EXPECT_EQ(error_, "the producer is closed");
+}
+
+TEST(CudaDeviceName, IsOneOfThree) {
+  EXPECT_EQ(CudaProducer::NumberOf("cuda"), 0);
+  EXPECT_EQ(CudaProducer::NumberOf("cuda:7"), 7);
+  for (const char* name : {"host", "cuda:", "cuda:x", "cuda:-1", "cuda:1000", "gpu"}) EXPECT_EQ(CudaProducer::NumberOf(name), -1) << name;
+}
+
+}  // namespace
+}  // namespace r2cc::observe

@@ -1,0 +1,29 @@
+// What the launches of a step need of its layout. Pure.
+#ifndef R2CC_OBSERVE_GATHER_STEP_LAYOUT_H_
+#define R2CC_OBSERVE_GATHER_STEP_LAYOUT_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "observe/gather/step.h"
+#include "observe/record/layout.h"
+
+namespace r2cc::observe {
+
+// What the device keeps of the layout for good, tags first.
+std::vector<LayoutEntry> EntriesOf(const Layout& layout);
+
+// Sets what `p` has of the layout, but for the entries' address. `rows`: their count if it is known before the launch. `places`: where each
+// entry lies in a record that has all groups, for StepTap::fixed and for_each_row.
+struct EntryPlace {
+  uint32_t fixed, for_each_row;
+};
+void PlaceEntries(const Layout& layout, std::optional<uint64_t> rows, StepParameters* p, std::vector<EntryPlace>* places);
+
+// Numbers the taps' chunks and sets taps, count and chunks of the launch.
+void SetTaps(std::vector<StepTap>* taps, uint64_t chunk_bytes, uint64_t rows_most, StepParameters* p);
+
+}  // namespace r2cc::observe
+
+#endif  // R2CC_OBSERVE_GATHER_STEP_LAYOUT_H_

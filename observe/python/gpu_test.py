@@ -1,0 +1,162 @@
+"""attach() of tensors on a GPU, over a driver that runs the kernels' code on the processor: eager, and in captured graphs."""
+
+import array
+import ctypes
+import os
+import unittest
+import warnings
+
+from observe.python import stand_in
+from r2cc import observe
+
+SMALL = observe.Policy(host_mib=1 / 4, device_mib=1 / 8)
+
+
+def setUpModule():
+  stand_in.skip_if_sanitized()
+  GpuTest.stub = ctypes.CDLL("observe/cuda/libstub_cuda.so")
+  for name, types in (("begin_capture", (ctypes.c_uint64,)), ("end_capture", (ctypes.c_int,)), ("replay", (ctypes.c_int,)),
+                      ("capture_copy", (ctypes.c_uint64,) * 4)):
+    getattr(GpuTest.stub, "stub_" + name).argtypes = types
+  try:
+    observe.attach(stand_in.Module(), ["x"], run=run_name("probe"), device="cuda", policy=SMALL).close()
+  except observe.Error as error:
+    if "without nvcc" in str(error):
+      raise unittest.SkipTest("needs nvcc: compiles a kernel") from None
+    raise
+
+
+def run_name(of):
+  return f"gpu-{of}-{os.getpid()}"
+
+
+def on_gpu(numbers, *arguments, **options):
+  return stand_in.Tensor(numbers, *arguments, device="cuda:0", **options)
+
+
+def everything(reader):
+  with reader:
+    items = list(reader)
+    return items, reader.counts()
+
+
+class GpuTest(unittest.TestCase):
+  stub = None
+
+  def setUp(self):
+    warnings.simplefilter("error")
+
+  def test_eager_steps(self):
+    model = stand_in.Module(a=stand_in.scaled(2), b=stand_in.in_place(10), c=stand_in.scaled(1))
+    for child in model._children.values():  # pylint: disable=protected-access
+      function = child._function  # pylint: disable=protected-access
+      child._function = lambda tensor, function=function: self.moved(function(tensor))  # pylint: disable=protected-access
+    with observe.attach(model, ["*", "c:stats", "c:hash"], run=run_name("eager"), device="cuda:0", policy=SMALL) as taps:
+      reader = observe.read(run_name("eager"))
+      for number in range(1, 30):
+        model(on_gpu([number, 5]))
+      self.assertEqual(taps.self_check, {"a": "inline", "b": "late", "c": "late", "c:stats": "late", "c:hash": "late"})
+      taps.flush()
+      self.assertEqual(taps.counters()["records"], 28)
+    items, counts = everything(reader)
+    self.assertEqual(items[0], observe.Gap(0, 0, 0, 1, 0))
+    self.assertEqual([(step.number, step["a"].tolist(), step["b"].tolist(), step["c:stats"].numbers()[0].greatest) for step in items[1:]],
+                     [(number - 1, [2 * number, 10], [20 * number, 100], max(20 * number, 100)) for number in range(2, 30)])
+    self.assertEqual((counts["records"], counts["unwanted"]), (28, 1))
+
+  @staticmethod
+  def moved(tensor):
+    tensor.device = "cuda:0"
+    return tensor
+
+  def test_replays_of_a_captured_graph_are_steps(self):
+    given, hidden, ids, later_ids = on_gpu([0] * 8), on_gpu([0] * 8), on_gpu([0], dtype="int64"), on_gpu([0], dtype="int64")
+    out = on_gpu([0] * 8)
+    def copies(to, source):
+      def function(_):
+        self.stub.stub_capture_copy(to.data_ptr(), source.data_ptr(), 4 * len(source.storage) if to is not ids else 8, 0)
+        return to
+      return function
+    # `hidden` is overwritten by the second layer, and `ids` are the next step's before this one ends.
+    model = stand_in.Module(a=stand_in.Module(copies(hidden, given)), b=stand_in.Module(copies(hidden, out)),
+                            c=stand_in.Module(copies(ids, later_ids)))
+    with observe.attach(model, ["a", "b"], run=run_name("graph"), device="cuda", tags={"id": ids}, policy=SMALL) as taps:
+      reader = observe.read(run_name("graph"))
+      given.storage[0], out.storage[0], later_ids.storage[0] = 1, 2, 7
+      model(given)  # checked
+      self.assertEqual(taps.self_check, {"a": "inline", "b": "late"})
+      model(given)  # taken
+      self.stub.stub_begin_capture(0)
+      model(given)
+      self.stub.stub_end_capture(1)
+      taps.flush()
+      self.assertEqual(taps.counters()["steps"], 2)
+      for number in range(20):
+        given.storage[0], out.storage[0], later_ids.storage[0] = 100 + number, 200 + number, 1000 + number
+        self.stub.stub_replay(1)
+        if number == 9:
+          taps.flush()
+          taps.disable("b")
+        if number == 15:
+          taps.flush()
+          taps.enable()
+      taps.flush()
+      self.assertEqual(taps.counters()["steps"], 22)
+    self.stub.stub_replay(1)
+    items, _ = everything(reader)
+    steps = items[2:]
+    self.assertEqual([step.number for step in steps], list(range(2, 22)))
+    for number, step in enumerate(steps):
+      self.assertEqual(step["a"].tolist()[0], 100 + number)
+      self.assertEqual(step.tags["id"].tolist(), [999 + number if number else 7])
+      self.assertEqual("b" in step.taps, not 11 <= number <= 16)
+      if "b" in step.taps:
+        self.assertEqual(step["b"].tolist()[0], 200 + number)
+
+  def test_a_capture_without_a_checked_step_is_one_line(self):
+    warnings.simplefilter("ignore")
+    model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))
+    with self.assertRaisesRegex(observe.Error, "^a: this step was not checked: run the same step once without a capture first$"):
+      with observe.attach(model, ["a"], run=run_name("unchecked"), device="cuda", policy=SMALL):
+        self.stub.stub_begin_capture(0)
+        try:
+          model(on_gpu([1]))
+        finally:
+          self.stub.stub_end_capture(2)
+
+  def test_rows_whose_indices_and_count_are_on_the_gpu(self):
+    model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))
+    indices, count = on_gpu([0, 0, 0], dtype="int64"), on_gpu([0], dtype="int64")
+    with observe.attach(model, ["a"], run=run_name("rows"), device="cuda", rows=(indices, count), policy=SMALL) as taps:
+      reader = observe.read(run_name("rows"))
+      for number in range(6):
+        count.storage[0] = number % 4
+        for i in range(3):
+          indices.storage[i] = (number + i) % 5
+        model(on_gpu([row * 10 + number for row in range(5)], (5, 1)))
+      taps.flush()
+    items, _ = everything(reader)
+    self.assertEqual([step["a"].tolist() for step in items],
+                     [[[(number + i) % 5 * 10 + number] for i in range(number % 4)] for number in range(6)])
+
+  def test_what_is_refused(self):
+    warnings.simplefilter("ignore")
+    model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))
+    for line, value, options in (
+        ("a: it is on cpu, and these taps are of cuda:0", stand_in.Tensor([1]), {}),
+        ("a: it is on cuda:1, and these taps are of cuda:0", stand_in.Tensor([1], device="cuda:1"), {}),
+        ("tag x: array is no tensor on a GPU", on_gpu([1]), {"tags": {"x": array.array("q", [1])}})):
+      with self.subTest(line=line), self.assertRaises(observe.Error) as raised:
+        with observe.attach(model, ["a"], run=run_name("refused"), device="cuda", policy=SMALL, **options):
+          model(value)
+      self.assertEqual(str(raised.exception), line)
+    with self.assertRaisesRegex(observe.Error, "^there is no GPU 3: this process sees 1$"):
+      observe.attach(model, ["a"], run=run_name("refused"), device="cuda:3", policy=SMALL)
+
+  def test_the_device_is_that_of_the_first_parameter(self):
+    model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))
+    model.parameters = lambda: iter([on_gpu([1])])
+    with observe.attach(model, ["a"], run=run_name("device"), policy=SMALL) as taps:
+      model(on_gpu([1]))
+      taps.flush()
+      self.assertEqual(taps.counters()["records"], 1)
