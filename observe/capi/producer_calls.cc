@@ -203,7 +203,10 @@ int r2cc_observe_hash(r2cc_observe_producer* producer, const r2cc_observe_tensor
     TensorSource source;
     if (!Sized(tensor) || hash == nullptr || dtype >= static_cast<uint8_t>(Dtype::kStats) || !SourceOf(*tensor, &source))
       return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
-    const Tap tap{"tensor", Operator::kHash, static_cast<Dtype>(dtype), 0, false, {source.shape.begin(), source.shape.end()}};
+    // Its first dimension as rows: one loop more than a row has.
+    const bool has_rows = !source.shape.empty();
+    const Tap tap{"tensor", Operator::kHash, static_cast<Dtype>(dtype), 0, has_rows,
+                  {source.shape.begin() + (has_rows ? 1 : 0), source.shape.end()}};
     TapWork work;
     std::string error;
     if (!MakeTapWork(tap, reinterpret_cast<uint64_t>(source.data), source.shape, source.strides, &work, &error) ||

@@ -52,6 +52,7 @@ class _Fired:
 class _Layout:
   id: int
   names: dict  # name -> index
+  shapes: dict  # name -> as _shape_of() gives it
   inline: frozenset
 
 
@@ -205,6 +206,8 @@ class Taps:
     fired = _Fired(name, group, pattern.op, tensor)
     if not self._fired and self._expected is None:
       self._expected = self._first_hits.get(self._shape_of(fired))
+    if self._expected is not None and self._expected.shapes.get(name) != self._shape_of(fired):
+      self._expected = None  # this step goes on otherwise
     if self._expected is None:
       fired.hash_at_point = self._hash(tensor, tap)
     elif name in self._expected.inline:
@@ -226,17 +229,14 @@ class Taps:
     if self._broken or not self._fired:
       self._abandon()
       return
-    layout = self._layouts.get(self._signature())
-    if layout is None:
+    layout, tags_are_early = self._layouts.get(self._signature()), self._kept_tags and self._gpu is not None
+    is_new = layout is None
+    if is_new:
       layout = self._check()
-      self._by_tags[self._tags_signature()] = layout
-      # This step is the one that was checked: it has not been copied at its points, nor its tags when it began.
-      if layout.inline or (self._kept_tags and self._gpu is not None) or self._begun:
-        self._begin_record(layout)
-        self._abandon()
-        return
-    elif self._begun and layout is not self._expected or layout.inline and self._expected is not layout:
-      self._by_tags[self._tags_signature()] = layout
+    self._by_tags[self._tags_signature()] = layout
+    # What had to be copied at its point, or when the step began, was copied for this layout or not at all: a new one is known by now.
+    if (self._begun or layout.inline or tags_are_early) and (is_new or layout is not self._expected or (tags_are_early and not self._begun)):
+      self._begin_record(layout)
       self._abandon()
       return
     self._begin_record(layout)
@@ -329,7 +329,8 @@ class Taps:
     identity = ctypes.c_uint32()
     _library.call("layout", self._handle, (_library.Tap * len(tags))(*tags), len(tags), (_library.Tap * len(taps))(*taps), len(taps),
                   self._rows_most() if with_rows else 0, ctypes.byref(identity))
-    layout = _Layout(identity.value, {fired.name: index for index, fired in enumerate(self._fired)}, frozenset(inline))
+    layout = _Layout(identity.value, {fired.name: index for index, fired in enumerate(self._fired)},
+                     {fired.name: self._shape_of(fired) for fired in self._fired}, frozenset(inline))
     self._layouts[self._signature()] = layout
     self._first_hits[self._shape_of(self._fired[0])] = layout
     return layout
