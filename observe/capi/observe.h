@@ -95,7 +95,8 @@ int r2cc_observe_inline(r2cc_observe_producer* producer, int is_tag, uint64_t in
 int r2cc_observe_gather(r2cc_observe_producer* producer, const r2cc_observe_tensor* taps, uint64_t count);
 /* The step does not end. */
 int r2cc_observe_abandon(r2cc_observe_producer* producer);
-/* For a self-check: the hash of a tensor as it is now, as R2CC_OBSERVE_HASH makes it. Waits for a GPU; refused while its stream is captured. */
+/* For a self-check: the hash of a tensor as it is now, as R2CC_OBSERVE_HASH makes it. Waits for a GPU; refused while its stream is
+ * captured. */
 int r2cc_observe_hash(r2cc_observe_producer* producer, const r2cc_observe_tensor* tensor, uint8_t dtype, uint64_t* hash);
 /* The groups that are on, from the step after the next one on. */
 int r2cc_observe_set(r2cc_observe_producer* producer, uint64_t groups);

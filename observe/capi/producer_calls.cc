@@ -205,8 +205,8 @@ int r2cc_observe_hash(r2cc_observe_producer* producer, const r2cc_observe_tensor
       return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
     // Its first dimension as rows: one loop more than a row has.
     const bool has_rows = !source.shape.empty();
-    const Tap tap{"tensor", Operator::kHash, static_cast<Dtype>(dtype), 0, has_rows,
-                  {source.shape.begin() + (has_rows ? 1 : 0), source.shape.end()}};
+    const Tap tap{"tensor", Operator::kHash, static_cast<Dtype>(dtype),
+                  0,        has_rows,        {source.shape.begin() + (has_rows ? 1 : 0), source.shape.end()}};
     TapWork work;
     std::string error;
     if (!MakeTapWork(tap, reinterpret_cast<uint64_t>(source.data), source.shape, source.strides, &work, &error) ||

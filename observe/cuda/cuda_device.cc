@@ -83,9 +83,9 @@ bool CudaDevice::Load(std::string* error) {
 bool CudaDevice::Launch(Kernel kernel, uint32_t blocks, void* arguments, gpu::Stream stream, std::string* error) {
   const gpu::Driver::InContext in(driver_, gpu_, error);
   void* parameters[] = {arguments};
-  return in.ok() && driver_->Fine(calls().launch(kernels_[static_cast<size_t>(kernel)], blocks, 1, 1, kThreads, 1, 1, 0, stream, parameters,
-                                                 nullptr),
-                                  "launch a kernel of tensor taps on", gpu_, error);
+  return in.ok() &&
+         driver_->Fine(calls().launch(kernels_[static_cast<size_t>(kernel)], blocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr),
+                       "launch a kernel of tensor taps on", gpu_, error);
 }
 
 uint64_t CudaDevice::Allocate(uint64_t bytes, std::string* error) {
@@ -167,7 +167,8 @@ bool CudaCopyEngine::Open(std::string* error) {
   stream_ = driver->NewStream(device_->gpu(), gpu::Driver::Priority::kLast, error);
   if (stream_ == nullptr) return false;
   for (gpu::Event& event : events_)
-    if (!driver->Fine(driver->calls().event_create(&event, gpu::kEventWithoutTiming), "make an event on", device_->gpu(), error)) return false;
+    if (!driver->Fine(driver->calls().event_create(&event, gpu::kEventWithoutTiming), "make an event on", device_->gpu(), error))
+      return false;
   return true;
 }
 

@@ -57,6 +57,10 @@ class CudaProducer final : public Producer {
     alignas(64) HostWords words;
     alignas(64) uint64_t zero, hash;
   };
+  // What the device has behind its ring: the state, a sum for each entry of a layout, and one for Hash().
+  static constexpr uint64_t kHashesAt = RoundUp(sizeof(DeviceState), 256);
+  static constexpr uint64_t kHashAt = kHashesAt + (kTapsMax + kTagsMax) * sizeof(HashSum);
+  static constexpr uint64_t kStateBytes = kHashAt + sizeof(HashSum);
   struct Known {
     Layout layout;
     uint64_t entries;  // an address
@@ -76,8 +80,8 @@ class CudaProducer final : public Producer {
   bool LaunchStep(CudaDevice::Kernel kernel, uint32_t blocks, const StepTap* taps, std::string* error);
   // Why it failed; empty: it did not.
   std::string Failure();
-  // Until all that was published has its outcome. False: not until then.
-  bool DrainUntil(Nanos deadline);
+  // Until all that was published has its outcome. False: not within the time.
+  bool DrainWithin(Nanos time_ns);
 
   ProducerOptions options_;
   const Clock* clock_;
@@ -100,7 +104,7 @@ class CudaProducer final : public Producer {
   std::mutex mutex_;  // of what follows
   std::unique_ptr<Pump> pump_;
   bool stop_ = false;
-  std::condition_variable wake_;
+  std::condition_variable wake_, drained_;
   std::thread copies_;
 };
 

@@ -91,7 +91,7 @@ TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
     std::mt19937_64 random(seed);
     const auto below = [&](uint64_t most) { return random() % most; };
     // Drivers before CUDA 12.1 take small launches alone.
-    setenv("R2CC_STUB_CUDA_VERSION", seed % 3 == 0 ? "12000" : "13000", 1);
+    Of<void(int)>("stub_set_version")(seed % 3 == 0 ? 12000 : 13000);
     const uint64_t ring_bytes = uint64_t{1} << 22;
     ProducerOptions options{.run = "cuda." + std::to_string(getpid()), .ring_bytes = ring_bytes, .device_bytes = ring_bytes};
     const auto producer = Open(options);
@@ -183,7 +183,6 @@ TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
     producer->Close();
     host->Close();
   }
-  unsetenv("R2CC_STUB_CUDA_VERSION");
   EXPECT_GT(small_parts, 10);
   EXPECT_GT(large_parts, 10);
 }
@@ -203,8 +202,8 @@ TEST_F(CudaProducerTest, AReplayedGraphIsAStepAndAfterCloseNone) {
   Of<void(uint64_t)>("stub_begin_capture")(stream);
   ASSERT_EQ(producer->Begin(id, Phase::kDecode, {}, &error_), Producer::Began::kTaken) << error_;
   ASSERT_TRUE(producer->Copy(true, 0, {&tag, {}, {}}, &error_)) << error_;
-  Of<void(uint64_t, uint64_t, uint64_t, uint64_t)>("stub_capture_copy")(reinterpret_cast<uint64_t>(&tag), reinterpret_cast<uint64_t>(&next), 8,
-                                                                        stream);
+  Of<void(uint64_t, uint64_t, uint64_t, uint64_t)>("stub_capture_copy")(reinterpret_cast<uint64_t>(&tag), reinterpret_cast<uint64_t>(&next),
+                                                                        8, stream);
   for (size_t tap : {0, 1}) ASSERT_TRUE(producer->CopyLate(tap, {x.data(), shape, {}}, &error_)) << error_;
   ASSERT_TRUE(producer->Finish(&error_)) << error_;
   uint64_t hash = 0;
@@ -289,11 +288,13 @@ TEST_F(CudaProducerTest, OneLineForWhatIsRefused) {
     return error_;
   };
   EXPECT_EQ(refused({}, 1), "there is no GPU 1: this process sees 1");
-  EXPECT_EQ(refused({.block_ns = 1}), "a step in a GPU's memory is dropped if there is no room: full=\"block\" is for device=\"host\" alone");
+  EXPECT_EQ(refused({.block_ns = 1}),
+            "a step in a GPU's memory is dropped if there is no room: full=\"block\" is for device=\"host\" alone");
   EXPECT_EQ(refused({.device_bytes = 1}), "the device's ring would have 1 bytes; it has 4096 to 274877906944");
-  setenv("R2CC_STUB_CUDA_LOCKS_NOTHING", "1", 1);
-  EXPECT_EQ(refused({}), "R2CC: cannot lock host memory for GPU 0: the stub's error: the host's ring has 512 MiB; a smaller host_mib may do");
-  unsetenv("R2CC_STUB_CUDA_LOCKS_NOTHING");
+  Of<void(bool)>("stub_lock_memory")(false);
+  EXPECT_EQ(refused({}),
+            "R2CC: cannot lock host memory for GPU 0: the stub's error: the host's ring has 512 MiB; a smaller host_mib may do");
+  Of<void(bool)>("stub_lock_memory")(true);
   const auto producer = Open({.ring_bytes = 1 << 20, .device_bytes = 8192});
   Layout layout;
   layout.taps = {{"x", Operator::kCopy, Dtype::kU8, 0, false, {5000}}};

@@ -31,7 +31,8 @@ Stream captured = nullptr;
 bool is_capturing = false;
 std::vector<std::function<void()>> graph;
 std::map<int, std::vector<std::function<void()>>> graphs;
-int kernels_run = 0;
+int kernels_run = 0, driver_version = 13000;
+bool locks_memory = true;
 const char* const kNames[] = {kGatherSmall, kGatherLarge, kInline, kHash};
 
 template <typename Arguments>
@@ -99,6 +100,8 @@ void stub_capture_copy(uint64_t to, uint64_t from, uint64_t bytes, uint64_t stre
   Do(reinterpret_cast<Stream>(stream), [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
 }
 int stub_kernels_run() { return kernels_run; }
+void stub_set_version(int version) { driver_version = version; }
+void stub_lock_memory(bool locks) { locks_memory = locks; }
 
 Result cuInit(unsigned) { return 0; }
 Result cuGetErrorString(Result, const char** text) {
@@ -110,8 +113,7 @@ Result cuDeviceGetCount(int* count) {
   return 0;
 }
 Result cuDriverGetVersion(int* version) {
-  const char* const named = std::getenv("R2CC_STUB_CUDA_VERSION");
-  *version = named == nullptr ? 13000 : std::atoi(named);
+  *version = driver_version;
   return 0;
 }
 Result cuDeviceGetPCIBusId(char*, int, Device) { return kInvalid; }
@@ -162,7 +164,7 @@ Result cuMemFreeHost(void* memory) {
 }
 Result cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
   const std::lock_guard lock(mutex);
-  if (std::getenv("R2CC_STUB_CUDA_LOCKS_NOTHING") != nullptr) return kInvalid;
+  if (!locks_memory) return kInvalid;
   host_memory[reinterpret_cast<Pointer>(memory)] = bytes;
   return 0;
 }

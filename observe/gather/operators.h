@@ -56,8 +56,8 @@ R2CC_OBSERVE_BOTH uint64_t RowAt(Ops* ops, const TapWork& work, const RowList& l
 
 // The rows of the list lie one behind the other.
 constexpr R2CC_OBSERVE_BOTH bool IsOneRun(const TapWork& work, const RowList& list) {
-  return work.run_bytes == work.RowBytes() &&
-         (list.count == 1 || static_cast<uint64_t>(work.row_stride) == work.run_bytes) && list.indices == 0;
+  return work.run_bytes == work.RowBytes() && (list.count == 1 || static_cast<uint64_t>(work.row_stride) == work.run_bytes) &&
+         list.indices == 0;
 }
 
 // Where run `number` of the list's runs begins.
@@ -266,9 +266,7 @@ struct HostOps {
   }
   void Copy(uint64_t to, uint64_t from, uint64_t bytes) { memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); }
   void CopyAlone(uint64_t to, uint64_t from, uint64_t bytes) { Copy(to, from, bytes); }
-  uint64_t AtomicAdd(uint64_t at, uint64_t value) {
-    return __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), value, __ATOMIC_RELAXED);
-  }
+  uint64_t AtomicAdd(uint64_t at, uint64_t value) { return __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), value, __ATOMIC_RELAXED); }
   template <typename T>
   T Reduce(const T& value) {
     return value;

@@ -29,7 +29,7 @@ struct DirectoryEntry {
 struct Published {
   uint64_t records;  // all below are whole, with their entries: the one word that is released
   uint64_t dropped, unwanted;
-  uint64_t faults;  // steps among the unwanted whose rows were beyond their tensors, or too many
+  uint64_t faults;                              // steps among the unwanted whose rows were beyond their tensors, or too many
   DirectoryEntry directory[kDirectoryEntries];  // by sequence
 };
 
@@ -150,8 +150,7 @@ R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
   }
   if (p.hold == 0) {
     plan.whole = p.linear != 0 && (groups & p.all_groups) == p.all_groups;
-    plan.end =
-        plan.whole ? p.end_fixed + plan.rows * p.end_for_each_row : EndOf(ops, p, groups, plan.rows, p.entry_count);
+    plan.end = plan.whole ? p.end_fixed + plan.rows * p.end_for_each_row : EndOf(ops, p, groups, plan.rows, p.entry_count);
     plan.bytes = RecordBytes(plan.end);
   }
   plan.decision = Decide(plan.state, p.phase, plan.bytes, p.ring_bytes, kDirectoryEntries);

@@ -18,8 +18,8 @@ std::vector<LayoutEntry> EntriesOf(const Layout& layout) {
   std::vector<LayoutEntry> entries;
   for (const bool is_tag : {true, false})
     for (const Tap& tap : is_tag ? layout.tags : layout.taps)
-      entries.push_back({EntryBytes(tap), (is_tag ? LayoutEntry::kTag : uint64_t{tap.group}) |
-                                              (GrowsWithRows(tap) ? LayoutEntry::kRows : 0)});
+      entries.push_back(
+          {EntryBytes(tap), (is_tag ? LayoutEntry::kTag : uint64_t{tap.group}) | (GrowsWithRows(tap) ? LayoutEntry::kRows : 0)});
   return entries;
 }
 

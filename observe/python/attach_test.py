@@ -148,7 +148,8 @@ class AttachTest(unittest.TestCase):
     warnings.simplefilter("always")
     cases = {
         "never fired by the end of the first step: nothing.here": (["a", "nothing.here"], stand_in.Tensor([1])),
-        'a: it is on cuda:0, and these taps are of host memory: attach with device="cuda:0"': (["a"], stand_in.Tensor([1], device="cuda:0")),
+        'a: it is on cuda:0, and these taps are of host memory: attach with device="cuda:0"': (
+            ["a"], stand_in.Tensor([1], device="cuda:0")),
         "a[3]: there is no tensor of that number": (["a[3]"], stand_in.Tensor([1])),
         "a: int is no tensor": (["a"], 5),
     }

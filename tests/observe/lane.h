@@ -96,8 +96,8 @@ class Lane {
  private:
   struct Model {
     Layout layout;
-    std::vector<StepTap> taps;      // tags first
-    std::vector<StepTap> late;      // those that are copied at the end
+    std::vector<StepTap> taps;  // tags first
+    std::vector<StepTap> late;  // those that are copied at the end
     std::vector<bool> at_point;
     StepParameters parameters{};
     std::vector<bool> overwritten;  // before the step's end

@@ -189,7 +189,8 @@ MAY_INCLUDE = {
     "observe/producer": ("base/core", "observe/record", "observe/admission", "observe/ring", "observe/gather", "observe/producer"),
     "observe/sink": ("base/core", "observe/record", "observe/ring", "observe/sink"),
     "observe/capi": ("base/core", "observe"),
-    "observe/cuda": ("base/core", "observe/record", "observe/admission", "observe/ring", "observe/gather", "observe/producer", "observe/cuda"),
+    "observe/cuda": ("base/core", "observe/record", "observe/admission", "observe/ring", "observe/gather", "observe/producer",
+                     "observe/cuda"),
     "bazel": ("bazel",),
 }
 # Folder -> what its files may not include although the row above has it: a transport stands behind the seam.

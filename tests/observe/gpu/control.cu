@@ -7,7 +7,8 @@ struct State {
   unsigned arrived, unused;
 };
 
-extern "C" __global__ void control_tap(const uint4* source, unsigned long long words, uint4* to, State* state, volatile unsigned long long* host) {
+extern "C" __global__ void control_tap(const uint4* source, unsigned long long words, uint4* to, State* state,
+                                       volatile unsigned long long* host) {
   for (unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x) to[i] = source[i];
   __threadfence();
   __syncthreads();

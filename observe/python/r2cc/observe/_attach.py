@@ -10,32 +10,11 @@ import warnings
 
 from . import _library
 from . import _points
+from . import _policy
 from . import _read
 from . import _tensor
 
 _active = []  # Taps that are attached: for point()
-
-
-@dataclasses.dataclass(frozen=True)
-class Policy:
-  """Budgets and schedule. `full`: "drop", or "block:MILLISECONDS"."""
-  host_mib: float = 512
-  device_mib: float = 64  # of a GPU
-  every: int = 1
-  prefill: bool = True
-  decode: bool = True
-  full: str = "drop"
-  reader_timeout_ms: int = 5000
-  segment_mib: float = 64
-  segment_s: float = 10
-
-  def block_ns(self):
-    if self.full == "drop":
-      return 0
-    kind, _, bound = self.full.partition(":")
-    if kind != "block" or not bound.isdigit():
-      raise _library.Error(f"full={self.full!r}: drop or block:MILLISECONDS; a wait without a bound does not exist")
-    return int(bound) * 1_000_000
 
 
 @dataclasses.dataclass
@@ -63,7 +42,7 @@ def point(name, value):
   return value
 
 
-def attach(model, points, *, run, device=None, tags=None, rows=None, files=None, callback=None, policy=Policy(), rank=0):
+def attach(model, points, *, run, device=None, tags=None, rows=None, files=None, callback=None, policy=_policy.Policy(), rank=0):
   """Taps `points` of `model` until the result is closed, best by `with`. See docs/operate/observe.md.
 
   device: "host" or "cuda:N", where the tensors are (default: where the model's first parameter is, else "host").
@@ -235,7 +214,8 @@ class Taps:
       layout = self._check()
     self._by_tags[self._tags_signature()] = layout
     # What had to be copied at its point, or when the step began, was copied for this layout or not at all: a new one is known by now.
-    if (self._begun or layout.inline or tags_are_early) and (is_new or layout is not self._expected or (tags_are_early and not self._begun)):
+    must_be_known = self._begun or layout.inline or tags_are_early
+    if must_be_known and (is_new or layout is not self._expected or (tags_are_early and not self._begun)):
       self._begin_record(layout)
       self._abandon()
       return

@@ -9,6 +9,7 @@ import time
 
 from . import _attach
 from . import _library
+from . import _policy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Plan(list):
 def plan(model, points, example, **options):
   """What may be tapped, and what it costs: runs the model once on `example`, a tuple of arguments, and writes nothing down."""
   run = f"plan-{os.getpid()}-{time.monotonic_ns()}"
-  taps = _attach.attach(model, points, run=run, policy=_attach.Policy(host_mib=options.pop("host_mib", 512)), **options)
+  taps = _attach.attach(model, points, run=run, policy=_policy.Policy(host_mib=options.pop("host_mib", 512)), **options)
   fired = []
   keep = taps._check
   taps._check = lambda: fired.extend(taps._fired) or keep()
