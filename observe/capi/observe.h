@@ -64,12 +64,13 @@ typedef struct {
   uint64_t dimensions;
 } r2cc_observe_tensor;
 
+/* Read when the step begins: by `begin`, or of a GPU in the stream's order there. */
 typedef struct {
   uint64_t bytes;
   uint64_t count;
   const void* indices; /* null: the first `count` */
   uint64_t index_bytes;
-  const void* count_at; /* of a GPU: where the count lies, read by each step; null: `count` it is */
+  const void* count_at; /* of a GPU: where the count lies; null: `count` it is */
   uint64_t count_bytes;
 } r2cc_observe_rows;
 

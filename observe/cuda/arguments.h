@@ -27,6 +27,7 @@ constexpr uint32_t kThreads = 256;  // of a block
 constexpr const char kGatherSmall[] = "r2cc_observe_gather_small";  // SmallArguments
 constexpr const char kGatherLarge[] = "r2cc_observe_gather_large";  // LargeArguments
 constexpr const char kInline[] = "r2cc_observe_inline";             // SmallArguments
+constexpr const char kRows[] = "r2cc_observe_rows";                 // SmallArguments: one block
 constexpr const char kHash[] = "r2cc_observe_hash";                 // SmallArguments: adds to `hashes`
 
 }  // namespace r2cc::observe

@@ -18,7 +18,8 @@ class CudaDevice {
   // Null and one line: no driver, no such GPU, or a library that was built without kernels.
   static std::unique_ptr<CudaDevice> Open(int gpu, std::string* error);
 
-  enum class Kernel { kGatherSmall, kGatherLarge, kInline, kHash };
+  enum class Kernel { kGatherSmall, kGatherLarge, kInline, kRows, kHash };
+  static constexpr size_t kKernels = 5;
   // `arguments` is copied. False and one line.
   bool Launch(Kernel kernel, uint32_t blocks, void* arguments, gpu::Stream stream, std::string* error);
   // Whether this driver takes LargeArguments.
@@ -56,7 +57,7 @@ class CudaDevice {
   gpu::Driver* driver_;
   int gpu_;
   bool takes_large_ = false;
-  std::array<gpu::Function, 4> kernels_{};
+  std::array<gpu::Function, kKernels> kernels_{};
   gpu::Stream own_ = nullptr;
 };
 

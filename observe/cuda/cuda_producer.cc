@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -91,11 +92,11 @@ bool CudaProducer::Prepare(std::string* error) {
   step_.parameters.host_words = Address(&mapped_->words);
   step_.parameters.ring = ring_;
   step_.parameters.ring_bytes = ring_bytes_;
-  step_.parameters.hashes = state_ + kHashAt;
+  step_.parameters.hashes = step_.parameters.kept_rows = state_ + kHashAt;
   step_.parameters.blocks = 1;
   step_.parameters.abandoned = 1;
   using Kernel = CudaDevice::Kernel;
-  for (const Kernel kernel : {Kernel::kGatherSmall, Kernel::kGatherLarge, Kernel::kInline, Kernel::kHash})
+  for (const Kernel kernel : {Kernel::kGatherSmall, Kernel::kGatherLarge, Kernel::kInline, Kernel::kRows, Kernel::kHash})
     if ((kernel != Kernel::kGatherLarge || device_->takes_large()) && !LaunchStep(kernel, 1, nullptr, error)) return false;
   if (!device_->Wait(stream_, error) || !device_->CopyIn(state_, zeroes.data(), zeroes.size(), error)) return false;
   std::memset(static_cast<void*>(mapped_), 0, sizeof(*mapped_));
@@ -158,6 +159,7 @@ bool CudaProducer::AddLayout(Layout layout, uint32_t* id, std::string* error) {
                std::to_string(ring) + ": raise " + option + ", or take fewer taps, rows, or statistics instead of copies";
       return false;
     }
+  if (!MakeRoomForRows(layout.rows_most, error)) return false;
   const std::vector<LayoutEntry> entries = EntriesOf(layout);
   if (layouts_.size() >= kLayoutsMax || entries.size() > kEntriesMax - entries_used_ || !writer_.AddLayout(layout)) {
     *error = "there are " + std::to_string(layouts_.size()) + " layouts already, and no room for another";
@@ -168,6 +170,16 @@ bool CudaProducer::AddLayout(Layout layout, uint32_t* id, std::string* error) {
   entries_used_ += entries.size();
   *id = layout.id;
   layouts_.push_back(std::make_unique<Known>(Known{std::move(layout), at}));
+  return true;
+}
+
+bool CudaProducer::MakeRoomForRows(uint64_t rows_most, std::string* error) {
+  if (rows_most <= kept_rows_most_) return true;
+  const uint64_t most = std::bit_ceil(rows_most);
+  const uint64_t memory = device_->Allocate((1 + most) * sizeof(uint64_t), error);
+  if (memory == 0) return false;
+  kept_rows_.push_back(memory);
+  kept_rows_most_ = most;
   return true;
 }
 
@@ -235,6 +247,7 @@ void CudaProducer::Close() {
   if (registered_) device_->Unregister(memory_->ring().data() - sizeof(RingStart));
   if (captured_) return;
   for (const uint64_t memory : {ring_, state_, entries_}) device_->Free(memory);
+  for (const uint64_t memory : kept_rows_) device_->Free(memory);
   device_->FreeMapped(mapped_);
 }
 

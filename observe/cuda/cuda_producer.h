@@ -76,6 +76,8 @@ class CudaProducer final : public Producer {
   CudaProducer(const ProducerOptions& options, const Clock* clock, std::unique_ptr<CudaDevice> device, std::unique_ptr<RunMemory> memory);
   bool Prepare(std::string* error);
   void RunCopies();
+  // Memory for the rows of a step that has up to so many.
+  bool MakeRoomForRows(uint64_t rows_most, std::string* error);
   bool MakeTap(bool is_tag, size_t index, const TensorSource& source, StepTap* tap, std::string* error);
   bool LaunchStep(CudaDevice::Kernel kernel, uint32_t blocks, const StepTap* taps, std::string* error);
   // Why it failed; empty: it did not.
@@ -92,6 +94,9 @@ class CudaProducer final : public Producer {
   gpu::Stream stream_ = nullptr;
   uint64_t ring_ = 0, state_ = 0, entries_ = 0, entries_used_ = 0;  // in the device's memory
   uint64_t ring_bytes_;
+  // Where a step's rows are kept, for layouts of up to so many; the list's last one. Those before may be in graphs.
+  std::vector<uint64_t> kept_rows_;
+  uint64_t kept_rows_most_ = 0;
   Mapped* mapped_ = nullptr;
   bool registered_ = false;
   bool captured_ = false;  // a graph may hold its kernels

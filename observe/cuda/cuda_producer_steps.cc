@@ -53,6 +53,12 @@ CudaProducer::Began CudaProducer::Begin(uint32_t layout, Phase phase, const RowC
   p.ring_bytes = ring_bytes_;
   p.hashes = state_ + kHashesAt;
   p.host_words = Address(&mapped_->words);
+  if (MustKeepRows(p)) {
+    if (!MakeRoomForRows(1, error)) return Began::kRefused;
+    p.kept_rows = kept_rows_.back();
+    if (!LaunchStep(CudaDevice::Kernel::kRows, 1, nullptr, error)) return Began::kRefused;
+    UseKeptRows(&p);
+  }
   step_.known = &known;
   step_.copied.assign(step_.places.size(), false);
   step_.late.clear();

@@ -265,6 +265,52 @@ TEST_F(CudaProducerTest, RowsBeyondTheTensorAreAStepThatIsNotThere) {
   EXPECT_EQ(producer->counts(), (Counts{2, 0, 0, 3, 0}));
 }
 
+// A record has the place that its bytes need, and these depend on its rows: each launch of a step must see the same count, or at the ring's
+// end they mean two places.
+TEST_F(CudaProducerTest, RowsAreThoseOfTheStepsBegin) {
+  const auto producer = Open({.ring_bytes = 1 << 16, .device_bytes = 1 << 13});
+  const auto reader = Reader(producer.get());
+  Layout layout;
+  layout.rows_most = 8;
+  layout.tags = {{"id", Operator::kCopy, Dtype::kU64, 0, false, {}}};
+  layout.taps = {{"early", Operator::kCopy, Dtype::kU64, 0, true, {16}}, {"late", Operator::kCopy, Dtype::kU64, 0, true, {16}}};
+  uint32_t id = 0;
+  ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
+  std::mt19937_64 random(1);
+  std::vector<uint64_t> x(10 * 16);
+  const uint64_t shape[] = {10, 16};
+  std::vector<uint32_t> indices(8);
+  uint64_t count = 0;
+  const auto change = [&] {
+    count = random() % 9;
+    for (uint32_t& index : indices) index = static_cast<uint32_t>(random() % 10);
+  };
+  for (uint64_t step = 0; step < 200; ++step) {
+    SCOPED_TRACE(step);
+    for (uint64_t& word : x) word = step * 1000 + static_cast<uint64_t>(&word - x.data());
+    change();
+    const std::vector<uint32_t> chosen(indices.begin(), indices.begin() + static_cast<ptrdiff_t>(count));
+    ASSERT_EQ(producer->Begin(id, Phase::kDecode, {0, indices.data(), 4, &count, 8}, &error_), Producer::Began::kTaken) << error_;
+    if (step % 2 == 0) change();
+    ASSERT_TRUE(producer->Copy(true, 0, {&step, {}, {}}, &error_)) << error_;
+    change();
+    ASSERT_TRUE(producer->Copy(false, 0, {x.data(), shape, {}}, &error_)) << error_;
+    change();
+    ASSERT_TRUE(producer->CopyLate(1, {x.data(), shape, {}}, &error_)) << error_;
+    ASSERT_TRUE(producer->Finish(&error_)) << error_;
+    ASSERT_TRUE(producer->Flush(kNanosPerSecond, &error_)) << error_;
+    RecordView view;
+    ASSERT_EQ(reader->Next(&view), Found::kRecord) << reader->error();
+    ASSERT_EQ(view.header.step, step);
+    ASSERT_EQ(view.header.rows, chosen.size());
+    ASSERT_EQ(std::memcmp(view.bytes.data() + view.slots->tags[0].offset, &step, 8), 0) << "another tag";
+    for (const Slot& slot : view.slots->taps)
+      for (size_t i = 0; i < chosen.size(); ++i)
+        ASSERT_EQ(std::memcmp(view.bytes.data() + slot.offset + i * 128, &x[chosen[i] * 16], 128), 0) << "row " << i;
+  }
+  EXPECT_EQ(producer->counts(), (Counts{200, 0, 0, 0, 0}));
+}
+
 TEST_F(CudaProducerTest, AStepThatDoesNotEndIsCounted) {
   const auto producer = Open({.ring_bytes = 1 << 16, .device_bytes = 1 << 16});
   Layout layout;

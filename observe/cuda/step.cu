@@ -127,6 +127,12 @@ extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_inline(const
   CopyShare(&ops, p, PlanOf(&ops, p), blockIdx.x, gridDim.x);
 }
 
+// The rows as they are when a step begins.
+extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_rows(const __grid_constant__ SmallArguments arguments) {
+  CudaOps ops;
+  KeepRows(&ops, arguments.step);
+}
+
 // The hash of one tensor, for the self-check.
 extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_hash(const __grid_constant__ SmallArguments arguments) {
   const StepParameters& p = arguments.step;

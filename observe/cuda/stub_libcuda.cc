@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -33,7 +34,7 @@ std::vector<std::function<void()>> graph;
 std::map<int, std::vector<std::function<void()>>> graphs;
 int kernels_run = 0, driver_version = 13000;
 bool locks_memory = true;
-const char* const kNames[] = {kGatherSmall, kGatherLarge, kInline, kHash};
+const char* const kNames[] = {kGatherSmall, kGatherLarge, kInline, kRows, kHash};
 
 template <typename Arguments>
 void Gather(Arguments* arguments, uint32_t blocks) {
@@ -55,6 +56,11 @@ void Inline(SmallArguments* arguments, uint32_t blocks) {
   p.taps = arguments->taps;
   StubOps ops;
   for (uint32_t block = 0; block < blocks; ++block) CopyShare(&ops, p, PlanOf(&ops, p), block, blocks);
+}
+
+void Rows(SmallArguments* arguments) {
+  StubOps ops;
+  KeepRows(&ops, arguments->step);
 }
 
 void Hash(SmallArguments* arguments) {
@@ -202,7 +208,7 @@ Result cuModuleLoadData(Module* module, const void*) {
   return 0;
 }
 Result cuModuleGetFunction(Function* function, Module, const char* name) {
-  for (uint64_t i = 0; i < 4; ++i)
+  for (uint64_t i = 0; i < std::size(kNames); ++i)
     if (std::strcmp(kNames[i], name) == 0) *function = reinterpret_cast<Function>(i + 1);
   return *function == nullptr ? kInvalid : 0;
 }
@@ -219,6 +225,7 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
       case 0: Gather(small, blocks); break;
       case 1: Gather(reinterpret_cast<LargeArguments*>(copy.data()), blocks); break;
       case 2: Inline(small, blocks); break;
+      case 3: Rows(small); break;
       default: Hash(small);
     }
   });

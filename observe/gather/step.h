@@ -81,6 +81,7 @@ struct StepParameters {
   RowList rows;
   uint64_t rows_most;
   uint64_t count_at, count_bytes;  // an address of the rows' count, which is that of `rows` if this is 0
+  uint64_t kept_rows;              // an address: where KeepRows() puts count and indices
   uint64_t hold;                   // not 0: a stub
   uint64_t groups_at_launch;
   uint64_t all_groups;  // of the layout's taps
@@ -124,6 +125,33 @@ R2CC_OBSERVE_BOTH void StoreWords(Ops* ops, uint64_t at, const T& value) {
   uint64_t words[sizeof(T) / 8];
   memcpy(words, &value, sizeof(value));
   for (uint64_t i = 0; i < sizeof(T) / 8; ++i) ops->template Store<uint64_t>(at + i * 8, words[i]);
+}
+
+// When a step begins: its rows' count and their indices to `kept_rows`, as words, for all launches of the step. A program that changes
+// its own meanwhile changes later steps: launches that read different counts would place one record in two ways.
+template <typename Ops>
+R2CC_OBSERVE_BOTH void KeepRows(Ops* ops, const StepParameters& p) {
+  const uint64_t count = p.count_at != 0 ? LoadIndex(ops, p.count_at, p.count_bytes) : p.rows.count;
+  ops->template Store<uint64_t>(p.kept_rows, count);
+  if (p.rows.indices == 0 || count > p.rows_most) return;
+  for (uint64_t i = ops->Lane(); i < count; i += ops->Lanes())
+    ops->StoreAlone(p.kept_rows + (i + 1) * 8, LoadIndex(ops, p.rows.indices + i * p.rows.index_bytes, p.rows.index_bytes));
+}
+
+// Whether the rows must be kept: they lie where the program may change them within the step.
+inline R2CC_OBSERVE_BOTH bool MustKeepRows(const StepParameters& p) { return p.count_at != 0 || p.rows.indices != 0; }
+
+// For the launches behind KeepRows().
+inline R2CC_OBSERVE_BOTH void UseKeptRows(StepParameters* p) {
+  if (IsActive(Mutant::kRowsReadLate)) return;
+  if (p->count_at != 0) {
+    p->count_at = p->kept_rows;
+    p->count_bytes = 8;
+  }
+  if (p->rows.indices != 0) {
+    p->rows.indices = p->kept_rows + 8;
+    p->rows.index_bytes = 8;
+  }
 }
 
 struct StepPlan {

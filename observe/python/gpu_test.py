@@ -136,8 +136,34 @@ class GpuTest(unittest.TestCase):
         model(on_gpu([row * 10 + number for row in range(5)], (5, 1)))
       taps.flush()
     items, _ = everything(reader)
-    self.assertEqual([step["a"].tolist() for step in items],
-                     [[[(number + i) % 5 * 10 + number] for i in range(number % 4)] for number in range(6)])
+    self.assertEqual(items[0], observe.Gap(0, 0, 0, 1, 0))
+    self.assertEqual([step["a"].tolist() for step in items[1:]],
+                     [[[(number + i) % 5 * 10 + number] for i in range(number % 4)] for number in range(1, 6)])
+
+  def test_rows_that_change_within_a_step_are_the_next_steps(self):
+    indices, count, changed = on_gpu([0, 0, 0], dtype="int64"), on_gpu([0], dtype="int64"), []
+    def change(tensor):
+      count.storage[0] = len(changed) % 4
+      for i in range(3):
+        indices.storage[i] = (len(changed) + i) % 5
+      changed.append(tensor)
+      return tensor
+    for tags in ({}, {"id": on_gpu([7], dtype="int64")}):
+      with self.subTest(tags=tags):
+        count.storage[0], changed[:] = 0, []
+        model = stand_in.Module(a=stand_in.Module(change))
+        with observe.attach(model, ["a"], run=run_name("changed"), device="cuda", rows=(indices, count), tags=tags,
+                            policy=observe.Policy(host_mib=1, device_mib=1 / 8)) as taps:
+          reader = observe.read(run_name("changed"))
+          for number in range(400):
+            model(on_gpu([row * 1000 + number for row in range(5) for _ in range(100)], (5, 100)))
+            taps.flush()
+        items, _ = everything(reader)
+        self.assertEqual([step.number for step in items[1:]], list(range(1, 400)))
+        for step in items[1:]:
+          before = step.number - 1
+          self.assertEqual(step["a"].tolist(), [[(before + i) % 5 * 1000 + step.number] * 100 for i in range(before % 4)])
+          self.assertEqual({name: tag.tolist() for name, tag in step.tags.items()}, {name: [7] for name in tags})
 
   def test_what_is_refused(self):
     warnings.simplefilter("ignore")

@@ -22,6 +22,7 @@ enum class Mutant {
   kPublishedEarly,         // a record is published before all blocks have arrived
   kHoldByOrder,            // a stub gets the oldest hold instead of its own
   kOldMask,                // offsets are those of the groups of the step before
+  kRowsReadLate,           // each launch of a step reads the rows where the program has them
   kFailedCheckStaysLate,   // a tap that is overwritten before the step's end is still read there
   kCommittedBeforeCopied,  // the host's ring shows a record while pieces of it are on their way
 };

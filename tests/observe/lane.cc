@@ -51,10 +51,12 @@ Lane::Lane(const Shared& shared, uint16_t number, uint64_t base) : shared_(share
   state_ = take(sizeof(DeviceState) / 8);
   published_at_ = take(sizeof(Published) / 8);
   count_is_known_ = Random(2) != 0;
+  changes_rows_ = Random(4) == 0;
   chunk_bytes_ = Random(2) != 0 ? 16 : 64;
   entries_ = take(2 * kTapsOfModel * sizeof(LayoutEntry) / 8);
   hashes_ = take(kTapsOfModel * sizeof(HashSum) / 8);
   indices_ = take(5);  // and their count
+  kept_rows_ = take(5);
   tensors_ = take(kTapsOfModel * kTapWords);
   held_ = take(kHeldSlots * kTapsOfModel * kTapWords);
   at = RoundUp(at, kRecordAlignment);
@@ -174,6 +176,7 @@ StepParameters Lane::Parameters(const Model& model, std::vector<StepTap>* taps) 
   p.rows_most = rows_;
   p.count_at = count_is_known_ ? 0 : indices_ + 4 * 8;
   p.count_bytes = 8;
+  p.kept_rows = kept_rows_;
   p.layout = model.layout.id;
   p.blocks = static_cast<uint32_t>(blocks_);
   p.producer = number_;
@@ -188,10 +191,15 @@ StepParameters Lane::Parameters(const Model& model, std::vector<StepTap>* taps) 
   return p;
 }
 
-void Lane::Launch(const StepParameters& parameters, bool at_point) {
+void Lane::WriteRows(const std::vector<uint64_t>& indices) {
+  shared_.device->Write(indices_ + 4 * 8, indices.size());
+  for (size_t i = 0; i < indices.size(); ++i) shared_.device->Write(indices_ + i * 8, indices[i]);
+}
+
+void Lane::Launch(const StepParameters& parameters, KernelKind kind) {
   kernel_.parameters = parameters;
-  kernel_.at_point = at_point;
-  kernel_.left = parameters.blocks;
+  kernel_.kind = kind;
+  kernel_.left = kind == KernelKind::kKeepRows ? 1 : parameters.blocks;
   kernel_.phases.assign(kernel_.left, 0);
 }
 
@@ -208,12 +216,12 @@ void Lane::BeginStep() {
     BeginHeld(number, step);
     return;
   }
-  const StepParameters p = Parameters(model, &model.late);
-  stream_.push_back([this, step] {
-    const std::vector<uint64_t> indices = IndicesOf(step);
-    shared_.device->Write(indices_ + 4 * 8, rows_);
-    for (size_t i = 0; i < indices.size(); ++i) shared_.device->Write(indices_ + i * 8, indices[i]);
-  });
+  StepParameters p = Parameters(model, &model.late);
+  stream_.push_back([this, step] { WriteRows(IndicesOf(step)); });
+  if (changes_rows_) {
+    stream_.push_back([this, p] { Launch(p, KernelKind::kKeepRows); });
+    UseKeptRows(&p);
+  }
   for (size_t i = 0; i < model.taps.size(); ++i) {
     const uint64_t at = tensors_ + i * kTapWords * 8;
     stream_.push_back([this, &model, i, at, step] { WriteTensor(model, i, at, step); });
@@ -222,12 +230,15 @@ void Lane::BeginStep() {
       alone_.push_back({model.taps[i]});
       StepParameters at_point = Parameters(model, &alone_.back());
       at_point.groups_at_launch = p.groups_at_launch;
-      stream_.push_back([this, at_point] { Launch(at_point, true); });
+      if (changes_rows_) UseKeptRows(&at_point);
+      stream_.push_back([this, at_point] { Launch(at_point, KernelKind::kAtPoint); });
     }
     // Ids and positions are those of the next step from here on.
     if (i == 0 || model.overwritten[i]) stream_.push_back([this, &model, i, at, step] { WriteTensor(model, i, at, step + 1); });
+    // So are rows, of which the next step may have fewer.
+    if (i == 0 && changes_rows_) stream_.push_back([this, step] { WriteRows({IndicesOf(step + 1).front()}); });
   }
-  stream_.push_back([this, p] { Launch(p, false); });
+  stream_.push_back([this, p] { Launch(p, KernelKind::kGather); });
 }
 
 // A step whose tensors are kept until they are copied; its stub goes through the device's ring.
@@ -267,7 +278,7 @@ void Lane::BeginHeld(int number, uint64_t step) {
   p.hold = held.id;
   pump_->Hold(std::move(held));
   ++stubs_;
-  stream_.push_back([this, p] { Launch(p, false); });
+  stream_.push_back([this, p] { Launch(p, KernelKind::kGather); });
 }
 
 bool Lane::Step() {
@@ -297,9 +308,12 @@ bool Lane::StepKernel() {
   const StepParameters& p = kernel_.parameters;
   int& phase = kernel_.phases[block];
   const auto number = static_cast<uint32_t>(block);
-  if (phase == 0) {
+  if (kernel_.kind == KernelKind::kKeepRows) {
+    KeepRows(&ops, p);
+    phase = 2;
+  } else if (phase == 0) {
     CopyShare(&ops, p, PlanOf(&ops, p), number, p.blocks);
-    phase = kernel_.at_point ? 2 : 1;
+    phase = kernel_.kind == KernelKind::kAtPoint ? 2 : 1;
   } else {
     if (Arrive(&ops, p)) {
       FinishHashes(&ops, p, PlanOf(&ops, p));

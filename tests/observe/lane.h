@@ -102,9 +102,10 @@ class Lane {
     StepParameters parameters{};
     std::vector<bool> overwritten;  // before the step's end
   };
+  enum class KernelKind { kKeepRows, kAtPoint, kGather };  // only the last one publishes
   struct Kernel {
     StepParameters parameters;
-    bool at_point = false;  // nobody publishes
+    KernelKind kind = KernelKind::kGather;
     std::vector<int> phases;
     size_t left = 0;
     bool ends = false;
@@ -120,12 +121,13 @@ class Lane {
   void BeginHeld(int model, uint64_t step);
   void Place(Model* model, uint64_t at);
   StepParameters Parameters(const Model& model, std::vector<StepTap>* taps) const;
-  void Launch(const StepParameters& parameters, bool at_point);
+  void WriteRows(const std::vector<uint64_t>& indices);
+  void Launch(const StepParameters& parameters, KernelKind kind);
   bool StepKernel();
 
   Shared shared_;
   uint16_t number_;
-  uint64_t state_, published_at_, ring_, guard_, tensors_, indices_, held_, entries_, hashes_;
+  uint64_t state_, published_at_, ring_, guard_, tensors_, indices_, kept_rows_, held_, entries_, hashes_;
   uint64_t ring_bytes_, host_ring_bytes_, rows_, blocks_;
   std::vector<Model> models_;
   std::vector<uint8_t> host_ring_;
@@ -138,6 +140,7 @@ class Lane {
   Kernel kernel_;
   std::vector<int> model_of_step_;
   bool count_is_known_ = false;
+  bool changes_rows_ = false;               // within a step
   std::deque<std::vector<StepTap>> alone_;  // of the launches at points
   uint64_t chunk_bytes_ = 16;
   uint64_t launched_ = 0, stubs_ = 0, at_points_ = 0, next_hold_ = 1;

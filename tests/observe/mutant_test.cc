@@ -38,13 +38,13 @@ TEST_P(MutantTest, IsCaught) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MutantTest,
-                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 15},
-                                         Pinned{Mutant::kOtherTail, 427}, Pinned{Mutant::kNextTag, 1}, Pinned{Mutant::kNoTrailer, 0},
-                                         Pinned{Mutant::kWrapOffByOne, 0}, Pinned{Mutant::kSlotFreedEarly, 151},
-                                         Pinned{Mutant::kCursorBeyondHead, 13}, Pinned{Mutant::kDropUncounted, 1},
-                                         Pinned{Mutant::kOldLayout, 1}, Pinned{Mutant::kPublishedEarly, 0}, Pinned{Mutant::kHoldByOrder, 3},
-                                         Pinned{Mutant::kOldMask, 1}, Pinned{Mutant::kFailedCheckStaysLate, 1},
-                                         Pinned{Mutant::kCommittedBeforeCopied, 1}));
+                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 21},
+                                         Pinned{Mutant::kOtherTail, 632}, Pinned{Mutant::kNextTag, 1}, Pinned{Mutant::kNoTrailer, 0},
+                                         Pinned{Mutant::kWrapOffByOne, 0}, Pinned{Mutant::kSlotFreedEarly, 437},
+                                         Pinned{Mutant::kCursorBeyondHead, 25}, Pinned{Mutant::kDropUncounted, 1},
+                                         Pinned{Mutant::kOldLayout, 1}, Pinned{Mutant::kPublishedEarly, 0}, Pinned{Mutant::kHoldByOrder, 5},
+                                         Pinned{Mutant::kOldMask, 1}, Pinned{Mutant::kRowsReadLate, 0},
+                                         Pinned{Mutant::kFailedCheckStaysLate, 1}, Pinned{Mutant::kCommittedBeforeCopied, 1}));
 
 }  // namespace
 }  // namespace r2cc::observe

@@ -46,8 +46,8 @@ def attach(model, points, *, run, device=None, tags=None, rows=None, files=None,
   """Taps `points` of `model` until the result is closed, best by `with`. See docs/operate/observe.md.
 
   device: "host" or "cuda:N", where the tensors are (default: where the model's first parameter is, else "host").
-  tags: name -> tensor, list of numbers, or a function that gives one; read when a step begins. rows: (indices, count): the rows of each
-  tap's first dimension that are kept, as indices (None: the first ones) and their count, each of them a value or a function.
+  tags: name -> tensor, list of numbers, or a function that gives one. rows: (indices, count): the rows of each tap's first dimension that
+  are kept, as indices (None: the first ones) and their count, each of them a value or a function. Both are read when a step begins.
   """
   return Taps(model, points, run=run, device=device, tags=tags, rows=rows, files=files, callback=callback, policy=policy, rank=rank)
 
@@ -139,11 +139,16 @@ class Taps:
         raise _library.Error(f"tag {name}: {error}") from None
     if self._rows is not None:
       self._keep_rows(*(part() if callable(part) else part for part in self._rows))
-    # On a GPU tags are copied by a kernel: now, or they may be those of the next step. So the record must have begun.
-    expected = self._by_tags.get(self._tags_signature()) if self._kept_tags and self._gpu is not None else None
+    # On a GPU tags and rows are copied by a kernel: now, or they may be those of the next step. So the record must have begun.
+    expected = self._by_tags.get(self._tags_signature()) if self._is_early() else None
     if expected is not None:
       self._expected = expected
       self._begin_record(expected)
+
+  def _is_early(self):
+    """Whether the record has something that is copied when the step begins."""
+    rows_are_on_gpu = self._kept_rows is not None and any(isinstance(part, _tensor.Described) for part in self._kept_rows)
+    return self._gpu is not None and (bool(self._kept_tags) or rows_are_on_gpu)
 
   def _keep_rows(self, indices, count):
     if indices is not None:
@@ -208,14 +213,14 @@ class Taps:
     if self._broken or not self._fired:
       self._abandon()
       return
-    layout, tags_are_early = self._layouts.get(self._signature()), self._kept_tags and self._gpu is not None
+    layout, is_early = self._layouts.get(self._signature()), self._is_early()
     is_new = layout is None
     if is_new:
       layout = self._check()
     self._by_tags[self._tags_signature()] = layout
     # What had to be copied at its point, or when the step began, was copied for this layout or not at all: a new one is known by now.
-    must_be_known = self._begun or layout.inline or tags_are_early
-    if must_be_known and (is_new or layout is not self._expected or (tags_are_early and not self._begun)):
+    must_be_known = self._begun or layout.inline or is_early
+    if must_be_known and (is_new or layout is not self._expected or (is_early and not self._begun)):
       self._begin_record(layout)
       self._abandon()
       return
