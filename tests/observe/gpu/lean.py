@@ -62,7 +62,7 @@ class Model(torch.nn.Module):
 
   def __init__(self, layers, width, inner, batch):
     super().__init__()
-    self.width = width
+    self.width, self.batch = width, batch
     self.embedding, self.output = random_weight(VOCABULARY, width), random_weight(width, VOCABULARY)
     self.layers = torch.nn.ModuleList([Layer(number, width, inner, batch) for number in range(layers)])
     self.scale = torch.ones(width, device="cuda", dtype=torch.bfloat16)
@@ -90,15 +90,25 @@ class Control:
   """One kernel and one publication for each tap, at its point, as hooks that `attach` of other tools puts in."""
 
   def __init__(self, folder):
+    torch.zeros(1, device="cuda")  # PyTorch makes its context current with the first work
     self.cuda = ctypes.CDLL("libcuda.so.1")
     self.cuda.cuLaunchKernel.argtypes = [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3
     module, self.kernel = ctypes.c_void_p(), ctypes.c_void_p()
     image = (folder / "control.fatbin").read_bytes()
-    assert self.cuda.cuModuleLoadData(ctypes.byref(module), image) == 0
-    assert self.cuda.cuModuleGetFunction(ctypes.byref(self.kernel), module, b"control_tap") == 0
+    if not image:
+      raise RuntimeError("control.fatbin is empty: the kit was made without nvcc")
+    self.call("cuModuleLoadData", ctypes.byref(module), image)
+    self.call("cuModuleGetFunction", ctypes.byref(self.kernel), module, b"control_tap")
     self.state = torch.zeros(2, dtype=torch.int64, device="cuda")
     self.host = torch.zeros(8, dtype=torch.int64, pin_memory=True)
-    self.ring, self.at = None, 0
+    self.ring, self.at = torch.zeros(1 << 28, dtype=torch.uint8, device="cuda"), 0
+
+  def call(self, name, *arguments):
+    result = getattr(self.cuda, name)(*arguments)
+    if result != 0:
+      text = ctypes.c_char_p()
+      self.cuda.cuGetErrorName(result, ctypes.byref(text))
+      raise RuntimeError(f"the inline control: {name} gives {result}, {(text.value or b'an unknown error').decode()}")
 
   def tap(self, tensor):
     size = tensor.numel() * tensor.element_size()
@@ -106,7 +116,7 @@ class Control:
     values = [ctypes.c_uint64(value) for value in (tensor.data_ptr(), size // 16, self.ring.data_ptr() + self.at, self.state.data_ptr(),
                                                    self.host.data_ptr())]
     arguments = (ctypes.c_void_p * 5)(*[ctypes.addressof(value) for value in values])
-    assert self.cuda.cuLaunchKernel(self.kernel, blocks, 1, 1, 256, 1, 1, 0, torch.cuda.current_stream().cuda_stream, arguments, None) == 0
+    self.call("cuLaunchKernel", self.kernel, blocks, 1, 1, 256, 1, 1, 0, torch.cuda.current_stream().cuda_stream, arguments, None)
     self.at += size
 
 
@@ -250,37 +260,42 @@ def compare(results, kind, model, options, captures, rounds, steps):
 def run(results, program, quick, only=None, captures=3, rounds=4, steps=40, deadline_s=None):
   """`only`: names of configurations. Leaves out what no longer fits before `deadline_s` (of time.monotonic()), and says so."""
   failed = 0
-  control = Control(pathlib.Path(__file__).resolve().parent)
+  try:
+    control = Control(pathlib.Path(__file__).resolve().parent)
+  except (OSError, RuntimeError) as error:
+    results.add("taps-lean", "control", error=f"{type(error).__name__}: {error}"[:1500])
+    control, failed = None, 1
   layers, width, inner = (4, 2048, 8192) if quick else (32, 4096, 14336)
   captures, rounds = (1, 2) if quick else (captures, rounds)
   usual, large = observe.Policy(reader_timeout_ms=60_000), observe.Policy(device_mib=1024, host_mib=1024, reader_timeout_ms=60_000)
-  took_s = 0
-  for batch in (1, 32):
-    model = None
-    for every in (False, True):
-      name = f"batch {batch}, {layers * (len(EVERY) if every else 1)} taps"
-      if only and name.replace(", ", "-").replace(" ", "") not in only:
+  main, more = ("none", "ours", "control"), ("off", "stats", "hash")
+  took_s, model = 0, None
+  # What matters most first, as time may run out.
+  for batch, every, kinds in ((1, False, main), (1, True, main), (32, True, main), (32, False, main + more), (1, False, more)):
+    name = f"batch {batch}, {layers * (len(EVERY) if every else 1)} taps"
+    if only and name.replace(", ", "-").replace(" ", "") not in only:
+      continue
+    if model is None or model.batch != batch:
+      model = None
+      gc.collect()
+      torch.cuda.empty_cache()
+      with torch.no_grad():
+        model = Model(layers, width, inner, batch)
+    options = dict(name=name, every=every, points=["every.*.*"] if every else ["layers.*"], program=program, control=control,
+                   policy=large if every and batch > 1 else usual, point=observe.point)
+    for kind in kinds:
+      if kind == "control" and control is None:
         continue
-      if model is None:
+      if deadline_s is not None and time.monotonic() + 1.2 * took_s > deadline_s:
+        results.add("taps-lean", f"{name} {kind}", left_out="no time is left")
+        continue
+      begin_s = time.monotonic()
+      results.say(f"taps-lean {name}: {kind}")
+      try:
         with torch.no_grad():
-          model = Model(layers, width, inner, batch)
-      options = dict(name=name, every=every, points=["every.*.*"] if every else ["layers.*"], program=program, control=control,
-                     policy=large if every and batch > 1 else usual, point=observe.point)
-      control.ring = torch.zeros(1 << 28, dtype=torch.uint8, device="cuda")
-      for kind in ("none", "ours", "control") + (() if every else ("off", "stats", "hash")):
-        if deadline_s is not None and time.monotonic() + 1.2 * took_s > deadline_s:
-          results.add("taps-lean", f"{name} {kind}", left_out="no time is left")
-          continue
-        begin_s = time.monotonic()
-        results.say(f"taps-lean {name}: {kind}")
-        try:
-          with torch.no_grad():
-            failed += compare(results, kind, model, options, captures, rounds, steps)
-        except (observe.Error, RuntimeError, AssertionError, ValueError) as error:
-          results.add("taps-lean", f"{name} {kind}", error=f"{type(error).__name__}: {error}"[:1500])
-          failed += 1
-        took_s = time.monotonic() - begin_s
-    del model
-    gc.collect()
-    torch.cuda.empty_cache()
+          failed += compare(results, kind, model, options, captures, rounds, steps)
+      except (observe.Error, RuntimeError, AssertionError, ValueError) as error:
+        results.add("taps-lean", f"{name} {kind}", error=f"{type(error).__name__}: {error}"[:1500])
+        failed += 1
+      took_s = time.monotonic() - begin_s
   return failed

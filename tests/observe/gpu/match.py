@@ -1,7 +1,7 @@
 """taps-match: every record of captured graphs and eager steps against the same numbers by NumPy, in another process.
 
-Operators, dtypes, odd sizes, strides, offsets, row lists, layers that overwrite what was tapped, tags that change within the step, groups
-that are switched, rings that overflow, and captures of other graphs meanwhile."""
+Operators, dtypes, odd sizes, strides, offsets, row lists, layers that overwrite what was tapped, tags and rows that change within the step,
+groups that are switched, rings that overflow, and captures of other graphs meanwhile."""
 
 import json
 import subprocess
@@ -29,18 +29,23 @@ class Model(torch.nn.Module):
     kind = torch.int32 if plan["row_kind"] == "i32" else torch.int64
     self.indices = torch.zeros(plan["chosen"], dtype=kind, device="cuda")
     self.count = torch.zeros(1, dtype=kind, device="cuda")
+    self.set_rows()
 
   def rows(self):
     if self.plan["row_kind"] == "none":
       return None
     return (None if self.plan["row_kind"] == "first" else self.indices, self.count)
 
+  def set_rows(self):
+    """Those of step `ids`."""
+    if self.plan["row_kind"] != "none":
+      self.indices.copy_(values.below(values.words(self.numbers[:len(self.indices)], self.ids, values.ROWS_KEY), self.plan["rows"]))
+      self.count.copy_(values.below(values.words(self.numbers[:1], self.ids, values.COUNT_KEY), self.plan["chosen"] + 1))
+
   def forward(self):
     step = self.ids.clone()
-    self.ids.add_(1)  # so a tag that is read at the end is the next step's
-    if self.plan["row_kind"] != "none":
-      self.indices.copy_(values.below(values.words(self.numbers[:len(self.indices)], step, values.ROWS_KEY), self.plan["rows"]))
-      self.count.copy_(values.below(values.words(self.numbers[:1], step, values.COUNT_KEY), self.plan["chosen"] + 1))
+    self.ids.add_(1)  # so tags and rows that are read after the step's begin are the next step's
+    self.set_rows()
     late = []
     for spec in self.specs[self.variant]:
       buffer = values.words(self.numbers[:spec.words], step, spec.key)
@@ -83,6 +88,17 @@ def another_capture():
   return x
 
 
+def wrong_switches(switches, off, steps):
+  """Steps whose groups are not those of the last switch. `switches`: (the next step then, whether groups went off). That step may have the
+  groups of before, the one behind it not."""
+  wrong, either = [], {step for step, _ in switches}
+  for step in range(4, steps):
+    expected = [goes_off for at, goes_off in switches if at < step]
+    if step not in either and (step in off) != (expected[-1] if expected else False):
+      wrong.append(step)
+  return wrong
+
+
 def one(plan, program, say):
   """One producer's life. Gives its row of results."""
   model = Model(plan)
@@ -90,6 +106,7 @@ def one(plan, program, say):
   begin_s = time.monotonic()
   reader = None
   replays = captures = eager = 0
+  switches = []
   with torch.no_grad(), observe.attach(model, POINTS, run=plan["run"], device="cuda", tags={"step": model.ids}, rows=model.rows(),
                                        policy=policy) as taps:
     try:
@@ -108,10 +125,13 @@ def one(plan, program, say):
         if step % 150 == 75:
           assert int(another_capture()[0].item()) == 50
           captures += 1
-        if plan["switches"] and step % 40 == 20:
-          taps.disable("stats.*:stats", "hash.*:hash")
-        if plan["switches"] and step % 40 == 30:
-          taps.enable()
+        if plan["switches"] and step % 40 in (20, 30):
+          torch.cuda.synchronize()  # replays are far behind this loop, and the switch is for those that come
+          switches.append((4 + replays + eager, step % 40 == 20))
+          if step % 40 == 20:
+            taps.disable("stats.*:stats", "hash.*:hash")
+          else:
+            taps.enable()
       torch.cuda.synchronize()
       produced_s = time.monotonic() - begin_s
       taps.flush(60)
@@ -126,17 +146,19 @@ def one(plan, program, say):
       if reader is not None and reader.poll() is None:
         reader.kill()
         reader.wait()
-  read = report.pop("counts")
+  read, off = report.pop("counts"), set(report.pop("off"))
   say(f"{plan['name']}: {report}, producer {counters}, reader {read}, taps.error {taps.error}")
   equal = all(read[key] == counters[key] for key in ("steps", "dropped_device", "dropped_host", "unwanted")) and (
       read["records"] + read["missed"] == counters["records"])
   steps_right = counters["steps"] == 4 + replays + eager
   dropped = counters["dropped_device"] + counters["dropped_host"]
   passed = not report["wrong"] and equal and steps_right and not self_check and read["records"] == report["records"] and taps.error is None
-  passed = passed and (dropped > 0) == plan["overflows"] and (report["left_out"] > 0) == plan["switches"] and report["records"] > 10
+  late_switches = wrong_switches(switches, off, counters["steps"])
+  passed = passed and (dropped > 0) == plan["overflows"] and bool(off) == plan["switches"] and not late_switches and report["records"] > 10
   return dict(passed=passed, **report, equal_counts=equal, steps=counters["steps"], steps_right=steps_right, dropped=dropped,
               unwanted=counters["unwanted"], missed=read["missed"], replays=replays, eager=eager, other_captures=captures,
-              self_check_differs=self_check[:5], produced_s=round(produced_s, 1), took_s=round(time.monotonic() - begin_s, 1),
+              self_check_differs=self_check[:5], switches=len(switches), steps_off=len(off),
+              late_switches=late_switches[:10], produced_s=round(produced_s, 1), took_s=round(time.monotonic() - begin_s, 1),
               error=taps.error)
 
 
@@ -144,12 +166,12 @@ def plans(quick):
   steps = 60 if quick else 500
   usual = dict(taps=120, rows=0, row_kind="none", chosen=1, steps=steps, device_mib=256, host_mib=3072, reader_s=0, switches=False,
                overflows=False)
-  rows = dict(rows=13, chosen=9)
+  rows = dict(rows=13, chosen=9, device_mib=128)  # which comes to its end more than twice
   yield "whole", dict(usual, seed=1)
   yield "large", dict(usual, seed=3, taps=400, steps=steps // 5)
   yield "rows-i64", dict(usual, **rows, seed=5, row_kind="i64")
   yield "rows-i32", dict(usual, **rows, seed=7, row_kind="i32")
-  yield "rows-first", dict(usual, rows=13, chosen=13, seed=9, row_kind="first")
+  yield "rows-first", dict(usual, **dict(rows, chosen=13), seed=9, row_kind="first")
   yield "switched", dict(usual, seed=11, switches=True)
   yield "overflows", dict(usual, seed=13, device_mib=16, host_mib=24, reader_s=.05, overflows=True)
 

@@ -17,7 +17,7 @@ def verify(plan):
   tables = {"F8_E4M3": values.table_of(4, 3, False), "F8_E5M2": values.table_of(5, 2, True)}
   reader = observe.read(plan["run"])
   print("ready", flush=True)
-  report = {"records": 0, "tensors": 0, "bytes": 0, "gaps": 0, "left_out": 0, "wrong": []}
+  report = {"records": 0, "tensors": 0, "bytes": 0, "gaps": 0, "left_out": 0, "off": [], "wrong": []}
 
   def wrong(line):
     if len(report["wrong"]) < 10:
@@ -36,6 +36,11 @@ def verify(plan):
     chosen = values.rows_of(plan, item.number)
     if chosen is not None and item.rows != len(chosen):
       wrong(f"step {item.number} has {item.rows} rows instead of {len(chosen)}")
+    missing = made[variant].keys() - set(item.taps)
+    if missing:
+      report["off"].append(item.number)
+      if missing != {name for name, spec in made[variant].items() if spec.op != "copy"}:
+        wrong(f"step {item.number} lacks {len(missing)} taps, such as {sorted(missing)[:3]}")
     for name, spec in made[variant].items():
       if name not in item.taps:
         report["left_out"] += 1
