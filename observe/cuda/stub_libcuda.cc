@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "base/core/cuda/libcuda_calls.h"
@@ -27,7 +28,9 @@ struct StubOps : HostOps {
 };
 
 std::mutex mutex;
-std::map<Pointer, size_t> host_memory;  // mapped or registered
+// Never destroyed: memory that captured graphs may touch stays to the end.
+std::map<Pointer, size_t>& host_memory = *new std::map<Pointer, size_t>();  // mapped or registered
+std::set<Pointer>& device_memory = *new std::set<Pointer>();
 Stream captured = nullptr;
 bool is_capturing = false;
 std::vector<std::function<void()>> graph;
@@ -149,10 +152,14 @@ Result cuPointerGetAttribute(void* data, int attribute, Pointer address) {
   return 0;
 }
 Result cuMemAlloc_v2(Pointer* address, size_t bytes) {
+  const std::lock_guard lock(mutex);
   *address = reinterpret_cast<Pointer>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  device_memory.insert(*address);
   return 0;
 }
 Result cuMemFree_v2(Pointer address) {
+  const std::lock_guard lock(mutex);
+  if (device_memory.erase(address) == 0) return kInvalid;
   std::free(reinterpret_cast<void*>(address));
   return 0;
 }
