@@ -225,5 +225,61 @@ TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
   EXPECT_EQ(Count("job-ended"), 1);
 }
 
+TEST_F(WiringReportTest, ADegradedHalfHourOverARestartIsHalfAnHour) {
+  constexpr Nanos kMinute = 60 * kNanosPerSecond;
+  // The rails in use are said when they change, and again to a daemon that is new.
+  const auto tell_use = [&](uint64_t number, Nanos when, uint64_t usable) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailUse);
+    record.received_bytes = number;
+    record.time_ns = when;
+    record.bytes = usable;
+    record.replayed_bytes = 4;
+    jobs_->Tell(1, {record});
+    Settle();
+  };
+  const auto attach = [&] {
+    plan::AttachRequest request = JobWithRails({"10.0.1.1"});
+    plan::SetText("train", request.job);
+    request.process_id = 77;
+    jobs_->Attach(1, 4711, request);
+    Settle();
+  };
+  const auto reduced_ns = [&] {
+    const auto reply = Report("train", kForwarded);
+    int64_t sum = 0;
+    for (const auto& one : reply->jobs(0).sums().reduced()) {
+      EXPECT_EQ(one.usable(), 3u);
+      EXPECT_EQ(one.rails(), 4u);
+      sum += one.ended_ns() - one.begun_ns();
+    }
+    return sum;
+  };
+  attach();
+  core_.Advance(kMinute);
+  const Nanos lost = core_.Now();
+  tell_use(1, lost, 3);
+  for (int minute = 1; minute <= 15; ++minute) {
+    core_.Advance(kMinute);
+    Settle();
+  }
+  EXPECT_NEAR(static_cast<double>(reduced_ns()), 15.0 * kMinute, 5e6) << "it lasts until now";
+  wiring_.reset();
+  Settle();
+  MakeDaemon(2000);
+  attach();
+  tell_use(1, lost, 3);
+  for (int minute = 1; minute <= 15; ++minute) {
+    core_.Advance(kMinute);
+    Settle();
+  }
+  tell_use(2, core_.Now(), 4);
+  core_.Advance(kMinute);
+  EXPECT_NEAR(static_cast<double>(reduced_ns()), 30.0 * kMinute, 5e6);
+  jobs_->End(1);
+  Settle();
+  EXPECT_NEAR(static_cast<double>(reduced_ns()), 30.0 * kMinute, 5e6);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

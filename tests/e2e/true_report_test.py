@@ -1,6 +1,7 @@
 """`r2ccctl job report` against r2cc-perf's own record of the same run: stalls within 10 % or 5 ms, faults and restarts equal.
 
-A degraded half hour is tested in virtual time: //daemon/jobs:reduced_rails_test and //client/jobs:job_report_test.
+A degraded half hour is tested in virtual time, over a restart of the daemon (daemon/wiring_report_test.cc), and an upgrade to another
+release's packages in tests/packages/boot_test.py.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""The packages in a booted Debian 12, under systemd itself: started, killed, given a wrong configuration, upgraded under a job, purged."""
+"""The packages in a booted Debian 12, under systemd itself: started, killed, given a wrong configuration, an operator's first mistakes,
+upgraded under a job, purged."""
 
 import json
 import pathlib
@@ -13,7 +14,7 @@ from tests.packages import machine
 
 NEXT = "0.99.0"
 # Two loopback addresses: the job's rails, and the daemon's NICs.
-CONFIG = 'node: "n0"\nnics { name: "rail0" address: "127.9.0.1" }\nnics { name: "rail1" address: "127.9.0.2" }\n'
+CONFIG = 'node: "n0"\ndrills { allow: true }\nnics { name: "rail0" address: "127.9.0.1" }\nnics { name: "rail1" address: "127.9.0.2" }\n'
 JOB = ("env R2CC_RAILS=127.9.0.1,127.9.0.2 R2CC_OOB_IFNAME=127.0.0.1 R2CC_JOB=during-upgrade r2cc-perf all_reduce --plugin r2cc --ranks 2 "
        "-b 256K --seconds 3600 --progress 0 --json")
 
@@ -95,6 +96,16 @@ class BootTest(unittest.TestCase):
       self.assertNotEqual(self.show("ActiveState"), "active")
       self.configure(CONFIG)
       self.until_active()
+    with self.subTest("a reload works on a bare Debian"):
+      self.run_inside("systemctl", "reload", "r2ccd")
+    with self.subTest("it starts without a NIC that is missing, and says so"):
+      self.check_missing_nic()
+    with self.subTest("a stopped daemon is started by what r2ccctl says"):
+      self.check_start_hint()
+    with self.subTest("a state file that it may not read is neither lost nor left out"):
+      self.check_unreadable_state()
+    with self.subTest("a key that it may not read is found as root, and what the hint says ends it"):
+      self.check_key()
     with self.subTest("an upgrade restarts the daemon, the job goes on and comes back to it"):
       self.check_upgrade()
     with self.subTest("a purge stops it and leaves nothing"):
@@ -120,11 +131,84 @@ class BootTest(unittest.TestCase):
     self.assertTrue(self.run_inside("r2ccctl", "health").stdout.startswith("ok: "))
     self.assertRegex(self.show("StatusText"), r"^node \S+: \d+ NICs")
 
-  def check_upgrade(self) -> None:
+  def status_text(self) -> str:
+    return self.run_inside("systemctl", "status", "--full", "--lines", "0", "r2ccd", check=False).stdout
+
+  def check_missing_nic(self) -> None:
+    self.configure(CONFIG + 'nics { name: "rail2" interface: "eth9" }\n')
+    checked = self.run_inside("r2ccctl", "config", "check", check=False)
+    self.assertEqual(checked.returncode, 1, checked.stdout)
+    self.assertIn("eth9", checked.stdout + checked.stderr)
+    self.run_inside("systemctl", "restart", "r2ccd")
+    self.until_active()
+    nics = {nic["name"]: nic["state"] for node in self.ask("nic", "list")["nodes"] for nic in node["nics"]}
+    self.assertEqual(nics["rail2"], "FAILED")
+    self.until(lambda: any("rail2" in alarm and "eth9" in alarm for alarm in self.ask("status")["alarms"]))
+    self.configure(CONFIG)
+    self.run_inside("systemctl", "restart", "r2ccd")
+    self.until_active()
+
+  def check_start_hint(self) -> None:
+    self.run_inside("systemctl", "stop", "r2ccd")
+    asked = self.run_inside("r2ccctl", "status", check=False)
+    self.assertEqual((asked.returncode, asked.stderr.count("\n")), (1, 1), asked.stderr)
+    self.assertIn("r2ccd is not running", asked.stderr)
+    self.assertIn("`systemctl start r2ccd`", asked.stderr)
+    self.run_inside("systemctl", "start", "r2ccd")
+    self.until_active()
+
+  def check_unreadable_state(self) -> None:
     self.run_inside("r2ccctl", "nic", "drain", "n0/rail1")
+    self.run_inside("systemctl", "stop", "r2ccd")
+    self.run_inside("sh", "-c", "chown root:root /var/lib/r2cc/state && chmod 600 /var/lib/r2cc/state")
+    self.run_inside("systemctl", "start", "--no-block", "r2ccd")
+    cure = "chown --reference=/var/lib/r2cc /var/lib/r2cc/state"
+    self.until(lambda: cure in self.status_text())
+    self.assertNotEqual(self.show("ActiveState"), "active")
+    self.assertEqual(self.run_inside("ls", "/var/lib/r2cc").stdout.count("state.damaged"), 0)
+    self.run_inside("sh", "-c", cure)
+    self.until_active()
+    nics = {nic["name"]: nic for node in self.ask("nic", "list")["nodes"] for nic in node["nics"]}
+    self.assertTrue(nics["rail1"]["drained"], nics)
+    self.run_inside("r2ccctl", "nic", "undrain", "n0/rail1")
+
+  def check_key(self) -> None:
+    self.run_inside("r2ccctl", "certs", "init", "--dir", "/root/ca")
+    self.run_inside("r2ccctl", "certs", "issue", "n0", "--dir", "/root/ca")
+    self.run_inside("cp", "-r", "/root/ca/n0", "/etc/r2cc/tls")
+    self.configure(CONFIG + "tls { directory: \"/etc/r2cc/tls\" }\n")
+    checked = self.run_inside("r2ccctl", "config", "check", check=False)
+    cure = "chown r2ccd: /etc/r2cc/tls/node.key && chmod 400 /etc/r2cc/tls/node.key"
+    self.assertEqual(checked.returncode, 1, checked.stdout + checked.stderr)
+    self.assertIn(cure, checked.stdout + checked.stderr)
+    self.run_inside("systemctl", "restart", "--no-block", "r2ccd")
+    self.until(lambda: cure in self.status_text())
+    self.run_inside("sh", "-c", cure)
+    self.assertEqual(self.run_inside("r2ccctl", "config", "check", check=False).returncode, 0)
+    self.until_active()
+    # In one step.
+    self.run_inside("rm", "-r", "/etc/r2cc/tls")
+    self.run_inside("r2ccctl", "certs", "issue", "n0", "--dir", "/root/ca", "--install")
+    self.assertEqual(self.run_inside("stat", "--format", "%U %a", "/etc/r2cc/tls/node.key").stdout.strip(), "r2ccd 400")
+    self.run_inside("systemctl", "restart", "r2ccd")
+    self.until_active()
+    self.configure(CONFIG)
+    self.run_inside("rm", "-r", "/etc/r2cc/tls", "/root/ca")
+    self.run_inside("systemctl", "restart", "r2ccd")
+    self.until_active()
+
+  def job_report(self) -> dict:
+    report, = self.ask("job", "report", "during-upgrade")["jobs"]
+    return report
+
+  def check_upgrade(self) -> None:
     self.run_inside("systemd-run", "--unit", "job", "--quiet", "sh", "-c", f"exec {JOB} > /job.log 2>&1")
     # Both ranks.
     self.until(lambda: len(self.jobs()) == 2)
+    self.run_inside("r2ccctl", "fail-nic", "n0/rail1", "--for", "2s")
+    self.until(lambda: self.job_report()["faults_masked"] == 1)
+    before = self.job_report()
+    self.run_inside("r2ccctl", "nic", "drain", "n0/rail1")
     release, pid, socket = self.ask("status")["release"], self.show("MainPID"), self.attach_socket()
     self.install("next")
     self.until_active()
@@ -134,13 +218,27 @@ class BootTest(unittest.TestCase):
     self.until(lambda: len(self.jobs()) == 2)
     nics = {nic["name"]: nic for node in self.ask("nic", "list")["nodes"] for nic in node["nics"]}
     self.assertTrue(nics["rail1"].get("drained") or nics["rail1"].get("state") == "DRAINED", nics)
+    self.check_report(before)
     self.assertEqual(self.run_inside("systemctl", "is-active", "job").stdout.strip(), "active", self.job_log())
     self.install("now")
     self.until_active()
     self.assertEqual(self.ask("status")["release"], release)
     self.until(lambda: len(self.jobs()) == 2)
+    self.check_report(before)
     self.assertEqual(self.run_inside("systemctl", "is-active", "job").stdout.strip(), "active", self.job_log())
     self.run_inside("systemctl", "stop", "job")
+    self.until(lambda: not self.jobs())
+    # It was killed, so a restart follows all the same.
+    self.check_report({**before, "restarts_saved": 0})
+
+  def check_report(self, before: dict) -> None:
+    """What the job met before is reported as it was, and the daemon has missed nothing."""
+    now = self.job_report()
+    for what in ("faults_masked", "faults_not_masked", "longest_stall_ns", "restarts_saved", "processes"):
+      self.assertEqual(now[what], before[what], what)
+    self.assertEqual(int(now["watched_since_ns"]), 0)
+    self.assertGreaterEqual(int(now["sent_bytes"]), int(before["sent_bytes"]))
+    self.assertAlmostEqual(int(now["begun_ns"]), int(before["begun_ns"]), delta=1e9)
 
   def job_log(self) -> str:
     return (self.machine.path / "job.log").read_text(encoding="utf-8", errors="replace")

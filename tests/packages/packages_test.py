@@ -102,6 +102,7 @@ class PackagesTest(unittest.TestCase):
     for library in ("libnccl-tuner-r2cc.so", "libr2cc-nccl.so"):
       self.assertTrue((path / LIBRARIES / library).is_file(), library)
     self.assertFalse((path / "etc/nccl.conf").exists())
+    self.assertTrue((path / "usr/share/doc/r2ccd/docs/operate/diagnose.md").is_file(), "what doctor and the alarms refer to")
     self.start()
     status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{self.manager.process.pid}/status").read_text(
         encoding="ascii").splitlines())
