@@ -7,9 +7,11 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/run_dirs.h"
@@ -80,6 +82,17 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path
   }
 }
 
+// gRPC would take another port where there is none, or one that is too large.
+absl::Status CheckServer(const std::string& server) {
+  const size_t colon = server.rfind(':');
+  const bool in_brackets = colon != std::string::npos && server.find(']', colon) != std::string::npos;
+  uint32_t port = 0;
+  if (colon != std::string::npos && colon > 0 && !in_brackets && absl::SimpleAtoi(server.substr(colon + 1), &port) && port > 0 &&
+      port <= UINT16_MAX)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("'", server, "' is no HOST:PORT, such as node0:7460 or [fd00::1]:7460"));
+}
+
 // A daemon of 0.2.0 has its socket in the run directory.
 std::string WhereItListens(const std::string& socket_path) {
   const std::string run_dir = RunDirOf(socket_path);
@@ -142,6 +155,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& wante
 
 absl::StatusOr<std::unique_ptr<Client>> Client::ConnectServer(const std::string& server, const std::string& certificates,
                                                               const std::string& node) {
+  if (absl::Status status = CheckServer(server); !status.ok()) return status;
   auto credentials = RemoteCredentials(certificates, node);
   if (!credentials.ok()) return credentials.status();
   grpc::ChannelArguments arguments;

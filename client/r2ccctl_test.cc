@@ -360,6 +360,12 @@ TEST_F(R2ccctl, NamesTheSocketOfADaemonThatIsNotThere) {
   EXPECT_THAT(Refused("status --socket " + std::string(200, 'x'), 1), HasSubstr("200 bytes long"));
 }
 
+TEST_F(R2ccctl, AServerIsAHostAndAPort) {
+  for (const char* server : {"127.0.0.1", "127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1:http", "[::1]", ":7460"})
+    EXPECT_THAT(Refused(std::string("status --certs . --server ") + server, 1), HasSubstr("is no HOST:PORT, such as node0:7460"));
+  EXPECT_THAT(Refused("status --certs . --server [::1]:7460", 1), HasSubstr("cannot read"));
+}
+
 TEST_F(R2ccctl, SaysWhenItsOutputCannotBeWritten) {
   const std::string command = program_ + " status --run_dir . > /dev/full 2> err";
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
