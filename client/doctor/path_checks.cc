@@ -187,19 +187,21 @@ void CheckReach(const PairFacts& pair, Findings* found) {
     found->push_back(Fail("path mtu", absl::StrCat(way, " loses packets of ", pair.full_bytes, " bytes, which are not larger than its MTU"),
                           "set one MTU at both ends and at every switch port between them"));
   } else if (NoAnswer(pair.small_ping) && !probes_answer) {
-    found->push_back(
-        Fail("path", absl::StrCat(way, ": no answer to a ping"), absl::StrCat("r2ccctl path probe; is the NIC of ", pair.peer, " up?")));
+    found->push_back(Fail("path", absl::StrCat(way, ": no answer to a ping", pair.probes == "silent" ? ", nor to r2ccd's probes" : ""),
+                          absl::StrCat("is the NIC of ", pair.peer, " up? then the cables and switch ports between; r2ccctl nic why ",
+                                       pair.peer, "/", pair.nic)));
   } else {
     const absl::Status& why = pair.small_ping.ok() ? pair.full_ping : pair.small_ping;
     found->push_back(Unchecked("path mtu", absl::StrCat(way, ": ", NoAnswer(why) ? "pings are not answered, probes are" : why.message())));
   }
-  if (pair.probes == "silent")
+  // Where pings have no answer either, a firewall is not the first to look at.
+  if (pair.probes == "silent" && !NoAnswer(pair.small_ping))
     found->push_back(Fail("probe port",
                           absl::StrCat(way, ": r2ccd's probes (UDP) have no answer", pair.small_ping.ok() ? ", pings have" : ""),
                           "let UDP through from and to the port of `listen` (7460), on the rails too"));
   else if (probes_answer)
     found->push_back(Ok("probe port", absl::StrCat(way, ": r2ccd's probes are answered")));
-  else
+  else if (pair.probes != "silent")
     found->push_back(Unchecked("probe port", absl::StrCat(way, ": r2ccd has not looked at it yet")));
   if (pair.job_ports.ok())
     found->push_back(Ok("job ports", absl::StrCat(way, ": TCP ports are answered")));
