@@ -37,6 +37,14 @@ std::string InterfaceOf(const health::NicStatus& status) {
 NicVerdict OfDownLink(const health::NicKey& nic, const health::NicStatus& status, const health::NicKey* cable,
                       const health::NicStatus* far_end) {
   const std::string name = nic.ToString();
+  // As health/probe/link_probe.cc says it.
+  if (status.reason.starts_with("interface ") && status.reason.ends_with(" is gone"))
+    return {
+        "port",
+        absl::StrCat(name, ": ", nic.node, " has no interface ", InterfaceOf(status), ": it has another name now, or its device is gone"),
+        {absl::StrCat("on ", nic.node, ": `ip -br link` lists the interfaces; if it has another name, set nics { interface } and run ",
+                      "`r2ccctl config reload`"),
+         "if the device is missing: `lspci` and `dmesg`, then the NIC itself"}};
   const std::string look = absl::StrCat("on ", nic.node, ": `ip link show dev ", InterfaceOf(status), "`");
   if (cable == nullptr)
     return {"port",

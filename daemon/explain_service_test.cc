@@ -26,6 +26,16 @@ TEST(MakeVerdict, ALinkThatIsDownIsThePortByItsOwnWord) {
   EXPECT_EQ(verdict.advice[0], "on n1: `ip link show dev eth2`; then the cable and the switch port that it leads to");
 }
 
+TEST(MakeVerdict, AnInterfaceThatIsGoneMayHaveAnotherName) {
+  NicStatus gone = Nic(NicState::kFailed, false);
+  gone.reason = "interface eth2 is gone";
+  const NicVerdict verdict = MakeVerdict(kNic, gone, Fault(), nullptr, nullptr);
+  EXPECT_EQ(verdict.text, "n1/rail2: n1 has no interface eth2: it has another name now, or its device is gone");
+  ASSERT_EQ(verdict.advice.size(), 2U);
+  EXPECT_EQ(verdict.advice[0],
+            "on n1: `ip -br link` lists the interfaces; if it has another name, set nics { interface } and run `r2ccctl config reload`");
+}
+
 TEST(MakeVerdict, BothEndsOfADirectCableDownIsTheCable) {
   const NicStatus up = Nic(NicState::kHealthy);
   const NicStatus down = Nic(NicState::kFailed, false);

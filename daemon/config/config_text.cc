@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "google/protobuf/io/tokenizer.h"
 
 namespace r2cc::daemon {
@@ -30,6 +33,17 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string message_;
 };
 
+// 'Message type "r2cc.v1.NicConfig" has no field named "nam".' with the fields that there are; other errors as they are.
+std::string WithFields(const std::string& error) {
+  const std::vector<std::string> parts = absl::StrSplit(error, '"');
+  if (parts.size() != 5 || parts[0] != "Message type " || parts[2] != " has no field named ") return error;
+  const auto* type = google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(parts[1]);
+  if (type == nullptr) return error;
+  std::vector<std::string> names;
+  for (int i = 0; i < type->field_count(); ++i) names.push_back(type->field(i)->name());
+  return absl::StrCat("there is no field '", parts[3], "' here; there are ", absl::StrJoin(names, ", "));
+}
+
 // An error of a file is found in it, and not in the one behind it.
 absl::StatusOr<ConfigFile> ParseAlone(const ConfigText& text, int lines_before) {
   ConfigFile file{text.file, lines_before, {}, std::make_unique<TextFormat::ParseInfoTree>()};
@@ -39,7 +53,7 @@ absl::StatusOr<ConfigFile> ParseAlone(const ConfigText& text, int lines_before) 
   parser.WriteLocationsTo(file.tree.get());
   if (parser.ParseFromString(text.text, &file.message)) return file;
   return RefuseConfig(absl::StrCat(text.file, ":", error.found() ? error.line() : 1, ": ",
-                                   error.found() ? error.message() : "not text-format r2cc.v1.DaemonConfig"));
+                                   error.found() ? WithFields(error.message()) : "not text-format r2cc.v1.DaemonConfig"));
 }
 
 }  // namespace
