@@ -154,11 +154,11 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
   const std::string peer_nic = CleanText(record.peer_nic, sizeof(record.peer_nic));
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);
-  const std::string cause_word = plan::CauseName(cause);
+  const std::string cause_name = plan::CauseName(cause);
   const std::string link = absl::StrCat(rail.nic().empty() ? rail.rail() : rail.nic(), " -> ", peer_node, "/", peer_nic);
 
   const std::string lost = LostWords(record);
-  const std::string why = lost.empty() ? cause_word : absl::StrCat(cause_word, ": ", lost);
+  const std::string why = lost.empty() ? plan::CauseText(cause, 0) : lost;
   std::string text = absl::StrCat(JobName(job), ": ", link, " carries data");
   if (fenced)
     text = absl::StrFormat("%s gave up %s: %s; %d bytes replayed, %.1f ms", JobName(job), link, why, record.replayed_bytes,
@@ -173,11 +173,11 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   event.set_pid(job.pid());
   event.set_job(job.job());
   if (fenced) {
-    event.set_cause(cause_word);
+    event.set_cause(cause_name);
     event.set_replayed_bytes(record.replayed_bytes);
     event.set_duration_ns(static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX)));
   }
-  if (unproven) event.set_cause(cause_word);
+  if (unproven) event.set_cause(cause_name);
   // A link that cannot be opened says so once a second.
   if ((!unproven || IsNews(id, record)) && MayTell(job.uid(), now.monotonic_ns)) reporter_->Tell(std::move(event));
 
@@ -188,7 +188,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   if (unproven) what = health::JobReport::What::kProofFailed;
   health::JobReport report = ReportOf(id, record, what);
   report.cause = CauseOf(cause);
-  report.cause_word = cause_word;
+  report.cause_text = plan::CauseText(cause, 0);
   report.lost = lost;
   Blame(record, report);
 }

@@ -74,7 +74,7 @@ TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
     return explained.nic().reason();
   };
   tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{1} << 32) | 4);
-  EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("stalled: one of 4 connections carries nothing; 0 bytes replayed"));
+  EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("n1/rail1: one of 4 connections carries nothing; 0 bytes replayed"));
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect);
   EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: one of 4 connections carries nothing"));
   tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{3} << 32) | 2);
@@ -83,7 +83,7 @@ TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
   EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("all 2 connections carry nothing"));
 
   tell(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, 1500);
-  EXPECT_THAT(Newest("link-unproven").message(), testing::HasSubstr("large-packets-lost: packets over 1500 bytes are lost; it goes on"));
+  EXPECT_THAT(Newest("link-unproven").message(), testing::HasSubstr("n1/rail1: packets over 1500 bytes are lost; it goes on"));
   EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: packets over 1500 bytes are lost; "));
   // It says so each second; that is told once, until the link carries data.
   const uint64_t told = Newest("link-unproven").sequence();

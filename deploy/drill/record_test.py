@@ -94,7 +94,8 @@ class Figures(unittest.TestCase):
   def test_failovers_are_told_by_the_plugin_too(self):
     fault = Fault("silence", RailId(0, 1), 0, 8 * S, "degraded")
     count_failovers_told(fault, "r2cc-perf[0] INFO R2CC: link n0/v1a -> n1/v1b given up (port event), 131072 bytes replayed after 5 us\n"
-                         "R2CC: link n1/v1b -> n0/v1a given up (silence), 5 bytes replayed after 7 us\nR2CC: rail v1a is up\n")
+                         "R2CC: link n1/v1b -> n0/v1a given up (the other end does not answer on it), 5 bytes replayed after 7 us\n"
+                         "R2CC: rail v1a is up\n")
     self.assertEqual((fault.failovers, fault.replayed_bytes), (2, 131077))
     count_failovers_told(fault, "nothing of the kind")
     self.assertEqual((fault.failovers, fault.replayed_bytes), (0, 0))

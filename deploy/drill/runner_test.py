@@ -191,7 +191,7 @@ class RunnerTest(unittest.TestCase):
     self.assertEqual(self.record.problems, ["n0/rail1: link-down, and no job reported a failover"])
 
   def test_without_daemons_the_jobs_words_count(self):
-    given_up = "R2CC: link n0/v1a -> n1/v1b given up (link down), 77 bytes replayed after 1234 us\n"
+    given_up = "R2CC: link n0/v1a -> n1/v1b given up (its link is down), 77 bytes replayed after 1234 us\n"
     self.cluster.has_daemons = False
     self.cluster.job.said = given_up  # before the fault: none of its own
     self.cluster.lab.on_cut = lambda: setattr(self.cluster.job, "said", given_up + "R2CC: more\n")

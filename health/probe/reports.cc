@@ -49,7 +49,7 @@ std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& repo
   own.kind = EvidenceKind::kJobFenced;
   const std::string from = report.lost.empty() ? "" : report.nic + " to " + report.peer.node + ": " + report.lost + "; ";
   const std::string gave_up = report.what == JobReport::What::kProofFailed ? " cannot open its link " : " gave up its link ";
-  own.detail = from + report.job + gave_up + "to " + report.peer.ToString() + ": " + report.cause_word;
+  own.detail = from + report.job + gave_up + "to " + report.peer.ToString() + ": " + report.cause_text;
   if (!MayBeThePeers(report.cause) || report.peer.node.empty() || report.peer.nic.empty() || report.peer.node == node) return {own};
 
   Evidence peers = own;
@@ -57,7 +57,7 @@ std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& repo
   peers.peer = own.subject;
   peers.kind = EvidenceKind::kPeerSuspects;
   peers.detail = (from.empty() ? "" : node + "/" + from) + report.job + " on " + node + gave_up + "from " + own.subject.ToString() + ": " +
-                 report.cause_word;
+                 report.cause_text;
   return {own, peers};
 }
 

@@ -27,7 +27,7 @@ struct JobReport {
   };
   What what = What::kLinkUp;
   Cause cause = Cause::kNotOurs;
-  std::string cause_word;  // for a person: "socket-error"
+  std::string cause_text;  // for a person: "its connection broke"
   std::string lost;        // what the link does not carry: "packets over 1500 bytes are lost"; empty: the cause says all
   // kRailSlow, kRailSteady: what the rail moves, compared with the job's best rail. At most 1000.
   uint32_t share_permille = 1000;

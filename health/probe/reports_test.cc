@@ -12,7 +12,7 @@ JobReport Fenced(JobReport::Cause cause) {
   JobReport report;
   report.what = JobReport::What::kLinkFenced;
   report.cause = cause;
-  report.cause_word = "socket-error";
+  report.cause_text = "its connection broke";
   report.job = "train";
   report.nic = "r1";
   report.peer = {"n1", "r1"};
@@ -37,12 +37,12 @@ TEST(Reports, ABrokenLinkIsAComplaintAboutBothEnds) {
     EXPECT_EQ(evidence[0].subject, (NicKey{"n0", "r1"}));
     EXPECT_EQ(evidence[0].peer, (NicKey{"n1", "r1"}));
     EXPECT_EQ(evidence[0].when, 50);
-    EXPECT_EQ(evidence[0].detail, "train gave up its link to n1/r1: socket-error");
+    EXPECT_EQ(evidence[0].detail, "train gave up its link to n1/r1: its connection broke");
     EXPECT_EQ(evidence[1].kind, EvidenceKind::kPeerSuspects);
     EXPECT_EQ(evidence[1].subject, (NicKey{"n1", "r1"}));
     EXPECT_EQ(evidence[1].peer, (NicKey{"n0", "r1"}));
     EXPECT_EQ(evidence[1].observer, "n0");
-    EXPECT_EQ(evidence[1].detail, "train on n0 gave up its link from n0/r1: socket-error");
+    EXPECT_EQ(evidence[1].detail, "train on n0 gave up its link from n0/r1: its connection broke");
   }
 }
 
@@ -79,7 +79,7 @@ TEST(Reports, ALinkThatIsUpAgain) {
 
 TEST(Reports, WhatALinkDoesNotCarryIsSaid) {
   JobReport report = Fenced(JobReport::Cause::kSilent);
-  report.cause_word = "stalled";
+  report.cause_text = "stalled";
   report.lost = "one of 4 connections carries nothing";
   std::vector<Evidence> evidence = JobEvidence("n0", report, 60);
   ASSERT_EQ(evidence.size(), 2u);

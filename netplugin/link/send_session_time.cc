@@ -110,7 +110,7 @@ void SendSession::CheckLost(Nanos now) {
   } else if (unreachable_ >= options_.deadline) {
     if (options_.gave_up && !flows_.empty()) return FailAll(options_.gave_up(links_.Fates(), unreachable_), plan::Failure::kDeadline);
     FailAll("R2CC: no rail has reached peer " + peer_node_ + " for " + std::to_string(options_.deadline / kNanosPerMs) +
-                " ms (R2CC_DEADLINE_MS); last cause: " + plan::CauseName(links_.last_cause()),
+                " ms (R2CC_DEADLINE_MS); last cause: " + plan::CauseText(links_.last_cause(), 0),
             plan::Failure::kDeadline);
   }
 }

@@ -71,7 +71,21 @@ std::string CauseText(EvidenceCause cause, uint64_t detail) {
     return "one of " + std::to_string(connections) + " connections carries nothing";
   if (cause == EvidenceCause::kStalled && stalled > 1 && connections >= stalled)
     return std::to_string(stalled) + " of " + std::to_string(connections) + " connections carry nothing";
-  return CauseName(cause);
+  switch (cause) {
+    case EvidenceCause::kNone: return "for no reason that is known";
+    case EvidenceCause::kLinkDown: return "its link is down";
+    case EvidenceCause::kSocketError: return "its connection broke";
+    case EvidenceCause::kPageNotice: return "r2ccd took it out of use";
+    case EvidenceCause::kPeerFenced: return "the other end gave it up";
+    case EvidenceCause::kSilence: return "the other end does not answer on it";
+    case EvidenceCause::kFlowClosed: return "the job closed it";
+    case EvidenceCause::kGarbled: return "what arrived on it is damaged";
+    case EvidenceCause::kSimulated: return "simulated";
+    case EvidenceCause::kRetired: return "it is not needed any more";
+    case EvidenceCause::kStalled: return "some of its connections carry nothing";
+    case EvidenceCause::kLargeLost: return "large packets are lost";
+  }
+  return "unknown";
 }
 
 EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest) {

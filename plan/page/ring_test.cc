@@ -326,9 +326,14 @@ TEST_F(Ring, ACauseIsTextForAPerson) {
   EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(2, 4)), "2 of 4 connections carry nothing");
   EXPECT_EQ(CauseText(EvidenceCause::kLargeLost, 1500), "packets over 1500 bytes are lost");
   // Numbers from a ring may be anything.
-  EXPECT_EQ(CauseText(EvidenceCause::kStalled, 0), "stalled");
-  EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(5, 4)), "stalled");
-  EXPECT_EQ(CauseText(EvidenceCause::kSilence, 7), "silence");
+  EXPECT_EQ(CauseText(EvidenceCause::kStalled, 0), "some of its connections carry nothing");
+  EXPECT_EQ(CauseText(EvidenceCause::kStalled, StalledDetail(5, 4)), "some of its connections carry nothing");
+  EXPECT_EQ(CauseText(EvidenceCause::kSilence, 7), "the other end does not answer on it");
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(kEvidenceCauseNewest); ++i) {
+    const auto cause = static_cast<EvidenceCause>(i);
+    EXPECT_EQ(CauseText(cause, 0).find('-'), std::string::npos) << "a code word: " << CauseText(cause, 0);
+  }
+  EXPECT_EQ(CauseText(static_cast<EvidenceCause>(77), 0), "unknown");
 }
 
 }  // namespace

@@ -5,9 +5,9 @@ from tests.bench import fault_figures
 from tests.bench.fault_figures import Tally
 
 LOG = """r2cc-perf[0] NET/R2CC INFO R2CC: rail rail1 is down: link event
-r2cc-perf[0] NET/R2CC INFO R2CC: link rail1-rail1 to n1 given up (link down), 131072 bytes replayed after 812 us
+r2cc-perf[0] NET/R2CC INFO R2CC: link rail1-rail1 to n1 given up (its link is down), 131072 bytes replayed after 812 us
 r2cc-perf[0] NET/R2CC INFO R2CC: rail rail1 is up
-r2cc-perf[0] NET/R2CC INFO R2CC: link rail1-rail1 to n1 given up (socket error), 0 bytes replayed after 90 us
+r2cc-perf[0] NET/R2CC INFO R2CC: link rail1-rail1 to n1 given up (its connection broke), 0 bytes replayed after 90 us
 """
 
 

@@ -204,7 +204,7 @@ class OddNetworks(NamespaceCase):
     grown = lambda: self.lab.counters(0)["rail0"].sent_bytes > before + (64 << 20)
     self.assertTrue(wait_until(grown, PATIENCE_S, 0.1), "the rail to the pod carries nothing any more")
     for process in ranks:
-      self.assertNotIn("page-notice", process.errors())
+      self.assertNotIn("r2ccd took it out of use", process.errors())
 
   def unset_flux_protection(self, node: int) -> None:
     self.on(node, "for i in all rail0 rail1 rail2; do for s in arp_ignore arp_announce; do "

@@ -19,6 +19,8 @@ SURE_S, LATE_S = 8.0, 10.0
 # Both are longer than R2CC_SILENCE_MS, and one than the NIC's own retries (0.94 s, netplugin/transport/verbs/queue_pair.h): then its peer's
 # NIC says that the queue pairs are broken. On a busy machine it may say so of the other, too.
 STILL_S = (0.5, 8.0)
+# As plan/page/ring.cc has it.
+SILENCE = "(the other end does not answer on it)"
 
 
 class TwoGuestsTest(unittest.TestCase):
@@ -90,13 +92,13 @@ class TwoGuestsTest(unittest.TestCase):
     self._begin()
     for seconds in STILL_S:
       self.assertTrue(self.pair.await_(self._links_up, PATIENCE_S), "not all links are up")
-      before, silences = self._counts(), self._given_up("(silence)")
+      before, silences = self._counts(), self._given_up(SILENCE)
       self.pair.freeze(1)
       self._pass(seconds)
       self.pair.thaw(1)
       self.assertTrue(self.job.await_more(SOME, PATIENCE_S), f"since n1 stood still for {seconds:g} s")
       self._after(f"n1 stood still for {seconds:g} s", before)
-      self.assertEqual(self._given_up("(silence)"), silences, "a machine that stood still was taken for a silent rail")
+      self.assertEqual(self._given_up(SILENCE), silences, "a machine that stood still was taken for a silent rail")
     self._end_well()
 
   def _pass(self, seconds: float) -> None:
