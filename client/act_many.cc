@@ -1,14 +1,13 @@
 #include "client/act_many.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/core/glob.h"
+#include "client/owners.h"
 #include "proto/json.h"
 
 namespace r2cc::client {
@@ -67,20 +66,14 @@ std::vector<absl::StatusOr<v1::NicActionReply>> ActOnEach(const std::vector<NicN
   for (size_t i = 0; i < names.size(); ++i) of_node[names[i].node].push_back(i);
   std::vector<const std::vector<size_t>*> nodes;
   for (const auto& [node, indexes] : of_node) nodes.push_back(&indexes);
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t node = next++; node < nodes.size(); node = next++)
-      for (const size_t i : *nodes[node]) {
-        v1::NicActionRequest one = request;
-        one.set_node(names[i].node);
-        one.set_nic(names[i].nic);
-        outcomes[i] = act(one);
-      }
-  };
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min(nodes.size(), kNodesAtOnce); ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  AtOnce(nodes.size(), [&](size_t node) {
+    for (const size_t i : *nodes[node]) {
+      v1::NicActionRequest one = request;
+      one.set_node(names[i].node);
+      one.set_nic(names[i].nic);
+      outcomes[i] = act(one);
+    }
+  });
   return outcomes;
 }
 

@@ -25,9 +25,8 @@ bool IsQuiet(const v1::NicTraffic& traffic);
 // Does one action. Called from several threads at once.
 using ActOnOne = std::function<absl::StatusOr<v1::NicActionReply>(const v1::NicActionRequest& request)>;
 
-// The outcome of each of `names`, in their order. Nodes are asked at the same time, at most kNodesAtOnce; the NICs of a node one after the
-// other, so that its last one is kept.
-constexpr size_t kNodesAtOnce = 32;
+// The outcome of each of `names`, in their order. Nodes are asked at the same time; the NICs of a node one after the other, so that its
+// last one is kept.
 std::vector<absl::StatusOr<v1::NicActionReply>> ActOnEach(const std::vector<NicName>& names, const v1::NicActionRequest& request,
                                                           const ActOnOne& act);
 

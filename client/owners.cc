@@ -1,12 +1,65 @@
 #include "client/owners.h"
 
-#include <utility>
+#include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 
 namespace r2cc::client {
+namespace {
 
-absl::StatusOr<std::string> Owners::AddressOf(const std::string& node) {
+// Daemons that an answer names as those that did not forget; the others have the same reasons, mostly.
+constexpr int kRefusalsShown = 8;
+
+}  // namespace
+
+void AtOnce(size_t count, const std::function<void(size_t index)>& act) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t index = next++; index < count; index = next++) act(index);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < std::min(count, kNodesAtOnce); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+}
+
+absl::StatusOr<v1::ForgetNodeReply> JoinForgotten(const std::string& node,
+                                                  const std::vector<std::pair<std::string, absl::StatusOr<v1::ForgetNodeReply>>>& answers) {
+  v1::ForgetNodeReply all;
+  uint32_t forgotten = 0;
+  absl::Status unknown = absl::NotFoundError(absl::StrCat("there is no node '", node, "'"));
+  for (const auto& [daemon, reply] : answers) {
+    if (reply.ok()) {
+      ++forgotten;
+      all.set_silent_ns(std::max(all.silent_ns(), reply->silent_ns()));
+      all.set_configured(all.configured() || reply->configured());
+    } else if (absl::IsNotFound(reply.status())) {
+      unknown = reply.status();
+    } else {
+      all.set_refused(all.refused() + 1);
+      if (all.refusals_size() >= kRefusalsShown) continue;
+      v1::ForgetNodeReply::Refusal& refusal = *all.add_refusals();
+      refusal.set_node(daemon);
+      refusal.set_why(std::string(reply.status().message()));
+    }
+  }
+  if (forgotten > 0) {
+    all.set_others(forgotten - 1);
+    return all;
+  }
+  // A daemon that keeps the node knows more than one that does not know it.
+  for (const auto& [daemon, reply] : answers)
+    if (absl::IsFailedPrecondition(reply.status()))
+      return absl::FailedPreconditionError(absl::StrCat("on ", daemon, ": ", reply.status().message()));
+  for (const auto& [daemon, reply] : answers)
+    if (!absl::IsNotFound(reply.status()))
+      return absl::Status(reply.status().code(), absl::StrCat("on ", daemon, ": ", reply.status().message()));
+  return unknown;
+}
+
+absl::StatusOr<const Owners::Addresses*> Owners::AllAddresses() {
   absl::MutexLock lock(&mutex_);
   if (addresses_ == nullptr) {
     const absl::StatusOr<v1::StatusReply> status = asked_->GetStatus({});
@@ -16,8 +69,14 @@ absl::StatusOr<std::string> Owners::AddressOf(const std::string& node) {
     for (const v1::NodeView& view : status->nodes()) found->of_node[view.node()] = view.peer_address();
     addresses_ = std::move(found);
   }
-  const auto address = addresses_->of_node.find(node);
-  return node == addresses_->own_node || address == addresses_->of_node.end() ? "" : address->second;
+  return addresses_.get();
+}
+
+absl::StatusOr<std::string> Owners::AddressOf(const std::string& node) {
+  const absl::StatusOr<const Addresses*> all = AllAddresses();
+  if (!all.ok()) return all.status();
+  const auto address = (*all)->of_node.find(node);
+  return node == (*all)->own_node || address == (*all)->of_node.end() ? "" : address->second;
 }
 
 absl::StatusOr<Client*> Owners::ClientOf(const std::string& node, const std::string& address) {
@@ -45,6 +104,33 @@ absl::StatusOr<v1::NicActionReply> Owners::Act(const v1::NicActionRequest& reque
   if (forwarded.ok()) return forwarded;
   return absl::Status(forwarded.status().code(), absl::StrCat("cannot be asked from here (", reply.status().message(),
                                                               "), and by way of another node: ", forwarded.status().message()));
+}
+
+absl::StatusOr<v1::ForgetNodeReply> Owners::Forget(const v1::ForgetNodeRequest& request) {
+  if (certificates_.empty()) return asked_->ForgetNode(request);
+  const absl::StatusOr<const Addresses*> addresses = AllAddresses();
+  if (!addresses.ok()) return addresses.status();
+  std::vector<std::pair<std::string, absl::StatusOr<v1::ForgetNodeReply>>> answers;
+  answers.emplace_back((*addresses)->own_node, absl::UnknownError("not asked"));
+  for (const auto& [node, address] : (*addresses)->of_node)
+    if (node != request.node() && node != (*addresses)->own_node) answers.emplace_back(node, absl::UnknownError("not asked"));
+  v1::ForgetNodeRequest one = request;
+  one.set_only_here(true);
+  AtOnce(answers.size(), [&](size_t index) {
+    auto& [node, reply] = answers[index];
+    if (node == (*addresses)->own_node) {
+      reply = asked_->ForgetNode(one);
+      return;
+    }
+    const std::string& address = (*addresses)->of_node.at(node);
+    if (address.empty()) {
+      reply = absl::UnavailableError("its address is not known here; ask it with --server");
+      return;
+    }
+    const absl::StatusOr<Client*> daemon = ClientOf(node, address);
+    reply = daemon.ok() ? (*daemon)->ForgetNode(one) : absl::StatusOr<v1::ForgetNodeReply>(daemon.status());
+  });
+  return JoinForgotten(request.node(), answers);
 }
 
 }  // namespace r2cc::client

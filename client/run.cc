@@ -97,7 +97,7 @@ struct Runner {
     return ActOnMany(command, output, style, client, act, out, terminal.wait);
   }
   absl::Status operator()(const v1::ForgetNodeRequest& request) {
-    const absl::StatusOr<v1::ForgetNodeReply> reply = client.ForgetNode(request);
+    const absl::StatusOr<v1::ForgetNodeReply> reply = owners.Forget(request);
     const absl::Status written = Write(reply, [&](const v1::ForgetNodeReply& told) { return FormatForgetNode(request, told); });
     if (!written.ok() || reply->refused() == 0) return written;
     return absl::FailedPreconditionError(absl::StrCat(reply->refused(), " daemons have not forgotten ", request.node()));

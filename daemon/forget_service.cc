@@ -31,7 +31,7 @@ void ForgetService::Forget(const v1::ForgetNodeRequest& request, const Caller& c
   v1::ForgetNodeReply reply;
   const absl::Status here = may.ok() ? ForgetHere(request, &reply) : may;
   // Where nobody is to be forgotten here he may be elsewhere: an earlier request may have met him alive there.
-  const bool others = !caller.forwarded() && (here.ok() || absl::IsNotFound(here));
+  const bool others = !caller.forwarded() && !request.only_here() && (here.ok() || absl::IsNotFound(here));
   std::vector<std::string> to_ask = others ? Others(request.node()) : std::vector<std::string>();
   const std::string handed_on = to_ask.empty() ? "" : absl::StrCat("and handed on to ", to_ask.size(), " other daemons");
   if (here.ok() || to_ask.empty())

@@ -45,7 +45,7 @@ class ForgetService {
   ForgetService& operator=(const ForgetService&) = delete;
 
   // Drops what this daemon knows of the node, unless it is alive, and has every other daemon do so, which judges by itself whether `caller`
-  // may say so there. A request that was forwarded stays here. `may`: whether he has the role here.
+  // may say so there. A request that was forwarded stays here, and so does one with only_here. `may`: whether he has the role here.
   void Forget(const v1::ForgetNodeRequest& request, const Caller& caller, const absl::Status& may, Answer<v1::ForgetNodeReply> answer);
 
  private:

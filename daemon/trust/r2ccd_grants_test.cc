@@ -1,5 +1,6 @@
 // What a running r2ccd lets root, other users and operators with a certificate do.
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -30,6 +31,30 @@ TEST_F(TrustTest, AnOperatorFromAfarSteersEveryNodeAtOnce) {
                                                                  HasSubstr("r2ccctl: n0/rail1: n0/rail1 is the last NIC of n0"),
                                                                  HasSubstr("r2ccctl: n2/rail1: n2/rail1 is the last NIC of n2")));
   EXPECT_EQ(StateOf(1, "n1", "rail1"), v1::DRAINED);
+}
+
+TEST_F(TrustTest, AnOperatorFromAfarHasEveryNodeForgetOneThatLeft) {
+  UseTls();
+  StartAll();
+  Put(folder_ + "/alice", "operator", *Issue(ca_, {Identity::Kind::kOperator, "alice"}, ForDays(NowS(), 10)));
+  const std::string forget = "--server 127.0.0.1:" + std::to_string(ports_[0]) + " --certs " + folder_ + "/alice node forget ";
+  EXPECT_THAT(Ctl(forget + "n9"), testing::StartsWith("1 r2ccctl: there is no node 'n9'"));
+  EXPECT_THAT(Ctl(forget + "n2"), HasSubstr(" r2ccctl: on n")) << "the daemon that says so";
+  daemons_[2]->Signal(SIGKILL);
+  daemons_[2]->Wait();
+  // A daemon may have heard of n2 later than another, and keeps it until it is asked again.
+  std::string last;
+  EXPECT_TRUE(WaitUntil([&] {
+    if (Status(0).nodes_size() == 2 && Status(1).nodes_size() == 2) return true;
+    last = Ctl(forget + "n2");
+    return false;
+  })) << last;
+  EXPECT_THAT(last, testing::StartsWith("0 n2 is forgotten"));
+  for (int node = 0; node < 2; ++node) {
+    ASSERT_FALSE(Events(node, "operator").empty()) << "n" << node;
+    EXPECT_THAT(Events(node, "operator").back().message(), HasSubstr("forget n2, said by operator alice at 127.0.0.1:"));
+  }
+  EXPECT_THAT(Ctl(forget + "n2"), testing::StartsWith("1 r2ccctl: there is no node 'n2'"));
 }
 
 TEST_F(TrustTest, AGrantTakesNothingFromRootAndTheDaemonsUser) {
