@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +15,7 @@
 #include "client/format_parts.h"
 #include "client/table.h"
 #include "client/units.h"
+#include "client/words.h"
 
 namespace r2cc::client {
 namespace {
@@ -85,6 +87,11 @@ std::string JobCounts(const v1::ListJobsReply& reply) {
                       "\n\n");
 }
 
+std::string UserOf(const v1::Job& job, const Style& style) {
+  const std::string name = style.user_name(job.uid());
+  return name.empty() ? absl::StrCat(job.uid()) : name;
+}
+
 // How the daemon that was asked reaches `node`.
 Cell Reach(const v1::StatusReply& reply, const std::string& node) {
   if (node == reply.node()) return {"this daemon", Colour::kDim};
@@ -107,7 +114,7 @@ Cell Health(const v1::StatusReply& reply, const v1::NodeView& node) {
 
 }  // namespace
 
-std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
+std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool epochs) {
   std::string text;
   const auto add = [&](absl::string_view name, const Cell& value) {
     absl::StrAppend(&text, Paint(absl::StrFormat("%-8s", name), Colour::kDim, style.colour), Paint(value.text, value.colour, style.colour),
@@ -133,9 +140,11 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
     add("refused", {Printable(absl::StrCat(refusal.times(), " on ", refusal.listener(), ": ", refusal.reason(), "; the last ",
                                            Ago(refusal.last_ns(), style), ": ", refusal.last())),
                     Colour::kYellow});
-  // For who compares daemons: last, as it says nothing of how things are.
-  add("view", EpochText(reply.epoch()));
-  add("plan", EpochText(reply.plan_epoch()));
+  // Last, as it says nothing of how things are.
+  if (epochs) {
+    add("view", EpochText(reply.epoch()));
+    add("plan", EpochText(reply.plan_epoch()));
+  }
 
   Table table({"NODE", "HEALTH", "NICS", "DAEMON"});
   for (const v1::NodeView& node : reply.nodes())
@@ -146,14 +155,14 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style) {
     for (const v1::NodeView& node : reply.nodes()) seen = seen || node.node() == peer.node();
     if (!seen && !peer.known()) table.AddRow({peer.node(), {"?", Colour::kYellow}, "not heard of yet", Reach(reply, peer.node())});
   }
-  if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour));
+  if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour, style.width));
   if (reply.left_out() > 0) absl::StrAppend(&text, "and ", reply.left_out(), " more that are not well: `r2ccctl nic list --bad`\n");
   return text;
 }
 
 std::string FormatNics(const v1::ListNicsReply& reply, const Style& style, bool only_bad) {
-  Table table(
-      {"NIC", "STATE", "LINK", Right("RATE"), Right("LIMIT"), "OPERATOR", Right("FLAPS"), Right("SINCE"), "ADDRESS", "PCI", "REASON"});
+  Table table({"NIC", "STATE", "LINK", Spare(3, Right("RATE")), Spare(2, Right("LIMIT")), "OPERATOR", Spare(4, Right("FLAPS")),
+               Spare(1, Right("SINCE")), Spare(5, "ADDRESS"), Spare(6, "PCI"), "REASON"});
   for (const v1::NodeView& node : reply.nodes()) {
     for (const v1::NicView& nic : node.nics()) {
       table.AddRow({NicName(node.node(), nic.name()),
@@ -171,7 +180,7 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style, bool 
   }
   std::string text;
   if (reply.has_summary()) text = absl::StrCat("nodes: ", NodeCounts(reply.summary()), "; NICs: ", NicCounts(reply.summary()), "\n\n");
-  return text + (!table.empty() ? table.Render(style.colour) : only_bad ? "none is bad\n" : "no NICs\n");
+  return text + (!table.empty() ? table.Render(style.colour, style.width) : only_bad ? "none is bad\n" : "no NICs\n");
 }
 
 // What an operator has to know before the daemon ends.
@@ -212,9 +221,18 @@ std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::For
   return text;
 }
 
-std::string FormatEvent(const v1::Event& event, const Style& style) {
+static std::string WhereOf(const v1::Event& event) {
+  return Printable(event.nic().empty() ? event.node() : NicName(event.node(), event.nic()));
+}
+
+void EventColumns::Grow(const v1::Event& event) {
+  where = std::max(where, DisplayWidth(WhereOf(event)));
+  kind = std::max(kind, DisplayWidth(Printable(event.kind())));
+}
+
+std::string FormatEvent(const v1::Event& event, const Style& style, const EventColumns& columns) {
   const std::string time = absl::FormatTime("%Y-%m-%d %H:%M:%E3S%Ez", absl::FromUnixNanos(event.time_ns()), style.zone);
-  const std::string where = event.nic().empty() ? event.node() : NicName(event.node(), event.nic());
+  const std::string where = WhereOf(event);
   std::vector<std::string> details;
   // The daemon's line is whole by itself; here the NIC and its states have columns of their own.
   absl::string_view message = event.message();
@@ -224,21 +242,37 @@ std::string FormatEvent(const v1::Event& event, const Style& style) {
     if (absl::ConsumePrefix(&message, absl::StrCat(from, " -> ", to))) absl::ConsumePrefix(&message, ": ");
     details.push_back(absl::StrCat(from, " -> ", Paint(to, StateColour(event.to_state()), style.colour)));
   }
-  if (event.kind() == "failover") {
+  // The message says it all; 0.2.0's had no words for people.
+  if (event.kind() == "failover" && message.empty()) {
     if (!event.peer_node().empty()) details.push_back(Printable(absl::StrCat("to ", NicName(event.peer_node(), event.peer_nic()))));
-    if (!event.cause().empty()) details.push_back(Printable(event.cause()));
+    if (!event.cause().empty()) details.push_back(Printable(CauseText(event.cause())));
     details.push_back(absl::StrCat(FormatBytes(event.replayed_bytes()), " replayed in ", FormatDuration(event.duration_ns())));
   }
   if (!message.empty()) details.push_back(Printable(message));
-  if (event.pid() != 0) details.push_back(absl::StrCat("pid ", event.pid()));
-  return absl::StrFormat("%6d  %s  %-16s  %-14s  %s\n", event.sequence(), Paint(time, Colour::kDim, style.colour), Printable(where),
-                         Printable(event.kind()), absl::StrJoin(details, ", "));
+  const std::string pid = absl::StrCat("pid ", event.pid());
+  if (event.pid() != 0 && !absl::StrContains(message, pid)) details.push_back(pid);
+  const auto padded = [](const std::string& text, size_t width) {
+    return text + std::string(width - std::min(width, DisplayWidth(text)), ' ');
+  };
+  return absl::StrCat(absl::StrFormat("%6d", event.sequence()), "  ", Paint(time, Colour::kDim, style.colour), "  ",
+                      padded(where, columns.where), "  ", padded(Printable(event.kind()), columns.kind), "  ", absl::StrJoin(details, ", "),
+                      "\n");
 }
 
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
-  std::vector<Column> columns = {
-      Right("PID"),      Right("UID"),       "JOB",         "PROCESS", Right("ATTACHED"), "RAIL", "NIC", Right("SENT"), Right("RECEIVED"),
-      Right("REPLAYED"), Right("FAILOVERS"), Right("LOST"), "PEERS"};
+  std::vector<Column> columns = {Right("PID"),
+                                 Spare(4, "USER"),
+                                 "JOB",
+                                 Spare(6, "PROCESS"),
+                                 Spare(5, Right("ATTACHED")),
+                                 "RAIL",
+                                 "NIC",
+                                 Spare(1, Right("SENT")),
+                                 Spare(2, Right("RECEIVED")),
+                                 Spare(3, Right("REPLAYED")),
+                                 Right("FAILOVERS"),
+                                 Right("LOST"),
+                                 "PEERS"};
   // Of interest where they are not all the daemon's own.
   const bool skewed = !reply.release().empty() && std::any_of(reply.jobs().begin(), reply.jobs().end(),
                                                               [&](const v1::Job& job) { return job.release() != reply.release(); });
@@ -246,8 +280,8 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
   Table table(std::move(columns));
   for (const v1::Job& job : reply.jobs()) {
     // Its first rail stands on the job's own line, the others below it.
-    std::vector<Cell> job_cells = {absl::StrCat(job.pid(), job.pid_claimed() ? "?" : ""), absl::StrCat(job.uid()), job.job(),
-                                   job.process_id(), Ago(job.attached_ns(), style)};
+    std::vector<Cell> job_cells = {absl::StrCat(job.pid(), job.pid_claimed() ? "?" : ""), UserOf(job, style), job.job(), job.process_id(),
+                                   Ago(job.attached_ns(), style)};
     Cell lost(job.evidence_dropped() == 0 ? "" : absl::StrCat(job.evidence_dropped()), Colour::kYellow);
     Cell peers(absl::StrJoin(job.peer_nodes(), " "));
     Cell plugin(job.release().empty() ? "0.1.0" : job.release(), job.release() == reply.release() ? Colour::kNone : Colour::kYellow);
@@ -273,14 +307,14 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
       lost = peers = plugin = Cell("");
     }
   }
-  return JobCounts(reply) + (table.empty() ? "no jobs attached\n" : table.Render(style.colour));
+  return JobCounts(reply) + (table.empty() ? "no jobs attached\n" : table.Render(style.colour, style.width));
 }
 
 std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style) {
-  Table table({"ENDED", Right("UID"), "WHY"});
+  Table table({"ENDED", "USER", "WHY"});
   for (const v1::Job& job : reply.jobs())
-    for (const v1::GaveUp& gave_up : job.gave_up()) table.AddRow({Ago(job.ended_ns(), style), absl::StrCat(job.uid()), gave_up.text()});
-  return JobCounts(reply) + (table.empty() ? "no job that ended had given up on a peer\n" : table.Render(style.colour));
+    for (const v1::GaveUp& gave_up : job.gave_up()) table.AddRow({Ago(job.ended_ns(), style), UserOf(job, style), gave_up.text()});
+  return JobCounts(reply) + (table.empty() ? "no job that ended had given up on a peer\n" : table.Render(style.colour, style.width));
 }
 
 std::string FormatPlan(const v1::Plan& plan, const Style& style) {
@@ -290,7 +324,7 @@ std::string FormatPlan(const v1::Plan& plan, const Style& style) {
                   {StateName(nic.state()), StateColour(nic.state())},
                   {FormatPermille(nic.weight_permille()), nic.weight_permille() == 0 ? Colour::kRed : Colour::kNone}});
   std::string text = absl::StrCat(Paint("plan ", Colour::kDim, style.colour), EpochText(plan.epoch()), "\n", table.empty() ? "" : "\n",
-                                  table.empty() ? "" : table.Render(style.colour));
+                                  table.empty() ? "" : table.Render(style.colour, style.width));
   for (const v1::PlannedNic& nic : plan.nics())
     for (const std::string& job : nic.drained_jobs())
       absl::StrAppend(&text, Paint("drained: ", Colour::kBlue, style.colour),

@@ -2,7 +2,9 @@
 #ifndef R2CC_CLIENT_FORMAT_H_
 #define R2CC_CLIENT_FORMAT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -15,17 +17,30 @@ struct Style {
   int64_t now_ns = 0;
   absl::TimeZone zone = absl::UTCTimeZone();
   bool colour = false;
+  // Of the terminal, in characters; 0: the output is none, and lines are as long as they are.
+  size_t width = 0;
+  size_t rows = 0;
+  // The name of a user of the node that was asked; empty: not known.
+  std::function<std::string(uint32_t uid)> user_name = [](uint32_t) { return std::string(); };
 };
 
-// Each ends with a newline.
-std::string FormatStatus(const v1::StatusReply& reply, const Style& style);
+// Widths of an event's columns. Events arrive one by one: columns that one needed stay so wide.
+struct EventColumns {
+  void Grow(const v1::Event& event);
+
+  size_t where = 16;
+  size_t kind = 14;
+};
+
+// Each ends with a newline. `epochs`: also those of view and plan, for a person who compares daemons.
+std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool epochs = true);
 // LIMIT is the operator's share of a full NIC (`nic weight`), WEIGHT in a plan what comes of it and the state. `only_bad`: others were not
 // asked for.
 std::string FormatNics(const v1::ListNicsReply& reply, const Style& style, bool only_bad = false);
 std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicActionReply& reply, const Style& style);
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply);
-// One line. Events arrive one by one, so the columns have fixed widths.
-std::string FormatEvent(const v1::Event& event, const Style& style);
+// One line.
+std::string FormatEvent(const v1::Event& event, const Style& style, const EventColumns& columns = {});
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style);
 std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style);
 std::string FormatPlan(const v1::Plan& plan, const Style& style);

@@ -120,6 +120,20 @@ TEST(Format, Status) {
             "n2        ?         not heard of yet     not connected, 10.9.0.3:7460: connection refused\n");
 }
 
+TEST(Format, WhatIsKnownOfANodeThatIsAwayIsStale) {
+  auto reply = FromText<v1::StatusReply>(R"pb(
+    node: "n0"
+    nodes {
+      node: "n1"
+      word: NODE_HEALTHY
+      nics { state: HEALTHY }
+    }
+    peers { node: "n1" address: "10.9.0.2:7460" known: true error: "Connection refused" })pb");
+  EXPECT_THAT(FormatStatus(reply, {}), HasSubstr("n1    Healthy, stale  1 healthy  not connected, 10.9.0.2:7460: Connection refused\n"));
+  reply.mutable_peers(0)->set_connected(true);
+  EXPECT_THAT(FormatStatus(reply, {}), Not(HasSubstr("stale")));
+}
+
 TEST(Format, NicAction) {
   const auto request = FromText<v1::NicActionRequest>(R"pb(node: "n0" nic: "rail1" action: FAIL)pb");
   auto reply =
@@ -151,15 +165,28 @@ TEST(Format, Events) {
     node: "n0"
     nic: "rail1"
     kind: "failover"
-    cause: "socket error"
+    cause: "socket-error"
     replayed_bytes: 1572864
     duration_ns: 8500000
     peer_node: "n1"
     peer_nic: "rail1"
     pid: 77)pb");
-  EXPECT_EQ(FormatEvent(failover, {}),
-            "    13  2025-01-02 03:04:05.125+00:00  n0/rail1          failover        to n1/rail1, socket error, 1.5 MiB replayed in 8.5 "
-            "ms, pid 77\n");
+  EXPECT_EQ(
+      FormatEvent(failover, {}),
+      "    13  2025-01-02 03:04:05.125+00:00  n0/rail1          failover        to n1/rail1, its connection broke, 1.5 MiB replayed in 8.5 "
+      "ms, pid 77\n");
+  auto said = failover;
+  said.set_message("train (pid 77) gave up rail1 -> n1/rail1: its connection broke; 1572864 bytes replayed, 8.5 ms");
+  EXPECT_EQ(
+      FormatEvent(said, {}),
+      "    13  2025-01-02 03:04:05.125+00:00  n0/rail1          failover        train (pid 77) gave up rail1 -> n1/rail1: its connection "
+      "broke; 1572864 bytes replayed, 8.5 ms\n")
+      << "nothing twice";
+  EventColumns columns;
+  auto longer = state;
+  longer.set_node("gpu-node-17.example.com");
+  columns.Grow(longer);
+  EXPECT_EQ(FormatEvent(state, {}, columns).find("nic-state"), FormatEvent(longer, {}, columns).find("nic-state"));
   const auto node = FromText<v1::Event>(R"pb(sequence: 14 node: "n0" kind: "daemon-started" message: "a\033[2J\nb")pb");
   EXPECT_EQ(FormatEvent(node, {}), "    14  1970-01-01 00:00:00.000+00:00  n0                daemon-started  a [2J b\n");
 }
@@ -193,10 +220,13 @@ TEST(Format, Jobs) {
     }
     jobs { pid: 42 pid_claimed: true job: "idle" })pb");
   EXPECT_EQ(FormatJobs(reply, {.now_ns = kNow}),
-            "PID   UID  JOB    PROCESS    ATTACHED  RAIL  NIC           SENT  RECEIVED  REPLAYED  FAILOVERS  LOST  PEERS\n"
+            "PID  USER  JOB    PROCESS    ATTACHED  RAIL  NIC           SENT  RECEIVED  REPLAYED  FAILOVERS  LOST  PEERS\n"
             " 41  1000  train  0        10.0 s ago  eth0  rail0        1 MiB     2 MiB       0 B          0     3  n1 n2\n"
             "                                       eth1  not matched  512 B       0 B     4 KiB          1\n"
-            "42?     0  idle                        -     -\n");
+            "42?  0     idle                        -     -\n");
+  Style names{.now_ns = kNow};
+  names.user_name = [](uint32_t uid) { return uid == 1000 ? std::string("alice") : std::string(); };
+  EXPECT_THAT(FormatJobs(reply, names), HasSubstr("\n 41  alice  train "));
   EXPECT_EQ(FormatJobs({}, {}), "no jobs attached\n");
 }
 
@@ -210,7 +240,7 @@ TEST(Format, EndedJobs) {
       gave_up { peer_node: "n1" text: "job train gave\033up" }
     })pb");
   EXPECT_EQ(FormatEndedJobs(reply, {.now_ns = kNow}),
-            "ENDED        UID  WHY\n"
+            "ENDED       USER  WHY\n"
             "10.0 s ago  1000  job train gave up\n");
   EXPECT_EQ(FormatEndedJobs({}, {}), "no job that ended had given up on a peer\n");
 }
@@ -256,99 +286,6 @@ TEST(Json, ALineIsOneLine) {
   const auto text = ToJsonLine(event);
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text->find('\n'), text->size() - 1);
-}
-
-TEST(Format, WhyIsTheWholeStoryOfANic) {
-  const auto reply = FromText<v1::ExplainNicReply>(R"pb(
-    node: "n1"
-    nic {
-      name: "rail2"
-      state: FAILED
-      since_ns: 1735787042000000000
-      reason: "silent"
-      link_up: true
-      rate_bits_per_s: 500000000
-      flaps_total: 1
-    }
-    verdict: "port"
-    verdict_text: "port of n1/rail2"
-    planned { node: "n1" nic: "rail2" state: FAILED }
-    pairs {
-      nic: "rail2"
-      peer_node: "n0"
-      peer_nic: "rail2"
-      state: "silent"
-      since_ns: 1735787042000000000
-      active: true
-      sent: 90
-      answered: 60
-      recent: 64
-      recent_lost: 32
-      round_trip_ns: 150000
-      last_answer_ns: 1735787041000000000
-    }
-    evidence {
-      first_ns: 1735787042000000000
-      last_ns: 1735787042000000000
-      times: 1
-      observer: "n1"
-      kind: "rail-silent"
-      detail: "port of n1/rail2"
-    }
-    done {
-      sequence: 7
-      time_ns: 1735787042000000000
-      node: "n1"
-      nic: "rail2"
-      kind: "nic-state"
-      from_state: HEALTHY
-      to_state: FAILED
-      message: "silent"
-    }
-    advice: "check the cable"
-  )pb");
-  EXPECT_EQ(FormatExplainNic(reply, {kNow}), R"(n1/rail2  FAILED  3.0 s ago: silent
-verdict port of n1/rail2
-plan    FAILED, weight 0%
-link    up, 500 Mbit/s, 1 flaps
-do      check the cable
-
-probes
-FROM      TO        STATE       SINCE  LOSS  ROUND TRIP       LAST  ANSWERED  USE
-n1/rail2  n0/rail2  silent  3.0 s ago   50%      150 us  4.0 s ago     60/90  jobs
-
-evidence, newest first
-     LAST  TIMES  SEEN BY  EVIDENCE     DETAIL
-3.0 s ago      1  n1       rail-silent  port of n1/rail2
-
-what happened, newest first
-     7  2025-01-02 03:04:02.000+00:00  n1/rail2          nic-state       HEALTHY -> FAILED, silent
-)");
-}
-
-TEST(Format, PlanWhyGivesReasonsAndEachGpusNics) {
-  const auto reply = FromText<v1::ExplainPlanReply>(R"pb(
-    epoch { counter: 4 }
-    reasons {
-      planned { node: "n0" nic: "rail0" state: DEGRADED weight_permille: 250 }
-      reason: "runs at 25 Gbit/s"
-    }
-    routes {
-      gpu_pci: "0000:1b:00.0"
-      chain { nic: "rail0" distance: "same-switch" weight_permille: 1000 }
-      chain { nic: "rail1" distance: "same-numa" }
-    }
-    trouble: "a NIC twice"
-  )pb");
-  EXPECT_EQ(FormatExplainPlan(reply, {kNow}), R"(plan 4 (life 0000000000000000)
-refused a NIC twice; the plan before is in force
-
-NIC       STATE     WEIGHT  WHY
-n0/rail0  DEGRADED     25%  runs at 25 Gbit/s
-
-GPU           NICS, NEAREST FIRST
-0000:1b:00.0  rail0 100% (same-switch) > rail1 (same-numa)
-)");
 }
 
 TEST(Format, ALargeClusterBeginsWithHowManyThereAreOfEach) {

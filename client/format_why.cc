@@ -10,6 +10,7 @@
 #include "client/format_parts.h"
 #include "client/table.h"
 #include "client/units.h"
+#include "client/words.h"
 
 namespace r2cc::client {
 namespace {
@@ -25,8 +26,8 @@ std::string Loss(const v1::PairStatus& pair) {
 }
 
 std::string PairTable(const std::string& node, const google::protobuf::RepeatedPtrField<v1::PairStatus>& pairs, const Style& style) {
-  Table table(
-      {"FROM", "TO", "STATE", Right("SINCE"), Right("LOSS"), Right("ROUND TRIP"), Right("LAST"), Right("ANSWERED"), "LARGE", "USE"});
+  Table table({"FROM", "TO", "STATE", Spare(1, Right("SINCE")), Right("LOSS"), Spare(2, Right("ROUND TRIP")), Right("LAST"),
+               Spare(4, Right("ANSWERED")), "LARGE", Spare(3, "USE")});
   for (const v1::PairStatus& pair : pairs)
     table.AddRow({NicName(node, pair.nic()),
                   NicName(pair.peer_node(), pair.peer_nic()),
@@ -38,7 +39,7 @@ std::string PairTable(const std::string& node, const google::protobuf::RepeatedP
                   absl::StrCat(pair.answered(), "/", pair.sent()),
                   {pair.large(), pair.large() == "lost" ? Colour::kRed : Colour::kNone},
                   {pair.active() ? "jobs" : "in turn", pair.active() ? Colour::kNone : Colour::kDim}});
-  return table.Render(style.colour);
+  return table.Render(style.colour, style.width);
 }
 
 std::string Heading(absl::string_view text, const Style& style) {
@@ -59,21 +60,26 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
   add("plan", reply.has_planned()
                   ? absl::StrCat(StateName(reply.planned().state()), ", weight ", FormatPermille(reply.planned().weight_permille()))
                   : "");
+  add("jobs", reply.has_planned() ? MeaningForJobs(reply.planned()) : "");
   add("link", absl::StrCat(nic.link_up() ? "up" : "down", nic.rate_bits_per_s() == 0 ? "" : ", ",
                            nic.rate_bits_per_s() == 0 ? "" : FormatRate(nic.rate_bits_per_s()), ", ", nic.flaps_total(), " flaps"));
   add("words", OperatorWords(nic, style));
   for (const std::string& advice : reply.advice()) add("do", advice);
   if (reply.pairs_size() > 0) absl::StrAppend(&text, Heading("probes", style), PairTable(reply.node(), reply.pairs(), style));
   if (reply.evidence_size() > 0) {
-    Table table({Right("LAST"), Right("FIRST"), Right("TIMES"), "SEEN BY", "EVIDENCE", Right("VALUE"), "PEER", "DETAIL"});
+    Table table(
+        {Right("LAST"), Spare(2, Right("FIRST")), Spare(1, Right("TIMES")), Spare(3, "SEEN BY"), "EVIDENCE", "VALUE", "PEER", "DETAIL"});
     for (const v1::EvidenceEntry& entry : reply.evidence())
       table.AddRow({Ago(entry.last_ns(), style), entry.times() > 1 ? Ago(entry.first_ns(), style) : "", absl::StrCat(entry.times()),
-                    entry.observer(), entry.kind(), entry.value() == 0 ? "" : absl::StrCat(entry.value()), entry.peer(), entry.detail()});
-    absl::StrAppend(&text, Heading("evidence, newest first", style), table.Render(style.colour));
+                    entry.observer(), EvidenceText(entry.kind()), EvidenceValueText(entry.kind(), entry.value()), entry.peer(),
+                    entry.detail()});
+    absl::StrAppend(&text, Heading("evidence, newest first", style), table.Render(style.colour, style.width));
   }
   if (reply.done_size() > 0) {
     absl::StrAppend(&text, Heading("what happened, newest first", style));
-    for (const v1::Event& event : reply.done()) absl::StrAppend(&text, FormatEvent(event, style));
+    EventColumns columns;
+    for (const v1::Event& event : reply.done()) columns.Grow(event);
+    for (const v1::Event& event : reply.done()) absl::StrAppend(&text, FormatEvent(event, style, columns));
   }
   return text;
 }
@@ -97,7 +103,7 @@ std::string FormatExplainPlan(const v1::ExplainPlanReply& reply, const Style& st
                   {FormatPermille(nic.weight_permille()), nic.weight_permille() == 0 ? Colour::kRed : Colour::kNone},
                   reason.reason()});
   }
-  if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour));
+  if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour, style.width));
   Table routes({"GPU", "NICS, NEAREST FIRST"});
   for (const v1::GpuRoute& route : reply.routes()) {
     std::vector<std::string> hops;
@@ -106,7 +112,7 @@ std::string FormatExplainPlan(const v1::ExplainPlanReply& reply, const Style& st
                                   " (", hop.distance(), ")"));
     routes.AddRow({route.gpu_pci(), absl::StrJoin(hops, " > ")});
   }
-  if (!routes.empty()) absl::StrAppend(&text, "\n", routes.Render(style.colour));
+  if (!routes.empty()) absl::StrAppend(&text, "\n", routes.Render(style.colour, style.width));
   return text;
 }
 

@@ -1,5 +1,7 @@
 // r2ccctl: asks and steers r2ccd. Exit codes: 0 done, 1 refused or failed, 2 usage.
 #include <poll.h>
+#include <pwd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -46,6 +48,20 @@ bool WantsColour() {
   const char* no_colour = std::getenv("NO_COLOR");  // no-color.org
   const char* term = std::getenv("TERM");
   return isatty(STDOUT_FILENO) && (no_colour == nullptr || *no_colour == '\0') && (term == nullptr || absl::string_view(term) != "dumb");
+}
+
+// Columns and rows of the terminal; 0: standard output is none, or it does not say.
+std::pair<size_t, size_t> TerminalSize() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return {size.ws_col, size.ws_row};
+}
+
+std::string UserName(uint32_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> buffer(16384);
+  return getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr ? found->pw_name : "";
 }
 
 std::map<std::string, std::string> Environment() {
@@ -112,7 +128,7 @@ int main(int argc, char** argv) {
     std::cout << r2cc::client::CompletionScript(completion->shell) << std::flush;
     return std::cout ? 0 : kExitFailed;
   }
-  const r2cc::client::Style style{absl::GetCurrentTimeNanos(), absl::LocalTimeZone(), WantsColour()};
+  r2cc::client::Style style{absl::GetCurrentTimeNanos(), absl::LocalTimeZone(), WantsColour(), TerminalSize().first};
   if (const auto* simulation = std::get_if<r2cc::client::Simulation>(&parsed)) {
     const absl::Status status = r2cc::client::Run(*simulation, style, std::cout);
     return status.ok() ? 0 : Fail(status.message(), kExitFailed);
@@ -126,7 +142,8 @@ int main(int argc, char** argv) {
   }
   if (const auto* ready = std::get_if<r2cc::client::ReadyCommand>(&parsed)) return r2cc::client::Run(*ready, std::cout);
   const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
-                                        [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1};
+                                        [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1,
+                                        TerminalSize};
   if (const auto* doctor = std::get_if<r2cc::client::DoctorCommand>(&parsed)) {
     r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
     const absl::Status status = r2cc::client::Run(*doctor, machine, style, std::cout, terminal.wait);
@@ -146,6 +163,8 @@ int main(int argc, char** argv) {
     return std::cout ? 0 : kExitFailed;
   }
   const auto& invocation = std::get<r2cc::client::Invocation>(parsed);
+  // Users of another machine are not this one's.
+  if (invocation.server.empty()) style.user_name = UserName;
   absl::StatusOr<std::unique_ptr<r2cc::client::Client>> client =
       invocation.server.empty() ? r2cc::client::Client::Connect(invocation.socket_path)
                                 : r2cc::client::Client::ConnectServer(invocation.server, invocation.certificates);

@@ -127,15 +127,18 @@ struct Runner {
   absl::Status operator()(const WatchCommand& command) {
     int left = command.count;
     const auto wait = [&] { return (command.count == 0 || --left > 0) && terminal.wait(command.interval_ms); };
-    return Watch({terminal.now_ns, wait, terminal.is_one}, style, client, out);
+    return Watch({terminal.now_ns, wait, terminal.is_one, terminal.size}, style, client, out);
   }
   absl::Status operator()(v1::EventsRequest request) {
     EventsFollower follower(request);
+    EventColumns columns;
     for (;;) {
       absl::Status written;
       const int64_t asked_ns = terminal.now_ns();
       const absl::Status status = client.Events(request, [&](const v1::Event& event) {
-        if (follower.IsNews(event)) written = WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style), out);
+        if (!follower.IsNews(event)) return true;
+        columns.Grow(event);
+        written = WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style, columns), out);
         return written.ok();
       });
       if (!written.ok()) return written;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <ostream>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "client/arguments.h"
@@ -18,6 +19,7 @@ struct Terminal {
   std::function<int64_t()> now_ns;             // CLOCK_REALTIME
   std::function<bool(int milliseconds)> wait;  // false: the person has seen enough
   bool is_one = false;
+  std::function<std::pair<size_t, size_t>()> size = [] { return std::pair<size_t, size_t>(); };  // columns and rows; 0: no limit
 };
 
 // Sends the request and writes the reply to `out`. Events are written and flushed one by one.

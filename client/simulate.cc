@@ -162,7 +162,7 @@ std::string FormatSimulation(const SimulateCommand& command, const v1::PlanSimul
                   absl::StrFormat("%.4f", candidate.ratio_to_bound()),
                   candidate.note()});
   }
-  absl::StrAppend(&text, table.Render(style.colour), "\nchosen: ", answer.why(), "\n");
+  absl::StrAppend(&text, table.Render(style.colour, style.width), "\nchosen: ", answer.why(), "\n");
   if (answer.simulated_time_s() > 0)
     absl::StrAppend(&text, "its step list takes ", Seconds(answer.simulated_time_s()), " when simulated\n");
   return text;

@@ -26,6 +26,8 @@ struct Column {
 
   std::string header;
   bool align_right = false;
+  // Where the lines are too long the column with the highest rank is left out first; 0: none may miss it.
+  int spare = 0;
 };
 
 // A column of numbers.
@@ -34,6 +36,14 @@ inline Column Right(const char* header) {
   column.align_right = true;
   return column;
 }
+
+inline Column Spare(int rank, Column column) {
+  column.spare = rank;
+  return column;
+}
+
+// Lines that a terminal of `width` columns needs for `text`, which may be coloured; 0: each line is one.
+size_t RowsOf(absl::string_view text, size_t width);
 
 struct Cell {
   Cell(absl::string_view text_in, Colour colour_in = Colour::kNone) : text(Printable(text_in)), colour(colour_in) {}
@@ -51,10 +61,13 @@ class Table {
   // One cell a column.
   void AddRow(std::vector<Cell> cells);
   bool empty() const { return rows_.empty(); }
-  // Header and rows, each ended by a newline and without trailing blanks. A column whose cells are all empty is left out.
-  std::string Render(bool colour) const;
+  // Header and rows, each ended by a newline and without trailing blanks. A column whose cells are all empty is left out. `width`: columns
+  // of the terminal; 0: no limit. Where lines would be longer, columns are spared, then long names are shortened in the middle, and the
+  // last column goes on in further lines.
+  std::string Render(bool colour, size_t width = 0) const;
 
  private:
+  std::vector<size_t> Widths(size_t width) const;
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "client/table.h"
 #include "client/units.h"
+#include "client/words.h"
 #include "plan/page/ring.h"
 
 namespace r2cc::client {
@@ -128,8 +129,8 @@ void AddDeath(const v1::JobSums& sums, v1::JobReport* report) {
   // Nobody says why, and it ended without progress past a fault.
   for (const v1::ReportedFault& fault : report->faults()) {
     if (fault.masked()) continue;
-    report->add_died(
-        absl::StrCat("it ended without progress after ", absl::StrJoin(fault.nodes(), " "), " lost ", fault.nic(), ": ", fault.cause()));
+    report->add_died(absl::StrCat("it ended without progress after ", absl::StrJoin(fault.nodes(), " "), " lost ", fault.nic(), ": ",
+                                  CauseText(fault.cause())));
     if (report->died_ns() == 0) report->set_died_ns(fault.time_ns());
   }
 }
@@ -271,19 +272,19 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
     for (const v1::ReportedFault& fault : report.faults()) {
       std::string on = absl::StrJoin(fault.nodes(), " ");
       if (fault.nodes_more() > 0) absl::StrAppend(&on, " and ", fault.nodes_more(), " more");
-      faults.AddRow({time(fault.time_ns()), fault.nic(), on, fault.cause(), FormatDuration(fault.stall_ns()),
+      faults.AddRow({time(fault.time_ns()), fault.nic(), on, CauseText(fault.cause()), FormatDuration(fault.stall_ns()),
                      FormatBytes(fault.replayed_bytes()),
                      fault.masked() ? (fault.same_restart() ? "masked, same restart" : "masked")
                      : fault.open() ? "no progress yet"
                                     : "not masked"});
     }
-    if (!faults.empty()) absl::StrAppend(&text, faults.Render(style.colour));
+    if (!faults.empty()) absl::StrAppend(&text, faults.Render(style.colour, style.width));
     if (report.nodes_size() < 2) continue;
     Table table({"NODE", Right("PROCESSES"), Right("ATTACHED"), Right("SENT"), Right("RECEIVED"), Right("REPLAYED"), Right("FAULTS")});
     for (const v1::NodeOfJob& node : report.nodes())
       table.AddRow({node.node(), absl::StrCat(node.processes()), absl::StrCat(node.attached()), FormatBytes(node.sent_bytes()),
                     FormatBytes(node.received_bytes()), FormatBytes(node.replayed_bytes()), absl::StrCat(node.faults())});
-    absl::StrAppend(&text, table.Render(style.colour));
+    absl::StrAppend(&text, table.Render(style.colour, style.width));
   }
   if (text.empty()) text = "no job is known\n";
   for (const v1::ReportJobsReply::Missing& missing : reports.missing())

@@ -133,7 +133,7 @@ TEST(JobReport, AFaultIsMaskedWhenTheJobWentOn) {
   report = MakeReports(Gathered({whole}), {}).jobs(0);
   EXPECT_EQ(report.faults_not_masked(), 1u);
   ASSERT_EQ(report.died_size(), 1);
-  EXPECT_EQ(report.died(0), "it ended without progress after n0 n1 lost rail1: silence");
+  EXPECT_EQ(report.died(0), "it ended without progress after n0 n1 lost rail1: the other end does not answer on it");
   EXPECT_EQ(report.died_ns(), kBegin + 600 * kSecond);
 }
 
@@ -226,11 +226,12 @@ TEST(JobReport, Text) {
   missing.set_why("node n2 (h2:7460) cannot be reached: Connection refused");
   gathered.set_missing_more(3);
   gathered.set_jobs_left_out(2);
-  EXPECT_THAT(FormatReports(MakeReports(gathered, {}), {}),
-              AllOf(HasSubstr("job            train on n0 n1: 2 processes\n"), HasSubstr("faults         1 masked, 0 not\n"),
-                    HasSubstr("died           job train gave up on n2\n"), HasSubstr("  n0 n1  silence "), HasSubstr("\nNODE  PROCESSES"),
-                    HasSubstr("not told by    n2: node n2 (h2:7460) cannot be reached: Connection refused\n"),
-                    HasSubstr("not told by    3 nodes more\n"), HasSubstr("left out       2 more jobs: name the one that is meant\n")));
+  EXPECT_THAT(
+      FormatReports(MakeReports(gathered, {}), {}),
+      AllOf(HasSubstr("job            train on n0 n1: 2 processes\n"), HasSubstr("faults         1 masked, 0 not\n"),
+            HasSubstr("died           job train gave up on n2\n"), HasSubstr("  n0 n1  the other end does not answer on it "),
+            HasSubstr("\nNODE  PROCESSES"), HasSubstr("not told by    n2: node n2 (h2:7460) cannot be reached: Connection refused\n"),
+            HasSubstr("not told by    3 nodes more\n"), HasSubstr("left out       2 more jobs: name the one that is meant\n")));
   EXPECT_EQ(FormatReports({}, {}), "no job is known\n");
   whole.mutable_nodes()->DeleteSubrange(1, 1);
   EXPECT_THAT(FormatReports(MakeReports(Gathered({whole}), {}), {}), testing::Not(HasSubstr("NODE")));

@@ -1,0 +1,27 @@
+// Names that programs use, as words for people. Pure. A name that a later release brings is shown as it is.
+#ifndef R2CC_CLIENT_WORDS_H_
+#define R2CC_CLIENT_WORDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+// The cause of a fault: "link-down": "its link is down".
+std::string CauseText(absl::string_view name);
+
+// "rail-silent": "no answer to probes".
+std::string EvidenceText(absl::string_view kind);
+
+// The value of evidence of this kind, with its unit; empty: it has none.
+std::string EvidenceValueText(absl::string_view kind, int64_t value);
+
+// What the plan for a NIC means for the jobs.
+std::string MeaningForJobs(const v1::PlannedNic& planned);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_WORDS_H_
