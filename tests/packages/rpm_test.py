@@ -34,7 +34,8 @@ class RpmTest(unittest.TestCase):
     self.assertEqual(set(self.rpms), {"libnccl-net-r2cc", "r2cc-perf", "r2ccctl", "r2ccd"})
     files = {name: set(ask(rpm, "-l")) for name, rpm in self.rpms.items()}
     for name, wanted in {
-        "libnccl-net-r2cc": ("/usr/lib64/libnccl-net-r2cc.so", "/usr/lib64/libnccl-tuner-r2cc.so", "/usr/share/man/man7/libnccl-net-r2cc.7.gz"),
+        "libnccl-net-r2cc": ("/usr/lib64/libnccl-net-r2cc.so", "/usr/lib64/libnccl-tuner-r2cc.so",
+                             "/usr/share/man/man7/libnccl-net-r2cc.7.gz"),
         "r2cc-perf": ("/usr/bin/r2cc-perf",),
         "r2ccctl": ("/usr/bin/r2ccctl", "/usr/share/zsh/site-functions/_r2ccctl", "/usr/share/bash-completion/completions/r2ccctl"),
         "r2ccd": ("/usr/sbin/r2ccd", "/usr/lib/systemd/system/r2ccd.service", "/usr/lib/sysusers.d/r2ccd.conf", "/etc/r2cc/r2ccd.d",
