@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/core/check.h"
 #include "netplugin/flow/mutant.h"
 #include "netplugin/link/fenced_parts.h"
+#include "netplugin/link/repeated.h"
 
 namespace r2cc::net {
 namespace {
@@ -61,6 +63,7 @@ bool ControlQueue::SendAll(const Frame& frame) {
 }
 
 void ControlQueue::SendUntilAnswered(const Key& key, Frame frame, LinkId home, bool all_channels, Nanos now) {
+  R2CC_CHECK(IsRepeatedAnyway(frame.type));
   Kept& kept = kept_[key] = Kept{std::move(frame), home, all_channels, 0};
   Send(&kept, now);
 }

@@ -1,5 +1,5 @@
-// Which frames are told again by whoever said them, until they are answered. A channel whose other end reads nothing - for a day, if its
-// process is stopped - may drop these, so that it costs no memory. Pure.
+// Which frames are sent again until they are answered, and their answers. A channel may drop these while its other end reads nothing: a
+// process may be stopped for a day, and must cost no memory until then and no time after it. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_REPEATED_H_
 #define R2CC_NETPLUGIN_LINK_REPEATED_H_
 
@@ -12,10 +12,16 @@ constexpr bool IsRepeatedAnyway(FrameType type) {
     case FrameType::kPing:
     case FrameType::kPong:
     case FrameType::kFlowOpen:
+    case FrameType::kFlowOpened:
     case FrameType::kFlowEnd:
+    case FrameType::kFlowEnded:
     case FrameType::kBye:
+    case FrameType::kByeAck:
     case FrameType::kFence:
-    case FrameType::kFenced: return true;
+    case FrameType::kFenced:
+    case FrameType::kFencedAck:
+    case FrameType::kRegion:
+    case FrameType::kRegionKnown: return true;
     default: return false;
   }
 }

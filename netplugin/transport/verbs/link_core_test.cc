@@ -52,7 +52,14 @@ TEST_F(LinkCoreTest, AnInitiatorThatNeverSpeaksIsGivenUp) {
 
 TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
   JoinBoth();
-  for (uint64_t i = 0; i < 1000; ++i) Say(1, {.type = FrameType::kPing, .number = i});
+  // Also what is long: regions and their answers.
+  Frame region{.type = FrameType::kRegion};
+  region.region = std::make_shared<Region>(Region{1, 1, 0x10000, 4096, {}});
+  for (uint64_t i = 0; i < 1000; ++i) {
+    Say(1, {.type = FrameType::kPing, .number = i});
+    Say(1, region);
+    Say(1, {.type = FrameType::kRegionKnown, .incarnation = 1, .number = 1});
+  }
   Say(1, {.type = FrameType::kRailUp, .number = 6});
   Say(0, {.type = FrameType::kPing});
   LookFor(20 * kNanosPerMs);
