@@ -147,18 +147,17 @@ int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
   std::memcpy(at + 4, &receives, sizeof(receives));
   if (!bytes.empty()) std::memcpy(at + kWordHeaderBytes, bytes.data(), bytes.size());
   const Segment segment{at, static_cast<uint32_t>(kWordHeaderBytes + bytes.size()), region_.local_key};
-  SendRequest request{.wr_id = WorkId(WorkKind::kFrame, slot), .kind = SendKind::kSend, .segments = std::span(&segment, 1)};
+  SendRequest request{.kind = SendKind::kSend, .segments = std::span(&segment, 1)};
   // Words are rare, and their slots few.
   const int failed = Write(std::span(&request, 1), 1, true);
   if (failed != 0) return failed;
   ++words_out_;
-  words_.emplace_back(posted_, slot);
+  words_.push_back(posted_);
   return 0;
 }
 
 int QueuePair::Write(std::span<SendRequest> requests, uint32_t uses, bool signaled) {
-  for (SendRequest& request : requests)
-    if (request.wr_id == 0) request.wr_id = WorkId(WorkKind::kWrite, 0);
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].wr_id = WorkId(WorkKind::kSend, NameOf(posted_ + i + 1));
   unsignaled_ += requests.size();
   requests.back().signaled = signaled || unsignaled_ >= kSignalEvery;
   size_t posted = 0;
@@ -197,10 +196,12 @@ bool QueuePair::Handle(const Completion& completion, const std::function<bool(co
   if (completion.status != Status::kSuccess)
     return tell({.kind = Event::Kind::kFailed, .status = completion.status, .vendor_error = completion.vendor_error});
   if (kind != WorkKind::kReceive) {
-    if (signaled_.empty()) return true;
-    retired_ = signaled_.front();
-    signaled_.pop_front();
-    for (; !words_.empty() && words_.front().first <= retired_; words_.pop_front()) --words_out_;
+    // By its name: a completion that the device has lost, or reports twice, must not move those of others.
+    const auto named = std::find_if(signaled_.begin(), signaled_.end(), [index](uint64_t sequence) { return NameOf(sequence) == index; });
+    if (named == signaled_.end()) return true;
+    retired_ = *named;
+    signaled_.erase(signaled_.begin(), named + 1);
+    for (; !words_.empty() && words_.front() <= retired_; words_.pop_front()) --words_out_;
     return tell({.kind = Event::Kind::kRetired, .through = retired_});
   }
   if (index >= kReceives) return true;

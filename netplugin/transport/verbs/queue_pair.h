@@ -56,7 +56,7 @@ struct QueuePairOptions {
 };
 
 // What a completion was for.
-enum class WorkKind : uint8_t { kReceive = 1, kFrame, kWrite, kFence };
+enum class WorkKind : uint8_t { kReceive = 1, kSend, kFence };
 
 class QueuePair {
  public:
@@ -163,6 +163,8 @@ class QueuePair {
   uint64_t WorkId(WorkKind kind, uint32_t index) const {
     return uint64_t{options_.life} << 32 | uint64_t{static_cast<uint8_t>(kind)} << 24 | (index & 0xffffff);
   }
+  // Of a send, in its wr_id. Far fewer are outstanding than there are names.
+  static uint32_t NameOf(uint64_t sequence) { return static_cast<uint32_t>(sequence & 0xffffff); }
   int PostReceives(std::span<const uint32_t> slots);
   bool Handle(const Completion& completion, const std::function<bool(const Event&)>& tell);
   // Once a receive's bytes were read.
@@ -191,9 +193,9 @@ class QueuePair {
   std::vector<uint32_t> to_post_;
 
   uint64_t posted_ = 0, retired_ = 0;
-  size_t unsignaled_ = 0;                            // since the last one that is signaled
-  std::deque<uint64_t> signaled_;                    // sequences of requests that complete
-  std::deque<std::pair<uint64_t, uint32_t>> words_;  // sequence and slot
+  size_t unsignaled_ = 0;          // since the last one that is signaled
+  std::deque<uint64_t> signaled_;  // sequences of requests that complete
+  std::deque<uint64_t> words_;     // sequences of frames
   uint32_t words_out_ = 0;
   uint32_t next_slot_ = 0;
 };

@@ -97,6 +97,22 @@ TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
   }
 }
 
+// Else each later one would end what came so many before it: a link with little on its way would wait for its next ping.
+TEST_F(QueuePairTest, ACompletionThatTheDeviceHasLostEndsWithTheNext) {
+  Join();
+  fabric_.StallDevice(0, "mlx5_0", FakeStall::kCompletesNothing);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(Say(0, "lost"), 0);
+  time_.RunFor(kNanosPerMs);
+  ASSERT_TRUE(Poll(0));
+  EXPECT_EQ(ends_[0].retired, 0u);
+  fabric_.StallDevice(0, "mlx5_0", FakeStall::kNone);
+  ASSERT_EQ(Say(0, "heard"), 0);
+  time_.RunFor(kNanosPerMs);
+  ASSERT_TRUE(Poll(0));
+  EXPECT_EQ(ends_[0].retired, ends_[0].pair->posted());
+  EXPECT_FALSE(ends_[0].pair->awaits());
+}
+
 // Who is not polled is never sent more than it has receives for: no message ever finds none.
 TEST_F(QueuePairTest, CreditNeverExceedsWhatIsPosted) {
   Join();
