@@ -59,7 +59,8 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool has_link() const override { return session_.has_link(); }
   bool outstanding() const override { return session_.outstanding(); }
   bool idle() const override { return session_.idle(); }
-  bool over() const override { return session_.failed() && session_.idle() && links_.closing().empty(); }
+  // Who closed a flow waits for links that may still read its buffers, and a peer that is shut hears of no link's end.
+  bool over() const override { return session_.failed() && session_.idle() && releasing_.empty() && links_.closing().empty(); }
   const std::string& node() const { return peer_node_; }
   // At its last tick. Any thread.
   RailUse rail_use() const { return {rails_up_.load(std::memory_order_relaxed), rails_lost_.load(std::memory_order_relaxed)}; }

@@ -67,6 +67,8 @@ class TappedSendOwner final : public Tapped<net::SendOwner> {
     return target;
   }
   bool Expects(const net::Chunk& chunk) const override { return of_->Expects(chunk); }
+  bool IsOpen(net::FlowId flow) const override { return of_->IsOpen(flow); }
+  bool MayWrite(net::FlowId flow) const override { return of_->MayWrite(flow); }
   std::shared_ptr<const std::byte[]> CopyOf(const net::Chunk& chunk) const override { return of_->CopyOf(chunk); }
 };
 
@@ -128,6 +130,7 @@ class TappedSendLink final : public net::SendLink {
   Sent SendNow(FunctionRef<bool(net::Chunk*)> post) override { return of_->SendNow(post); }
   void Retarget(net::FlowId flow, net::MessageId message, const std::byte* copy) override { of_->Retarget(flow, message, copy); }
   bool Holds(net::FlowId flow) override { return of_->Holds(flow); }
+  bool Release(net::FlowId flow) override { return of_->Release(flow); }
   uint32_t Coming() override { return of_->Coming(); }
   void Offer(FunctionRef<bool(uint32_t chunks)> claim) override { of_->Offer(claim); }
   net::LinkFacts Measure() override { return of_->Measure(); }
