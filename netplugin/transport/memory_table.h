@@ -48,6 +48,12 @@ class MemoryTable {
   // No transport reaches it any more; peers are told.
   void Unregister(const Memory* memory);
 
+  // Handles that are readable although they were unregistered.
+  size_t retired() const {
+    const std::lock_guard lock(mutex_);
+    return retired_.size();
+  }
+
   // With or without a peer's lock: as it is now; null: it is not registered.
   std::shared_ptr<const Region> Find(RegionId region) const;
 

@@ -129,6 +129,15 @@ TEST_F(MemoryTableTest, WhatIsUnregisteredHasNoKeyAndItsHandleIsStillReadable) {
   EXPECT_EQ(told_.size(), 2u);
 }
 
+TEST_F(MemoryTableTest, HandlesThatWereUnregisteredAreBounded) {
+  told_.reserve(MemoryTable::kRetiredMost + 100);
+  for (size_t i = 0; i < MemoryTable::kRetiredMost + 100; ++i) table_.Unregister(Register(MemoryKind::kHost));
+  EXPECT_EQ(table_.retired(), MemoryTable::kRetiredMost);
+  const Memory* const memory = Register(MemoryKind::kHost);
+  table_.Unregister(memory);
+  EXPECT_EQ(memory->bytes, bytes_.size()) << "the last ones stay";
+}
+
 // NCCL closes its descriptor when regMrDmaBuf has returned, and a device that comes back needs one.
 TEST_F(MemoryTableTest, ADescriptorIsKept) {
   verbs_.kinds.insert(MemoryKind::kDmaBuf);
