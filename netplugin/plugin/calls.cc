@@ -231,18 +231,6 @@ Result CallDeregister(void* mhandle) {
   });
 }
 
-namespace {
-
-// A registration that the buffer does not lie in would be named to the peer with an offset that it refuses.
-bool LiesIn(const Memory* memory, const void* data, size_t bytes) {
-  if (memory == nullptr || bytes == 0) return true;
-  const auto at = reinterpret_cast<uintptr_t>(data), base = reinterpret_cast<uintptr_t>(memory->base);
-  return at >= base && at - base <= memory->bytes && bytes <= memory->bytes - (at - base);
-}
-constexpr char kOutside[] = "R2CC: a buffer does not lie in the registration that it was given with";
-
-}  // namespace
-
 Result CallSend(void* send_comm, void* data, size_t bytes, void* mhandle, void** request) {
   *request = nullptr;
   return Guarded([&] {

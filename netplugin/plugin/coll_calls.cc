@@ -181,16 +181,17 @@ Result CallAllReduce(void* coll_comm, void* send_data, void* recv_data, size_t c
     if (!collnet::CanReduce(type, op))
       return Refuse(Result::kInvalidArgument, "R2CC: CollNet: type " + std::to_string(static_cast<int>(type)) + " and operation " +
                                                   std::to_string(static_cast<int>(op)) + " are not among those of reduceSupport");
+    const auto *const from = static_cast<const Memory*>(send_mhandle), *const to = static_cast<const Memory*>(recv_mhandle);
+    const uint64_t bytes = count <= kMessageBytesMax ? count * collnet::ElementBytes(type) : UINT64_MAX;
+    if (!LiesIn(from, send_data, bytes) || !LiesIn(to, recv_data, bytes)) return Refuse(Result::kInvalidArgument, kOutside);
     for (CollRequest& one : comm->requests) {
       if (one.used) continue;
-      const auto operation = comm->driver.Call({BufferIn(static_cast<const Memory*>(send_mhandle), send_data),
-                                                BufferIn(static_cast<const Memory*>(recv_mhandle), recv_data), count, type, op},
-                                               Process::Get().Now());
+      const auto operation = comm->driver.Call({BufferIn(from, send_data), BufferIn(to, recv_data), count, type, op}, Process::Get().Now());
       if (!operation.has_value())
         return comm->driver.error().empty()
                    ? Refuse(Result::kInvalidArgument, "R2CC: CollNet: a vector of " + std::to_string(count) + " elements is too long")
                    : comm->Failed();
-      one = {comm, *operation, count * collnet::ElementBytes(type), true};
+      one = {comm, *operation, bytes, true};
       *request = &one;
       break;
     }

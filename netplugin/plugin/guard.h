@@ -15,6 +15,9 @@ inline abi::Result Refuse(abi::Result result, const std::string& line) {
   return result;
 }
 
+// One line for all calls that take a buffer and its registration: see LiesIn().
+constexpr char kOutside[] = "R2CC: a buffer does not lie in the registration that it was given with";
+
 // No exception crosses the ABI. There may be no memory left to say so.
 template <typename Body>
 abi::Result Caught(Body body) noexcept {

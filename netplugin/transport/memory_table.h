@@ -91,6 +91,14 @@ inline Buffer BufferIn(const Memory* memory, const void* data) {
   return {data, named ? memory : nullptr};
 }
 
+// The buffer lies in `memory`, which is null or a table's. One that does not would be named to the peer by an offset that it refuses, for
+// as long as the job runs.
+inline bool LiesIn(const Memory* memory, const void* data, uint64_t bytes) {
+  if (memory == nullptr || bytes == 0) return true;
+  const auto at = reinterpret_cast<uintptr_t>(data), base = reinterpret_cast<uintptr_t>(memory->base);
+  return at >= base && at - base <= memory->bytes && bytes <= memory->bytes - (at - base);
+}
+
 }  // namespace r2cc::net
 
 #endif  // R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_

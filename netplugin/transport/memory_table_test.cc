@@ -138,6 +138,20 @@ TEST_F(MemoryTableTest, HandlesThatWereUnregisteredAreBounded) {
   EXPECT_EQ(memory->bytes, bytes_.size()) << "the last ones stay";
 }
 
+TEST(LiesIn, ABufferLiesInItsRegistrationWithAllItsBytes) {
+  std::array<std::byte, 64> bytes;
+  const Memory memory{.base = bytes.data(), .bytes = bytes.size()};
+  EXPECT_TRUE(LiesIn(nullptr, bytes.data(), 1 << 20));
+  EXPECT_TRUE(LiesIn(&memory, bytes.data(), 64));
+  EXPECT_TRUE(LiesIn(&memory, bytes.data() + 63, 1));
+  EXPECT_TRUE(LiesIn(&memory, nullptr, 0));
+  EXPECT_FALSE(LiesIn(&memory, bytes.data(), 65));
+  EXPECT_FALSE(LiesIn(&memory, bytes.data() + 1, 64));
+  EXPECT_FALSE(LiesIn(&memory, bytes.data() - 1, 1));
+  EXPECT_FALSE(LiesIn(&memory, bytes.data() + 1, UINT64_MAX));
+  EXPECT_FALSE(LiesIn(&memory, nullptr, 1));
+}
+
 // NCCL closes its descriptor when regMrDmaBuf has returned, and a device that comes back needs one.
 TEST_F(MemoryTableTest, ADescriptorIsKept) {
   verbs_.kinds.insert(MemoryKind::kDmaBuf);

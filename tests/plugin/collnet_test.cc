@@ -197,6 +197,13 @@ TEST_P(CollNetTable, AllReducesAreRightWithManyUnderWay) {
         R2CC_MUST(net->Register(group.comm(i), from[slot].data(), kElementsMax * 4, &from_handles[slot]) == Result::kSuccess);
         R2CC_MUST(net->Register(group.comm(i), to[slot].data(), kElementsMax * 4, &to_handles[slot]) == Result::kSuccess);
       }
+      // One element more than is registered, at either side.
+      for (const bool result : {false, true}) {
+        std::vector<float>& other = result ? from[1] : to[1];
+        R2CC_MUST(net->AllReduce(group.comm(i), (result ? other : from[0]).data(), (result ? to[0] : other).data(), kElementsMax + 1,
+                                 DataType::kFloat32, RedOp::kSum, result ? nullptr : from_handles[0], result ? to_handles[0] : nullptr,
+                                 &requests[0]) == Result::kInvalidArgument);
+      }
       const auto count_of = [](size_t operation) { return operation % 7 == 6 ? 0 : (operation * 7919 + 1) % kElementsMax; };
       const auto end = [&](size_t operation) {
         const size_t slot = operation % kUnderWay;

@@ -90,5 +90,26 @@ TEST(Misuse, ASendThatIsLargerThanItsReceiveIsAnErrorAtBothEnds) {
   }
 }
 
+// The caller's error, at once; the peer would be given an offset that it takes for an attack.
+TEST(Misuse, ABufferOutsideItsRegistrationIsRefusedAndNothingElseIsHurt) {
+  const std::string text = TextOf([](Net* net, Pair* pair) {
+    std::vector<uint8_t> bytes(2000);
+    for (const bool receives : {false, true}) {
+      void *handle = nullptr, *request = nullptr;
+      void* const comm = receives ? pair->recv_comm : pair->send_comm;
+      R2CC_MUST(net->Register(comm, bytes.data(), 1000, abi::kPtrHost, &handle) == Result::kSuccess);
+      const auto post = [&](uint8_t* at, size_t count) {
+        return receives ? net->Receive(comm, at, count, handle, &request) : net->Send(comm, at, count, handle, &request);
+      };
+      R2CC_MUST(post(bytes.data(), 1001) == Result::kInvalidArgument && request == nullptr);
+      R2CC_MUST(post(bytes.data() + 1000, 1) == Result::kInvalidArgument && request == nullptr);
+      R2CC_MUST(post(nullptr, 1) == Result::kInvalidArgument && request == nullptr);
+      R2CC_MUST(net->Deregister(comm, handle) == Result::kSuccess);
+    }
+    pair->Transfer(3, 100'000, 100'000);
+  });
+  EXPECT_NE(text.find("does not lie in the registration"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace r2cc::plugin_test
