@@ -96,8 +96,16 @@ Result CallInit(abi::Logger logger) {
   return Guarded([] { return Result::kSuccess; });
 }
 
-Result CallOpenContext(void** context, abi::Logger logger) {
-  const Result result = CallInit(logger);
+Result CallUse(const abi::NetCommConfig* config) {
+  return Guarded([&] {
+    if (config != nullptr) Process::Get().engine().UseTrafficClass(config->traffic_class);
+    return Result::kSuccess;
+  });
+}
+
+Result CallOpenContext(void** context, abi::Logger logger, const abi::NetCommConfig* config) {
+  Result result = CallInit(logger);
+  if (result == Result::kSuccess) result = CallUse(config);
   if (result != Result::kSuccess) return result;
   return Guarded([&] {
     auto* const made = new Context;

@@ -32,6 +32,8 @@ abi::Result CallInit(abi::Logger logger);
 abi::Result CallDevices(int* count);
 abi::Result CallDevice(int index, Device* device);
 abi::Result CallListen(int device, void* handle, void** listen_comm);
+// What NCCL says of one communicator, as it begins (v11) or with each of its connections (v10). Null: nothing.
+abi::Result CallUse(const abi::NetCommConfig* config);
 // Null comm and success: not yet, call again. `context`: the communicator's; null where NCCL has none.
 abi::Result CallConnect(const void* context, int device, const void* handle, void** send_comm);
 abi::Result CallAccept(void* listen_comm, void** recv_comm);
@@ -45,7 +47,7 @@ abi::Result CallTest(void* request, int* done, int* sizes);
 abi::Result CallCloseSend(void* send_comm);
 abi::Result CallCloseReceive(void* recv_comm);
 abi::Result CallCloseListen(void* listen_comm);
-abi::Result CallOpenContext(void** context, abi::Logger logger);
+abi::Result CallOpenContext(void** context, abi::Logger logger, const abi::NetCommConfig* config);
 abi::Result CallFinalize(void* context);
 
 // For libr2cc-nccl.so: see abi/seat_v1.h. A node in a seat carries all its traffic by the rails that it has left, so its neighbours have

@@ -19,8 +19,8 @@ using abi::Result;
 // ---- entries that several versions share ----
 
 Result InitV10(abi::Logger log, abi::ProfilerCallback) { return CallInit(log); }
-Result InitV11(void** context, uint64_t, abi::NetCommConfig*, abi::Logger log, abi::ProfilerCallback) {
-  return CallOpenContext(context, log);
+Result InitV11(void** context, uint64_t, abi::NetCommConfig* config, abi::Logger log, abi::ProfilerCallback) {
+  return CallOpenContext(context, log, config);
 }
 
 Result ListenV7(int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }
@@ -29,8 +29,9 @@ Result ListenV11(void*, int device, void* handle, void** listen_comm) { return C
 Result ConnectV7(int device, void* handle, void** send_comm, abi::NetDeviceHandle**) {
   return CallConnect(nullptr, device, handle, send_comm);
 }
-Result ConnectV10(int device, abi::NetCommConfig*, void* handle, void** send_comm, abi::NetDeviceHandle**) {
-  return CallConnect(nullptr, device, handle, send_comm);
+Result ConnectV10(int device, abi::NetCommConfig* config, void* handle, void** send_comm, abi::NetDeviceHandle**) {
+  const Result used = CallUse(config);
+  return used == Result::kSuccess ? CallConnect(nullptr, device, handle, send_comm) : used;
 }
 Result ConnectV11(void* context, int device, void* handle, void** send_comm, abi::NetDeviceHandle**) {
   return CallConnect(context, device, handle, send_comm);

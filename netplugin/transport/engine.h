@@ -98,6 +98,9 @@ class Engine {
     return all == 0 ? 1000 : static_cast<uint32_t>(UsableBytesPerSecond() * 1000 / all);
   }
 
+  // A communicator begins; negative: it names no traffic class.
+  void UseTrafficClass(int named) { transports_.UseTrafficClass(named, host_.log); }
+
   // Where buffers are.
   MemoryTable& memory() { return *memory_; }
 

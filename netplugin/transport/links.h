@@ -331,6 +331,9 @@ class Transport {
   // Memory of that kind may be registered on the rail, for every GPU that the job uses. What it says costs milliseconds the first time; not
   // with a lock of a peer.
   virtual bool Takes(MemoryKind kind, uint16_t /*rail*/) { return kind == MemoryKind::kHost; }
+  // A communicator begins for which NCCL names a traffic class; negative: none. One line if it does not get it, and there is something to
+  // say. Any thread.
+  virtual std::string UseTrafficClass(int /*named*/) { return ""; }
   // `state` must outlive the port.
   virtual std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) = 0;
   // On the I/O thread, when it begins: threads of the transport inherit its signal mask and processors, of which there are so many.

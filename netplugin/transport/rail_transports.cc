@@ -112,6 +112,11 @@ std::string RailTransports::Describe(const std::vector<Rail>& rails) const {
   return line;
 }
 
+void RailTransports::UseTrafficClass(int named, const LogFn& log) const {
+  for (const auto& other : others_)
+    if (const std::string line = other->UseTrafficClass(named); !line.empty()) log(LogLevel::kWarn, line);
+}
+
 void RailTransports::StartThreads(int processors) {
   for (Transport* const transport : all()) transport->StartThreads(processors);
 }

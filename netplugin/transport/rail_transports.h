@@ -61,6 +61,9 @@ class RailTransports {
   // One line that says by what each rail goes.
   std::string Describe(const std::vector<Rail>& rails) const;
 
+  // See Transport::UseTrafficClass(). Any thread.
+  void UseTrafficClass(int named, const LogFn& log) const;
+
   void StartThreads(int processors);
   void Tick(Nanos now);
   void StopListening();

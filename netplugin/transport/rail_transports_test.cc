@@ -39,6 +39,7 @@ class FakeDevices final : public Transport {
   bool Register(const Memory&, uint16_t, Endpoint*, std::string*) override { return true; }
   std::unique_ptr<Port> NewPort(const SessionKey&, const PeerState*) override { return nullptr; }
   uint64_t refused() const override { return 4; }
+  std::string UseTrafficClass(int named) override { return named < 0 ? "" : "not class " + std::to_string(named); }
 
   std::map<int, Endpoint> has;
   bool broken = false;
@@ -86,6 +87,14 @@ TEST_F(RailTransportsTest, AutoOpensEachRailOnAllThatItHas) {
   EXPECT_TRUE(logged_.empty());
   EXPECT_EQ(transports_->on_rails().size(), 2u);
   EXPECT_EQ(transports_->refused(), 7u);
+}
+
+TEST_F(RailTransportsTest, DevicesHearOfTheTrafficClassAndWhatTheySayIsLogged) {
+  Make(TransportOption::kAuto);
+  transports_->UseTrafficClass(-1, log_);
+  EXPECT_TRUE(logged_.empty());
+  transports_->UseTrafficClass(7, log_);
+  EXPECT_EQ(logged_, std::vector<std::string>{"not class 7"});
 }
 
 TEST_F(RailTransportsTest, AutoGoesByTcpWhereTheDeviceCannotBeHadAndSaysSo) {

@@ -97,7 +97,8 @@ void LinkCore::Trouble(EvidenceCause cause) {
 // ---- the control thread's part ----
 
 QueuePairOptions LinkCore::Options() const {
-  QueuePairOptions options{.life = ++shared_->lives, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random(), .site = shared_->site};
+  QueuePairOptions options{.life = ++shared_->lives, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
+  options.site = shared_->traffic_class.For(shared_->site);
   if (IsActive(Mutant::kSuccessorTheSame)) options.psn = 1;
   return options;
 }

@@ -25,6 +25,7 @@
 #include "netplugin/transport/verbs/queue_pair.h"
 #include "netplugin/transport/verbs/record_channel.h"
 #include "netplugin/transport/verbs/region_table.h"
+#include "netplugin/transport/verbs/traffic_class.h"
 
 namespace r2cc::net::verbs {
 
@@ -36,6 +37,7 @@ struct VerbsShared {
   // The keys of a rail's regions are void: they are to be registered anew, without a lock of a peer. Any thread.
   std::function<void(uint16_t rail)> keys_revoked;
   SiteSettings site;
+  TrafficClass traffic_class;
   std::atomic<uint32_t> lives{0};  // of queue pairs, until now
   RegionTable regions;
   struct RailDevice {

@@ -236,6 +236,15 @@ TEST_F(LinkCoreTest, ASitesSettingsAreTheLinks) {
   }
 }
 
+TEST_F(LinkCoreTest, ACommunicatorsTrafficClassIsTheLinks) {
+  for (CoreEnd& end : ends_) EXPECT_EQ(end.shared.traffic_class.Named(104, end.shared.site), "");
+  JoinBoth();
+  for (const CoreEnd& end : ends_) {
+    EXPECT_EQ(end.faulty->receive.path.traffic_class, 104);
+    EXPECT_EQ(end.faulty->receive.path.service_level, 104);
+  }
+}
+
 TEST_F(LinkCoreTest, ADeviceThatIsLostIsTroubleAndTheCloseEnds) {
   JoinBoth();
   fabric_.LoseDevice(1, "mlx5_0");

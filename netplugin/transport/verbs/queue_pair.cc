@@ -80,8 +80,8 @@ bool QueuePair::Join(const Offer& remote, std::string* error) {
   credit_through_ = remote.receives;
   ReadyToReceive receive;
   receive.path = {.port = options_.port, .gid_index = gid_.index, .remote_gid = remote.address.gid, .remote_lid = remote.address.lid};
-  receive.path.traffic_class = options_.site.traffic_class;
-  receive.path.service_level = options_.site.service_level;
+  receive.path.traffic_class = options_.site.traffic_class.value_or(0);
+  receive.path.service_level = options_.site.service_level.value_or(0);
   receive.remote_number = remote.number;
   receive.receive_psn = remote.psn;
   receive.mtu_bytes = mtu_bytes();

@@ -18,8 +18,8 @@ SiteSettings SiteSettingsOf(const std::function<const char*(const char* name)>& 
     return std::nullopt;
   };
   // What is unset in NCCL is negative there.
-  if (const auto value = number("NCCL_IB_TC", 255)) settings.traffic_class = static_cast<uint8_t>(*value);
-  if (const auto value = number("NCCL_IB_SL", 15)) settings.service_level = static_cast<uint8_t>(*value);
+  if (const auto value = number("NCCL_IB_TC", 255, true)) settings.traffic_class = static_cast<uint8_t>(*value);
+  if (const auto value = number("NCCL_IB_SL", 15, true)) settings.service_level = static_cast<uint8_t>(*value);
   if (const auto value = number("NCCL_IB_PKEY", UINT16_MAX)) settings.pkey_index = static_cast<uint16_t>(*value);
   settings.gid_index = number("NCCL_IB_GID_INDEX", 255, true);
   if (const auto value = number("NCCL_IB_TIMEOUT", 31)) settings.timeout = static_cast<uint8_t>(*value);

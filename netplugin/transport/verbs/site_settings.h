@@ -12,10 +12,10 @@
 namespace r2cc::net::verbs {
 
 struct SiteSettings {
-  uint8_t traffic_class = 0;          // NCCL_IB_TC
-  uint8_t service_level = 0;          // NCCL_IB_SL
-  uint16_t pkey_index = 0;            // NCCL_IB_PKEY: an index of the partition key table
-  std::optional<uint32_t> gid_index;  // NCCL_IB_GID_INDEX; unset: chosen
+  std::optional<uint8_t> traffic_class = {};  // NCCL_IB_TC; unset: the communicators', or 0
+  std::optional<uint8_t> service_level = {};  // NCCL_IB_SL; likewise
+  uint16_t pkey_index = 0;                    // NCCL_IB_PKEY: an index of the partition key table
+  std::optional<uint32_t> gid_index = {};     // NCCL_IB_GID_INDEX; unset: chosen
   // NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT. Not NCCL's defaults (20 and 7): another rail takes over within a second. With 15 and 6 it is
   // 0.94 s; emulation's first packets take longer than what 12 allows, and soft-RoCE takes a count of 7 for ever.
   uint8_t timeout = 15;

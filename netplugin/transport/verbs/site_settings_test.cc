@@ -41,8 +41,9 @@ TEST_F(SiteSettingsTest, EachVariableMeansWhatItMeansToNccl) {
 }
 
 TEST_F(SiteSettingsTest, UnsetIsOurs) {
-  const SiteSettings set = Of({{"NCCL_IB_GID_INDEX", "-1"}, {"NCCL_IB_ADAPTIVE_ROUTING", "-2"}, {"NCCL_IB_TC", ""}});
-  EXPECT_EQ(set.traffic_class, 0);
+  const SiteSettings set = Of({{"NCCL_IB_GID_INDEX", "-1"}, {"NCCL_IB_ADAPTIVE_ROUTING", "-2"}, {"NCCL_IB_TC", ""}, {"NCCL_IB_SL", "-1"}});
+  EXPECT_FALSE(set.traffic_class.has_value());
+  EXPECT_FALSE(set.service_level.has_value());
   EXPECT_FALSE(set.gid_index.has_value());
   EXPECT_EQ(set.timeout, 15);
   EXPECT_EQ(set.retry_cnt, 6);
@@ -52,7 +53,7 @@ TEST_F(SiteSettingsTest, UnsetIsOurs) {
 
 TEST_F(SiteSettingsTest, WhatIsNoSuchNumberIsSaidAndLeftOut) {
   const SiteSettings set = Of({{"NCCL_IB_TC", "256"}, {"NCCL_IB_TIMEOUT", "5s"}});
-  EXPECT_EQ(set.traffic_class, 0);
+  EXPECT_FALSE(set.traffic_class.has_value());
   EXPECT_EQ(set.timeout, 15);
   EXPECT_EQ(warnings_, (std::vector<std::string>{"R2CC: NCCL_IB_TC=256 is ignored: want a number from 0 to 255",
                                                  "R2CC: NCCL_IB_TIMEOUT=5s is ignored: want a number from 0 to 31"}));

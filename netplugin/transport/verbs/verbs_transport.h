@@ -58,6 +58,7 @@ class VerbsTransport final : public Transport {
   bool Register(const Memory& memory, uint16_t rail, Endpoint* key, std::string* error) override;
   void Unregister(const Memory& memory, uint16_t rail) override { shared_.regions.Unregister(memory, rail); }
   bool Takes(MemoryKind kind, uint16_t rail) override;
+  std::string UseTrafficClass(int named) override { return shared_.traffic_class.Named(named, shared_.site); }
   std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) override;
   void StartThreads(int processors) override;
   void Tick(Nanos now) override;

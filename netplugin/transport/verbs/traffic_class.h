@@ -1,0 +1,32 @@
+// The traffic class that NCCL names for a communicator (ncclConfig_t.trafficClass). All communicators of two processes share their links,
+// so the first one that names a class decides for the process. As in NCCL it is the service level as well, and NCCL_IB_TC and NCCL_IB_SL
+// come before it. Pure. Any thread.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_TRAFFIC_CLASS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_VERBS_TRAFFIC_CLASS_H_
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "netplugin/transport/verbs/site_settings.h"
+
+namespace r2cc::net::verbs {
+
+class TrafficClass {
+ public:
+  // A communicator begins; negative: it names none. Returns one line if it does not get its class, once; else nothing.
+  std::string Named(int traffic_class, const SiteSettings& site);
+  // The site's settings for a queue pair that is made now.
+  SiteSettings For(SiteSettings site);
+
+ private:
+  std::mutex mutex_;
+  std::optional<uint8_t> class_;  // that was named first
+  bool used_ = false;             // queue pairs were made
+  bool told_ = false;
+};
+
+}  // namespace r2cc::net::verbs
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_VERBS_TRAFFIC_CLASS_H_
