@@ -184,14 +184,15 @@ Result CallConnect(const void* context, int device, const void* handle, void** s
       return Refuse(Result::kInvalidArgument, "R2CC: there is no device " + std::to_string(device));
     // Before there is a comm: once its peer knows it, it must not be dropped.
     auto send = std::make_unique<SendHandle>();
-    std::unique_ptr<SendComm> comm = process.TakePending(theirs.listen_id);
+    std::unique_ptr<SendComm> comm = process.pending_connects().Take(theirs.listen_id);
     if (comm == nullptr) {
+      for (auto& abandoned : process.pending_connects().TakeAbandoned(process.Now())) process.engine().Close(std::move(abandoned));
       std::string error;
       comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error, IsSeat(context));
       if (comm == nullptr) return Refuse(Result::kRemoteError, error);
     }
     switch (comm->state.load(std::memory_order_acquire)) {
-      case Comm::State::kOpening: process.PutPending(theirs.listen_id, std::move(comm)); return Result::kSuccess;
+      case Comm::State::kOpening: process.pending_connects().Put(theirs.listen_id, std::move(comm), process.Now()); return Result::kSuccess;
       case Comm::State::kFailed: {
         // The peer accepted it and has closed it since, as it may: the first isend says so.
         if (comm->opened.load(std::memory_order_relaxed)) break;

@@ -160,20 +160,4 @@ ReduceWorkers* Process::reduce_workers(std::string* error) {
   return reduce_workers_.get();
 }
 
-std::unique_ptr<SendComm> Process::TakePending(uint64_t listen_id) {
-  const std::lock_guard lock(mutex_);
-  const auto it = pending_.find(listen_id);
-  if (it == pending_.end()) return nullptr;
-  std::unique_ptr<SendComm> comm = std::move(it->second);
-  pending_.erase(it);
-  return comm;
-}
-
-void Process::PutPending(uint64_t listen_id, std::unique_ptr<SendComm> comm) {
-  // Its peer knows it: if there is no place for it, it stays for ever.
-  SendComm* const raw = comm.release();
-  const std::lock_guard lock(mutex_);
-  pending_[listen_id].reset(raw);
-}
-
 }  // namespace r2cc::net

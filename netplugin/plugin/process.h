@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +12,7 @@
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/config/config.h"
 #include "netplugin/gpu/libcuda.h"
+#include "netplugin/plugin/pending_connects.h"
 #include "netplugin/rails/rails.h"
 #include "netplugin/transport/collective/reduce_workers.h"
 #include "netplugin/transport/engine.h"
@@ -55,9 +55,7 @@ class Process {
   // Started with the first call. Null and one line in `error` without descriptors for them.
   ReduceWorkers* reduce_workers(std::string* error);
 
-  // A connection that connect() has begun and not finished, by listen id; NCCL calls connect() again and again with the same handle.
-  std::unique_ptr<SendComm> TakePending(uint64_t listen_id);
-  void PutPending(uint64_t listen_id, std::unique_ptr<SendComm> comm);
+  PendingConnects& pending_connects() { return pending_connects_; }
 
  private:
   Process() = default;
@@ -82,7 +80,7 @@ class Process {
   uint64_t node_key_ = 0;
   bool prints_last_line_ = false;  // rank 0; every process where no launcher says the rank
   std::unique_ptr<ReduceWorkers> reduce_workers_;
-  std::map<uint64_t, std::unique_ptr<SendComm>> pending_;
+  PendingConnects pending_connects_;
 };
 
 }  // namespace r2cc::net

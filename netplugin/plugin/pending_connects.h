@@ -1,0 +1,40 @@
+// Connections that connect() has begun and not finished, by the listener's number: NCCL calls connect() again and again with the same
+// handle, and has no call that gives one up. Any thread.
+#ifndef R2CC_NETPLUGIN_PLUGIN_PENDING_CONNECTS_H_
+#define R2CC_NETPLUGIN_PLUGIN_PENDING_CONNECTS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "netplugin/transport/engine.h"
+
+namespace r2cc::net {
+
+class PendingConnects {
+ public:
+  // NCCL asks many times a second. Who has not asked for so long has given up.
+  static constexpr Nanos kAbandonedAfter = 60 * kNanosPerSecond;
+
+  // Null: none is pending.
+  std::unique_ptr<SendComm> Take(uint64_t listen_id);
+  void Put(uint64_t listen_id, std::unique_ptr<SendComm> comm, Nanos now);
+  // Those that have failed and that nobody asks for any more, to be closed: their flows would keep a peer that is gone for as long as the
+  // process runs.
+  std::vector<std::unique_ptr<SendComm>> TakeAbandoned(Nanos now);
+
+ private:
+  struct Pending {
+    std::unique_ptr<SendComm> comm;
+    Nanos asked = 0;
+  };
+  std::mutex mutex_;
+  std::map<uint64_t, Pending> pending_;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_PLUGIN_PENDING_CONNECTS_H_
