@@ -11,6 +11,7 @@
 #include "client/act_many.h"
 #include "client/events_follower.h"
 #include "client/jobs/job_report.h"
+#include "client/jobs/job_seats.h"
 #include "client/node_of_address.h"
 #include "client/owners.h"
 #include "client/plot.h"
@@ -118,6 +119,11 @@ struct Runner {
           absl::StrCat("no job of this node has the name or run '", command.job_glob, "'; `r2ccctl job report` shows all that it knows"));
     const v1::JobReports reports = MakeReports(*gathered, {command.restart_ns, command.checkpoint_ns});
     return WriteText(output == Output::kJson ? ToJsonDocument(reports) : FormatReports(reports, style), out);
+  }
+  absl::Status operator()(const JobSeatsCommand& command) {
+    const absl::StatusOr<v1::ListNicsReply> nics = client.ListNics({});
+    if (!nics.ok()) return nics.status();
+    return Write(MakeJobSeats(command, *nics), [](const v1::JobSeats& seats) { return FormatJobSeats(seats); });
   }
   absl::Status operator()(const HealthCommand& command) {
     return Write(client.Health(std::chrono::milliseconds(command.within_ms)), [](const v1::StatusReply& reply) {

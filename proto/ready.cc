@@ -8,14 +8,11 @@
 #include "absl/strings/str_join.h"
 
 namespace r2cc {
-namespace {
 
-bool Usable(const v1::NicView& nic) {
+bool CarriesJobs(const v1::NicView& nic) {
   const bool carries = nic.state() == v1::HEALTHY || nic.state() == v1::DEGRADED || nic.state() == v1::SUSPECT;
   return carries && nic.operator_weight_permille() > 0;
 }
-
-}  // namespace
 
 v1::ReadyReport JudgeReady(const absl::StatusOr<v1::NodeView>& own, size_t rails_min) {
   v1::ReadyReport report;
@@ -27,7 +24,7 @@ v1::ReadyReport JudgeReady(const absl::StatusOr<v1::NodeView>& own, size_t rails
   std::vector<std::string> others;
   uint32_t usable = 0, proving = 0;
   for (const v1::NicView& nic : own->nics()) {
-    if (Usable(nic)) {
+    if (CarriesJobs(nic)) {
       ++usable;
       continue;
     }

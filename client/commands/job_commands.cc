@@ -86,6 +86,14 @@ void AddReport(CommandTree* tree, Command job) {
   });
 }
 
+void AddSeats(CommandTree* tree, Command job) {
+  const auto command = std::make_shared<JobSeatsCommand>();
+  const Command seats = tree->Add(job, "seats", "the order of hosts for a job that starts while NICs are down: a host a line, and why");
+  seats.AddOption("HOST", &command->hosts, "the job's nodes, by their names in `r2ccctl status`; none: all that this daemon knows");
+  seats.AddOption("--gpus", &command->gpus, "of each node").Value("N").Range<size_t>(1, kSimulatedGpusMax).ShowDefault();
+  tree->Means(seats, [command] { return Chosen(Request(*command)); });
+}
+
 void AddJobs(CommandTree* tree) {
   const auto typed = std::make_shared<JobsTyped>();
   const Command jobs = tree->Add(tree->root(), "jobs", "the jobs attached to this daemon and their traffic per rail");
@@ -117,6 +125,7 @@ void AddJobCommands(CommandTree* tree) {
   AddJobs(tree);
   const Command job = tree->AddGroup(tree->root(), "job", "how a job is started, and what it met");
   AddEnv(tree, job);
+  AddSeats(tree, job);
   AddReport(tree, job);
 }
 

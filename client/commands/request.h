@@ -12,6 +12,7 @@
 #include "client/completion.h"
 #include "client/doctor/doctor_command.h"
 #include "client/jobs/job_env.h"
+#include "client/jobs/job_seats.h"
 #include "client/ready.h"
 #include "client/simulate.h"
 #include "proto/r2cc.pb.h"
@@ -48,7 +49,7 @@ struct JobReportCommand {
 using Request =
     std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest, v1::GetPlanRequest,
                  v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, v1::ForgetNodeRequest, v1::ConfigRequest,
-                 v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand, JobReportCommand>;
+                 v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand, JobReportCommand, JobSeatsCommand>;
 
 // Those behind Request ask no daemon, or in a way of their own.
 using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, ReadyCommand, BundleCommand,
