@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -26,6 +27,12 @@ void Drain(int fd) {
   uint64_t count;
   while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) {
   }
+}
+
+Nanos ProcessorTime() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * kNanosPerSecond + now.tv_nsec;
 }
 
 // What RunAndWait waits for. Fulfilled by the task, or by the destruction of the task unrun.
@@ -129,10 +136,8 @@ void EventLoop::Post(Task task) {
     if (!ended_) {
       posted_.push_back(std::move(task));
       if (posted_.size() > 1) return;  // the wake-up for the first is under way
-      // Written under the lock: after the loop ended, and its descriptor may be gone, nobody comes here.
-      const uint64_t one = 1;
-      while (write(wake_fd_, &one, sizeof(one)) < 0 && errno == EINTR) {
-      }
+      // Under the lock: after the loop ended, and its descriptor may be gone, nobody comes here.
+      Wake();
       return;
     }
   }
@@ -156,27 +161,33 @@ bool EventLoop::RunAndWait(Task task) {
   return promise->Wait();
 }
 
+void EventLoop::Wake() {
+  const uint64_t one = 1;
+  while (write(wake_fd_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+}
+
 void EventLoop::RunPosted() {
   Drain(wake_fd_);
-  std::deque<Task> batch;
-  {
+  if (batch_.empty()) {
     std::lock_guard lock(mutex_);
-    batch.swap(posted_);
+    batch_.swap(posted_);
   }
-  while (!batch.empty()) {
-    if (stop_.load()) {
-      // Left for the end of Run, which drops them.
-      std::lock_guard lock(mutex_);
-      while (!batch.empty()) {
-        posted_.push_front(std::move(batch.back()));
-        batch.pop_back();
-      }
-      return;
+  while (!batch_.empty() && !stop_.load()) {
+    {
+      const Task task = std::move(batch_.front());
+      batch_.pop_front();
+      task();
     }
-    const Task task = std::move(batch.front());
-    batch.pop_front();
-    task();
+    if (TurnIsOver()) break;
   }
+  // The rest of the batch is for the next turn, and so is what was posted behind it, whose wake-up may have been drained.
+  bool more = !batch_.empty();
+  if (!more) {
+    std::lock_guard lock(mutex_);
+    more = !posted_.empty();
+  }
+  if (more) Wake();
 }
 
 void EventLoop::RunTimers() {
@@ -186,7 +197,16 @@ void EventLoop::RunTimers() {
     const Task task = timers_.TakeDue(now);
     if (!task) return;
     task();
+    if (!TurnIsOver()) continue;
+    armed_for_ = 0;  // those that are left are due in the next turn
+    return;
   }
+}
+
+void EventLoop::EndTurn() {
+  if (!observe_) return;
+  const Nanos before = std::exchange(processor_time_, ProcessorTime());
+  observe_(processor_time_ - before);
 }
 
 void EventLoop::ArmTimer() {
@@ -203,11 +223,18 @@ void EventLoop::Run() {
   R2CC_CHECK(!ended_ && thread_.load() == std::thread::id());
   thread_.store(std::this_thread::get_id());
   epoll_event events[kEventsPerTurn];
+  processor_time_ = ProcessorTime();
   while (!stop_.load()) {
     ArmTimer();
     const int count = epoll_wait(epoll_fd_, events, kEventsPerTurn, -1);
     R2CC_CHECK(count >= 0 || errno == EINTR);
+    BeginTurn();
     for (int i = 0; i < count && !stop_.load(); ++i) {
+      if (TurnIsOver()) {
+        EndTurn();
+        BeginTurn();
+        RunTimers();
+      }
       const uint64_t serial = events[i].data.u64;
       if (serial == kWakeSerial) {
         RunPosted();
@@ -220,6 +247,7 @@ void EventLoop::Run() {
         watch->handler(events[i].events);
       }
     }
+    EndTurn();
   }
   std::deque<Task> unrun;
   {
@@ -227,6 +255,7 @@ void EventLoop::Run() {
     ended_ = true;
     unrun.swap(posted_);
   }
+  batch_.clear();
   unrun.clear();
   thread_.store(std::thread::id());
 }

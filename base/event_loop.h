@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "base/executor.h"
@@ -48,6 +49,12 @@ class EventLoop final : public Executor {
   // it. Thread-safe. Not for module to module talk (a mailbox is): for RPC threads that owe an answer.
   bool RunAndWait(Task task);
 
+  // A turn of the loop: what it does from one look at its timers to the next. A turn that has lasted this long looks at them before it goes
+  // on, however many tasks and descriptors wait; a single task is never interrupted.
+  static constexpr Nanos kTurnMax = 5 * kNanosPerMs;
+  // `observe` hears of each turn of Run, on its thread, how much processor time it took. Before Run.
+  void ObserveTurns(std::function<void(Nanos processor_time)> observe) { observe_ = std::move(observe); }
+
   // Runs until Stop. Once in the life of a loop.
   void Run();
   // Run returns after the task at hand. Also before Run. Thread-safe.
@@ -61,9 +68,13 @@ class EventLoop final : public Executor {
     int fd;
     FdHandler handler;
   };
+  void Wake();
   void RunPosted();
   void RunTimers();
   void ArmTimer();
+  void BeginTurn() { turn_until_ = Now() + kTurnMax; }
+  void EndTurn();
+  bool TurnIsOver() const { return Now() >= turn_until_; }
 
   SteadyClock clock_;
   int epoll_fd_;
@@ -71,6 +82,10 @@ class EventLoop final : public Executor {
   int timer_fd_;
   Nanos armed_for_ = 0;  // what timer_fd_ is set to; 0: not set
   TimerQueue timers_;
+  std::deque<Task> batch_;  // of those that were posted; what is left of it is for the next turn
+  Nanos turn_until_ = 0;
+  Nanos processor_time_ = 0;  // of Run's thread, when the last turn ended
+  std::function<void(Nanos)> observe_;
   // By a serial number that epoll carries: an event fetched for a removed descriptor finds nothing, even if the number of the
   // descriptor was taken by a new one in between.
   std::map<uint64_t, std::shared_ptr<Watch>> watches_;

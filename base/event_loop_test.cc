@@ -118,6 +118,54 @@ TEST(EventLoop, AnEventThatWasFetchedDoesNotReachARemovedHandler) {
   EXPECT_EQ(stale_calls, 0);
 }
 
+// What waits for a turn of the loop: thousands of tasks, each of which takes a millisecond, and a timer that is due meanwhile.
+TEST(EventLoop, ManyTasksHoldUpNoTimer) {
+  EventLoop loop;
+  const auto work = [&loop] {
+    for (const Nanos until = loop.Now() + kNanosPerMs; loop.Now() < until;) continue;
+  };
+  int done = 0;
+  int done_at_timer = -1;
+  std::vector<Nanos> turns;
+  loop.ObserveTurns([&](Nanos time) { turns.push_back(time); });
+  for (int i = 0; i < 200; ++i)
+    loop.Post([&, i] {
+      EXPECT_EQ(done, i) << "in their order";
+      work();
+      if (++done == 200) loop.Stop();
+    });
+  loop.RunAfter(0, [&] { done_at_timer = done; });
+  loop.Run();
+  EXPECT_EQ(done, 200);
+  EXPECT_GE(done_at_timer, 0);
+  EXPECT_LE(done_at_timer, 20);
+  EXPECT_GE(turns.size(), 20u);
+}
+
+// Likewise with descriptors, and with timers that are due at once.
+TEST(EventLoop, ManyDescriptorsHoldUpNoTimer) {
+  EventLoop loop;
+  std::vector<std::unique_ptr<Pipe>> pipes;
+  int calls = 0;
+  int calls_at_timer = -1;
+  for (int i = 0; i < 40; ++i) {
+    pipes.push_back(std::make_unique<Pipe>());
+    pipes.back()->Fill();
+    ASSERT_TRUE(loop.AddFd(pipes.back()->fds[0], EPOLLIN,
+                           [&, fd = pipes.back()->fds[0]](uint32_t) {
+                             for (const Nanos until = loop.Now() + kNanosPerMs; loop.Now() < until;) continue;
+                             loop.RemoveFd(fd);
+                             if (++calls == 40) loop.RunAfter(0, [&] { loop.Stop(); });
+                           })
+                    .ok());
+  }
+  loop.RunAfter(2 * kNanosPerMs, [&] { calls_at_timer = calls; });
+  loop.Run();
+  EXPECT_EQ(calls, 40);
+  EXPECT_GE(calls_at_timer, 0);
+  EXPECT_LT(calls_at_timer, 30);
+}
+
 TEST(EventLoop, BadDescriptorIsRefused) {
   EventLoop loop;
   EXPECT_FALSE(loop.AddFd(-1, EPOLLIN, [](uint32_t) {}).ok());
