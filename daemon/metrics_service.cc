@@ -71,6 +71,7 @@ MetricFacts MetricsService::Gather() {
   facts.failovers_by_cause = counters_.failovers_by_cause();
   facts.operator_actions = counters_.operator_actions();
   facts.failover_seconds = counters_.failover_seconds();
+  if (parts_.turns != nullptr) facts.core_turns = *parts_.turns;
   return facts;
 }
 

@@ -36,6 +36,7 @@ class MetricsService {
     const ReloadService* reload;
     const CertificateWatch* certificates;
     const Refusals* refusals;  // null: nobody counts
+    const TurnFacts* turns;    // null: nobody measures
     bool insecure;
     const std::map<std::string, std::string>* state_alarms;
     const std::vector<RailAlarm>* rail_alarms;

@@ -54,7 +54,9 @@ absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const LoadedConfig& l
                                                            const AllCredentials& credentials, EventLoop* loop) {
   auto page = SharedPage::Create();
   if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
-  return std::unique_ptr<RealWorld>(new RealWorld(loaded, loader, credentials, loop, *std::move(page)));
+  std::unique_ptr<RealWorld> world(new RealWorld(loaded, loader, credentials, loop, *std::move(page)));
+  loop->ObserveTurns([turns = &world->turns_](Nanos time) { turns->Observe(static_cast<double>(time) / kNanosPerSecond); });
+  return world;
 }
 
 RealWorld::RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const AllCredentials& credentials, EventLoop* loop,
@@ -111,6 +113,7 @@ World RealWorld::world() {
   world.config = loader_;
   world.roles = roles_;
   world.refusals = &refusals_;
+  world.turns = &turns_;
   world.incarnation = RandomNumber();
   world.new_probe_secret = [] {
     health::ProbeSecret secret;

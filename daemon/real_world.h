@@ -17,6 +17,7 @@
 #include "daemon/io/page_sink.h"
 #include "daemon/io/socket_attach_server.h"
 #include "daemon/io/store.h"
+#include "daemon/metrics/facts.h"
 #include "daemon/reload/config_loader.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/channel.h"
@@ -44,7 +45,7 @@ absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config);
 
 class RealWorld {
  public:
-  // `loader` and `loop` outlive it.
+  // `loader` and `loop` outlive it. The loop runs while this lives.
   static absl::StatusOr<std::unique_ptr<RealWorld>> Make(const LoadedConfig& loaded, ConfigLoader* loader,
                                                          const AllCredentials& credentials, EventLoop* loop);
   RealWorld(const RealWorld&) = delete;
@@ -69,6 +70,7 @@ class RealWorld {
 
   ConfigLoader* const loader_;
   EventLoop* const loop_;
+  TurnFacts turns_;  // of the loop; its thread's
   const std::function<int64_t()> realtime_ns_;
   ScopedLoopThread disk_;
   health::NetlinkLinkWatch links_;

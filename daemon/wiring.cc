@@ -86,7 +86,7 @@ Wiring::Wiring(Config config, World world)
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers,
                 [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); }}),
       metrics_({&cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &rails_, &rdma_paths_, &reload_, &certificates_, world_.refusals,
-                config_.insecure, &state_alarms_, &rail_alarms_}),
+                world_.turns, config_.insecure, &state_alarms_, &rail_alarms_}),
       backend_(config_.node, {world_.core, &cluster_,       &reporter_,       &peer_set_,     &publisher_,    &jobs_,   &operator_,
                               &forget_,    &report_,        &explain_,        &reload_,       &peer_address_, &events_, &broadcaster_,
                               &roles_,     world_.refusals, config_.insecure, &state_alarms_, &rail_alarms_,  &metrics_},

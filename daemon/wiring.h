@@ -90,7 +90,8 @@ struct World {
   Store* store = nullptr;
   ConfigLoader* config = nullptr;  // asked on `disk`; null: there is nothing to read again
   RolePolicy roles{DefaultGrants(-1, /*insecure=*/true), /*drills=*/true};
-  Refusals* refusals = nullptr;  // null: nobody is refused anything before he comes here
+  Refusals* refusals = nullptr;      // null: nobody is refused anything before he comes here
+  const TurnFacts* turns = nullptr;  // of the core; null: nobody measures
   // Of this life of the daemon.
   std::string boot_id;
   uint64_t incarnation = 1;                                                                          // random, not 0
@@ -181,7 +182,7 @@ class Wiring {
   StateKeeper keeper_;
   std::string state_trouble_;
   std::map<std::string, std::string> state_alarms_;  // by what each is about: a file of the state directory, "nic NAME", "listen"
-  std::vector<RailAlarm> rail_alarms_;                   // in order
+  std::vector<RailAlarm> rail_alarms_;               // in order
   Audit audit_;
   MissingNics missing_;
   CertificateWatch certificates_;

@@ -2,6 +2,7 @@
 #ifndef R2CC_DAEMON_METRICS_FACTS_H_
 #define R2CC_DAEMON_METRICS_FACTS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace r2cc::daemon {
 
 // A Prometheus histogram: how many observations were at most each bound.
 struct Histogram {
-  static constexpr std::array<double, 8> kBounds = {0.001, 0.002, 0.005, 0.02, 0.05, 0.2, 0.5, 2};
+  static constexpr std::array<double, 6> kBounds = {0.002, 0.005, 0.02, 0.05, 0.2, 2};
   std::array<uint64_t, kBounds.size() + 1> counts{};  // of each interval; the last has no end
   double sum = 0;
 
@@ -26,6 +27,20 @@ struct Histogram {
     sum += value;
   }
   friend bool operator==(const Histogram&, const Histogram&) = default;
+};
+
+// Turns of the core's loop, by the processor time that each took.
+struct TurnFacts {
+  // The jobs' page, the probes and the other nodes wait for a turn.
+  static constexpr double kLongS = 0.05;
+
+  uint64_t over = 0;  // that took more than kLongS
+  double longest_s = 0;
+
+  void Observe(double seconds) {
+    over += seconds > kLongS ? 1 : 0;
+    longest_s = std::max(longest_s, seconds);
+  }
 };
 
 struct NicFacts {
@@ -72,6 +87,7 @@ struct MetricFacts {
   std::map<std::pair<std::string, std::string>, uint64_t> refusals;  // by listener and reason
   std::map<std::string, uint64_t> operator_actions;
   Histogram failover_seconds;
+  TurnFacts core_turns;
   uint64_t probes_sent = 0;
   std::map<std::string, uint64_t> probes_refused;  // by reason
   double certificate_until_s = 0;                  // 0: there is none

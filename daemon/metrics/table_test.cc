@@ -100,7 +100,7 @@ TEST(MetricsTest, AHistogramAddsUp) {
   MetricFacts facts;
   for (const double seconds : {0.0005, 0.001, 0.03, 7.0}) facts.failover_seconds.Observe(seconds);
   const std::string text = RenderMetrics(facts, {});
-  for (const char* const line : {"_bucket{le=\"0.001\"} 2\n", "_bucket{le=\"0.05\"} 3\n", "_bucket{le=\"2\"} 3\n",
+  for (const char* const line : {"_bucket{le=\"0.002\"} 2\n", "_bucket{le=\"0.05\"} 3\n", "_bucket{le=\"2\"} 3\n",
                                  "_bucket{le=\"+Inf\"} 4\n", "_sum 7.0315\n", "_count 4\n"})
     EXPECT_THAT(text, HasSubstr(std::string("r2cc_failover_duration_seconds") + line));
 }
