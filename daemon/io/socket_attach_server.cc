@@ -177,18 +177,34 @@ void SocketAttachServer::OnReadable(JobId id) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     Connection& connection = found->second;
+    if (connection.paused && i > 0) return;
     // Without room for control data the kernel drops descriptors that a job may send.
     plan::AttachRequest request;
     const ssize_t got = recv(connection.fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got <= 0) return End(id);
+    if (!connection.packets.Take(loop_->Now())) Pause(id);
     if (!connection.attached) {
       OnRequest(id, request, static_cast<size_t>(got));
     } else if (got == 1 && *reinterpret_cast<const char*>(&request) == plan::kDoorbellEvidence) {
       DrainOn(id);
     }
   }
+}
+
+// Its packets wait in the socket for a moment: whoever rings without end must not have the core.
+void SocketAttachServer::Pause(JobId id) {
+  Connection& connection = connections_.at(id);
+  if (std::exchange(connection.paused, true)) return;
+  (void)loop_->ModifyFd(connection.fd, 0);
+  loop_->RunAfter(kPacketPause, [this, alive = alive_, id] {
+    if (!*alive) return;
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    found->second.paused = false;
+    (void)loop_->ModifyFd(found->second.fd, EPOLLIN);
+  });
 }
 
 void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request, size_t bytes) {

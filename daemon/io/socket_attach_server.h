@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core/token_bucket.h"
 #include "base/event_loop.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/attach_users.h"
@@ -23,6 +24,11 @@ class SocketAttachServer final : public AttachServer {
   static constexpr Nanos kRequestDeadline = 5 * kNanosPerSecond;
   // Records taken from one ring in one turn of the loop.
   static constexpr int kRecordsPerTurn = 256;
+  // Packets of one connection that are looked at. A process rings when it has written evidence: some times a second, and some hundred when
+  // all its rails fail. One that sends more is not heard for kPacketPause, while its packets wait in the socket.
+  static constexpr int kPacketsPerSecond = 1000;
+  static constexpr int kPacketsBurst = 1000;
+  static constexpr Nanos kPacketPause = 20 * kNanosPerMs;
 
   // `page_fd` stays the caller's. `loop` outlives the server.
   SocketAttachServer(EventLoop* loop, std::string path, int page_fd, AttachAccess access);
@@ -64,12 +70,15 @@ class SocketAttachServer final : public AttachServer {
     TimerId deadline = 0;
     std::unique_ptr<plan::RingReader> ring;
     bool draining = false;  // a further turn is posted
+    TokenBucket packets{kPacketsPerSecond, kPacketsBurst};
+    bool paused = false;  // it sent more than that
   };
 
   absl::Status Listen();
   void OnAccept();
   void PauseListening(const char* why);
   void OnReadable(JobId id);
+  void Pause(JobId id);
   void OnRequest(JobId id, const plan::AttachRequest& request, size_t bytes);
   // False if the ring holds more than this turn may take.
   bool Drain(JobId id);
