@@ -1,8 +1,8 @@
 #include "daemon/event_log.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 namespace r2cc::daemon {
 
@@ -42,27 +42,50 @@ uint64_t EventLog::Append(v1::Event event) {
 }
 
 std::optional<v1::Event> EventLog::After(uint64_t sequence, const Wanted& wanted, uint64_t* looked) const {
-  absl::MutexLock lock(&mutex_);
-  const v1::Event* next = nullptr;
-  for (const Ring* ring : {&events_, &audited_}) {
-    auto event = std::upper_bound(ring->begin(), ring->end(), sequence,
-                                  [](uint64_t number, const v1::Event& one) { return number < one.sequence(); });
-    if (wanted) event = std::find_if(event, ring->end(), wanted);
-    if (event != ring->end() && (next == nullptr || event->sequence() < next->sequence())) next = &*event;
+  uint64_t from = sequence;
+  std::optional<v1::Event> found;
+  for (bool more = true; more && !found.has_value();) {
+    absl::MutexLock lock(&mutex_);
+    // Of both rings, in the order of their numbers.
+    const auto above = [&](const Ring& ring) {
+      return std::upper_bound(ring.begin(), ring.end(), from,
+                              [](uint64_t number, const v1::Event& one) { return number < one.sequence(); });
+    };
+    auto event = above(events_), audited = above(audited_);
+    for (size_t i = 0; i < kLookedAtOnce && !found.has_value(); ++i) {
+      const bool in_events = event != events_.end() && (audited == audited_.end() || event->sequence() < audited->sequence());
+      if (!in_events && audited == audited_.end()) {
+        from = std::max(from, next_sequence_ - 1);
+        more = false;
+        break;
+      }
+      const v1::Event& next = in_events ? *event++ : *audited++;
+      from = next.sequence();
+      if (!wanted || wanted(next)) found = next;
+    }
   }
-  if (looked != nullptr) *looked = std::max(sequence, next == nullptr ? next_sequence_ - 1 : next->sequence());
-  return next == nullptr ? std::nullopt : std::optional(*next);
+  if (looked != nullptr) *looked = from;
+  return found;
 }
 
 uint64_t EventLog::BeforeLast(size_t count, const Wanted& wanted) const {
-  absl::MutexLock lock(&mutex_);
-  std::vector<uint64_t> numbers;
-  for (const Ring* ring : {&events_, &audited_})
-    for (const v1::Event& event : *ring)
-      if (wanted(event)) numbers.push_back(event.sequence());
-  if (numbers.size() <= count) return 0;
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[numbers.size() - count - 1];
+  // From the newest on.
+  uint64_t below = UINT64_MAX;
+  for (size_t counted = 0;;) {
+    absl::MutexLock lock(&mutex_);
+    const auto end = [&](const Ring& ring) {
+      return std::make_reverse_iterator(
+          std::lower_bound(ring.begin(), ring.end(), below, [](const v1::Event& one, uint64_t number) { return one.sequence() < number; }));
+    };
+    auto event = end(events_), audited = end(audited_);
+    for (size_t i = 0; i < kLookedAtOnce; ++i) {
+      const bool in_events = event != events_.rend() && (audited == audited_.rend() || event->sequence() > audited->sequence());
+      if (!in_events && audited == audited_.rend()) return 0;
+      const v1::Event& next = in_events ? *event++ : *audited++;
+      below = next.sequence();
+      if (wanted(next) && ++counted > count) return below;
+    }
+  }
 }
 
 uint64_t EventLog::last_sequence() const {

@@ -53,6 +53,8 @@ class EventLog {
   void Unlisten(ListenerId id);
 
  private:
+  // Events that a reader looks at before it lets go of the lock, for which the core may wait: some 10 us.
+  static constexpr size_t kLookedAtOnce = 256;
   using Ring = std::deque<v1::Event>;  // by sequence number
   void Keep(v1::Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

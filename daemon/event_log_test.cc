@@ -103,5 +103,18 @@ TEST(EventLogTest, CountsOnFromFormerLives) {
   EXPECT_EQ(log.After(12)->kind(), "new");
 }
 
+// More than a reader looks at in one go, and both kinds in between.
+TEST(EventLogTest, ALongLogIsReadInOrder) {
+  EventLog log;
+  for (int i = 1; i <= 2000; ++i) log.Append(i % 3 == 0 ? Said("x") : v1::Event());
+  const EventLog::Wanted late = [](const v1::Event& event) { return event.sequence() >= 1500; };
+  EXPECT_EQ(log.After(0, late)->sequence(), 1500u);
+  EXPECT_EQ(log.After(1500, late)->sequence(), 1501u);
+  EXPECT_EQ(log.BeforeLast(400, late), 1600u);
+  EXPECT_EQ(log.BeforeLast(501, late), 0u);
+  const EventLog::Wanted early = [](const v1::Event& event) { return event.sequence() <= 2; };
+  EXPECT_EQ(log.BeforeLast(1, early), 1u);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon
