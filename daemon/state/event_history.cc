@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/log.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -113,10 +114,18 @@ EventHistory::EventHistory(Files* files, Executor* disk, Executor* core, std::st
 std::vector<v1::Event> EventHistory::Load(int64_t now_realtime_ns, std::string* trouble) { return file_->Load(now_realtime_ns, trouble); }
 
 void EventHistory::Add(const v1::Event& event) {
+  if (gathered_.size() > kGatheredBytesMax) {
+    ++left_out_;
+    return;
+  }
   gathered_ += Line(event);
   ++gathered_events_;
   newest_ns_ = event.time_ns();
-  if (std::exchange(scheduled_, true)) return;
+  Schedule();
+}
+
+void EventHistory::Schedule() {
+  if (under_way_ > 0 || std::exchange(scheduled_, true)) return;
   core_->RunAfter(kGather, [this, alive = alive_] {
     if (!*alive) return;
     scheduled_ = false;
@@ -126,6 +135,7 @@ void EventHistory::Add(const v1::Event& event) {
 
 void EventHistory::Flush() {
   if (gathered_.empty()) return;
+  ++under_way_;
   disk_->Post([this, alive = alive_, core = core_, file = file_, lines = std::exchange(gathered_, ""),
                count = std::exchange(gathered_events_, 0), now_ns = newest_ns_] {
     const absl::Status status = file->Append(lines, count, now_ns);
@@ -136,6 +146,10 @@ void EventHistory::Flush() {
 }
 
 void EventHistory::OnWritten(const absl::Status& status) {
+  --under_way_;
+  if (const size_t left_out = std::exchange(left_out_, 0); left_out > 0)
+    LogWarning("the disk was too slow for the history of events: some are not in it", {{"events", left_out}});
+  if (!gathered_.empty()) Schedule();
   if (std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
 }
 

@@ -25,6 +25,8 @@ class EventHistory {
   static constexpr size_t kFileBytesMax = 16 << 20;
   // A generation that began longer ago is not continued; events that are older are not read.
   static constexpr int64_t kAgeMaxNs = 14 * 24 * 3600 * int64_t{1'000'000'000};
+  // What is gathered while the disk does not answer. Beyond that events are in no file, with a line in the log.
+  static constexpr size_t kGatheredBytesMax = 1'048'576;
   // Events are gathered for so long: a crash of the daemon loses no more than that.
   static constexpr Nanos kGather = 200 * kNanosPerMs;
 
@@ -45,6 +47,7 @@ class EventHistory {
 
  private:
   class File;
+  void Schedule();
   void OnWritten(const absl::Status& status);
 
   Executor* const disk_;
@@ -53,6 +56,8 @@ class EventHistory {
   const std::shared_ptr<File> file_;  // after Load the disk's thread alone uses it
   std::string gathered_;
   size_t gathered_events_ = 0;
+  size_t left_out_ = 0;  // events for which there was no room since the last write
+  int under_way_ = 0;    // writes
   int64_t newest_ns_ = 0;
   bool scheduled_ = false;
   bool failing_ = false;

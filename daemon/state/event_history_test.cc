@@ -149,5 +149,25 @@ TEST_F(EventHistoryTest, AFullDiskIsSaidOnceAndAFileThatCannotBeReadStays) {
   EXPECT_EQ(*files_.Read("events.log"), before);
 }
 
+// The disk does not answer for hours, and a user's jobs make events all the time.
+TEST_F(EventHistoryTest, WhatWaitsForTheDiskIsBounded) {
+  Live();
+  constexpr uint64_t kMany = 50'000;
+  for (uint64_t sequence = 1; sequence <= kMany; ++sequence) {
+    Add(sequence);
+    if (sequence % 10 == 0) core_.Advance(EventHistory::kGather);
+  }
+  // One write, and what was gathered behind it.
+  disk_.RunPosted();
+  core_.RunPosted();
+  Settle();
+  const std::string text = files_.Read("events.log").value_or("");
+  EXPECT_GT(text.size(), EventHistory::kGatheredBytesMax / 2);
+  EXPECT_LT(text.size(), EventHistory::kGatheredBytesMax + 4096);
+  Add(kMany + 1);
+  Settle();
+  EXPECT_THAT(files_.Read("events.log").value_or(""), HasSubstr(std::to_string(kMany + 1))) << "it goes on";
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -30,11 +30,19 @@ v1::KeptJobs JobKeeper::Load(std::string* trouble) {
 
 void JobKeeper::Save(v1::KeptJobs jobs) {
   if (unreadable_) return;
+  if (under_way_ >= kUnderWayMax) {
+    next_ = std::move(jobs);
+    return;
+  }
   jobs.set_version(kVersion);
+  ++under_way_;
   disk_->Post([this, alive = alive_, core = core_, files = files_, path = path_, jobs = std::move(jobs)] {
     const absl::Status status = files->WriteAtomically(path, jobs.SerializeAsString());
     core->Post([this, alive, status] {
-      if (*alive && std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
+      if (!*alive) return;
+      --under_way_;
+      if (std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
+      if (next_.has_value()) Save(*std::exchange(next_, std::nullopt));
     });
   });
 }

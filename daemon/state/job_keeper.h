@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,7 +33,8 @@ class JobKeeper {
   // and nothing is written over it in this life. `trouble`: one line about either.
   v1::KeptJobs Load(std::string* trouble);
 
-  // Takes effect some time later. What cannot be written is written with the next call: the caller calls it again within seconds.
+  // Takes effect some time later. While the disk does not answer only the newest waits. What cannot be written is written with the next
+  // call: the caller calls it again within seconds.
   void Save(v1::KeptJobs jobs);
 
  private:
@@ -41,6 +43,10 @@ class JobKeeper {
   Executor* const core_;
   const std::string path_;
   const std::function<void(const absl::Status&)> on_turn_;
+  // Posted to the disk and not answered. One more than one, so that what is saved at the daemon's end is among them.
+  static constexpr int kUnderWayMax = 2;
+  int under_way_ = 0;
+  std::optional<v1::KeptJobs> next_;
   bool unreadable_ = false;
   bool failing_ = false;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

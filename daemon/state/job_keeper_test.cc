@@ -88,5 +88,17 @@ TEST_F(JobKeeperTest, AFullDiskIsSaidOnce) {
   EXPECT_TRUE(turns_[1].ok());
 }
 
+TEST_F(JobKeeperTest, WhileTheDiskDoesNotAnswerOnlyTheNewestWaits) {
+  const auto keeper = Make();
+  for (int i = 0; i < 100; ++i) {
+    v1::KeptJobs kept = Kept();
+    kept.set_saved_ns(i);
+    keeper->Save(std::move(kept));
+  }
+  Settle();
+  EXPECT_EQ(files_.writes(), 3) << "two that were posted, and the newest";
+  EXPECT_EQ(Make()->Load(&trouble_).saved_ns(), 99);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon
