@@ -59,6 +59,29 @@ Answer<Reply> HttpAnswers::OnLoop(std::function<void(absl::StatusOr<Reply>)> tak
   };
 }
 
+void HttpAnswers::InTurn(Done done, std::function<void(Done)> make) {
+  if (waiting_.size() >= kWaitingMax)
+    return loop_->Post([done = std::move(done)] { done(HttpError(503, "many documents are asked for")); });
+  waiting_.push_back({loop_->Now() + kWaitMax, std::move(done), std::move(make)});
+  if (!making_) Next();
+}
+
+void HttpAnswers::Next() {
+  making_ = !waiting_.empty();
+  if (!making_) return;
+  Waiting first = std::move(waiting_.front());
+  waiting_.pop_front();
+  const auto then = [this, alive = alive_, done = std::move(first.done)](HttpResponse response) {
+    loop_->Post([this, alive] {
+      if (*alive) Next();
+    });
+    done(std::move(response));
+  };
+  // Who asked has gone by now.
+  if (loop_->Now() > first.until) return then(HttpError(503, "many documents are asked for"));
+  first.make(then);
+}
+
 template <typename Request, typename Reply>
 void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done) {
   struct Gathered {
@@ -127,14 +150,18 @@ void HttpAnswers::AskHealth(Done done) {
 }
 
 void HttpAnswers::AskMetrics(Done done) {
-  const auto respond = [this, done] { done({.type = kMetricsText, .body = metrics_}); };
-  if (metrics_at_ != 0 && loop_->Now() - metrics_at_ < kMetricsFreshFor) return loop_->Post(respond);
+  if (metrics_at_ != 0 && loop_->Now() - metrics_at_ < kMetricsFreshFor)
+    return loop_->Post([this, done] { done({.type = kMetricsText, .body = metrics_}); });
+  metrics_asked_.push_back(std::move(done));
+  if (metrics_asked_.size() > 1) return;  // the core is asked
   using Facts = std::shared_ptr<const MetricFacts>;
-  backend_->GetMetrics(OnLoop<Facts>([this, respond, done](const absl::StatusOr<Facts>& facts) {
-    if (!facts.ok()) return done(Failed(facts.status()));
-    metrics_ = RenderMetrics(**facts, ReadProcessFacts());
-    metrics_at_ = loop_->Now();
-    respond();
+  backend_->GetMetrics(OnLoop<Facts>([this](const absl::StatusOr<Facts>& facts) {
+    if (facts.ok()) {
+      metrics_ = RenderMetrics(**facts, ReadProcessFacts());
+      metrics_at_ = loop_->Now();
+    }
+    for (const Done& asked : std::exchange(metrics_asked_, {}))
+      asked(facts.ok() ? HttpResponse{.type = kMetricsText, .body = metrics_} : Failed(facts.status()));
   }));
 }
 
@@ -169,11 +196,25 @@ void HttpAnswers::Ask(const Route& route, Done done) {
     void operator()(const IndexRoute&) {
       answers->loop_->Post([done = std::move(done)] { done({.body = kIndex}); });
     }
-    void operator()(const v1::StatusRequest& request) { answers->Gather(&Backend::GetStatus, request, std::move(done)); }
-    void operator()(const v1::ListNicsRequest& request) { answers->Gather(&Backend::ListNics, request, std::move(done)); }
-    void operator()(const v1::ListJobsRequest& request) { answers->GatherJobs(request, std::move(done)); }
-    void operator()(const v1::GetPlanRequest& request) { answers->Gather(&Backend::GetPlan, request, std::move(done)); }
-    void operator()(const v1::ExplainPlanRequest& request) { answers->Gather(&Backend::ExplainPlan, request, std::move(done)); }
+    void operator()(const v1::StatusRequest& request) {
+      answers->InTurn(std::move(done),
+                      [answers = answers, request](Done made) { answers->Gather(&Backend::GetStatus, request, std::move(made)); });
+    }
+    void operator()(const v1::ListNicsRequest& request) {
+      answers->InTurn(std::move(done),
+                      [answers = answers, request](Done made) { answers->Gather(&Backend::ListNics, request, std::move(made)); });
+    }
+    void operator()(const v1::ListJobsRequest& request) {
+      answers->InTurn(std::move(done), [answers = answers, request](Done made) { answers->GatherJobs(request, std::move(made)); });
+    }
+    void operator()(const v1::GetPlanRequest& request) {
+      answers->InTurn(std::move(done),
+                      [answers = answers, request](Done made) { answers->Gather(&Backend::GetPlan, request, std::move(made)); });
+    }
+    void operator()(const v1::ExplainPlanRequest& request) {
+      answers->InTurn(std::move(done),
+                      [answers = answers, request](Done made) { answers->Gather(&Backend::ExplainPlan, request, std::move(made)); });
+    }
     void operator()(const v1::ConfigRequest& request) {
       answers->backend_->GetConfig(request,
                                    answers->OnLoop<v1::ConfigReply>([done = std::move(done)](absl::StatusOr<v1::ConfigReply> reply) {

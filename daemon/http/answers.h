@@ -2,10 +2,12 @@
 #ifndef R2CC_DAEMON_HTTP_ANSWERS_H_
 #define R2CC_DAEMON_HTTP_ANSWERS_H_
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -22,6 +24,10 @@ class HttpAnswers {
  public:
   // Of the messages behind one document: a view of 10,000 nodes has 8 MB. As JSON it is some five times as long.
   static constexpr size_t kDocumentBytesMax = 16'777'216;
+
+  // Documents are made one at a time, in their order: so many wait, for so long at most.
+  static constexpr size_t kWaitingMax = 128;
+  static constexpr Nanos kWaitMax = 5 * kNanosPerSecond;
 
   // So old may the metrics be that are handed out again: who scrapes more often costs the core nothing.
   static constexpr Nanos kMetricsFreshFor = 100 * kNanosPerMs;
@@ -40,6 +46,9 @@ class HttpAnswers {
   void Ask(const Route& route, Done done);
 
  private:
+  // Makes a document when it is its turn: `make` gets what to call with it.
+  void InTurn(Done done, std::function<void(Done)> make);
+  void Next();
   template <typename Reply>
   Answer<Reply> OnLoop(std::function<void(absl::StatusOr<Reply>)> take);
   // Asks for one page after the other.
@@ -71,8 +80,16 @@ class HttpAnswers {
   Backend* const backend_;
   Executor* const loop_;
   const std::shared_ptr<WayBack> way_;
+  struct Waiting {
+    Nanos until;
+    Done done;
+    std::function<void(Done)> make;
+  };
+  std::deque<Waiting> waiting_;
+  bool making_ = false;
   std::string metrics_;
-  Nanos metrics_at_ = 0;  // when these were made; 0: never
+  Nanos metrics_at_ = 0;             // when these were made; 0: never
+  std::vector<Done> metrics_asked_;  // they wait for the core
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -25,6 +25,7 @@ class FakeBackend final : public Backend {
   std::atomic<bool> stuck = false;
   std::atomic<bool> view_allowed = true;
   std::atomic<int> asked_for_metrics = 0;
+  std::atomic<int> asked_for_nics = 0;
 
   absl::Status Allow(const Caller&, Role) const override {
     return view_allowed ? absl::OkStatus() : absl::PermissionDeniedError("does not have the role VIEW");
@@ -35,6 +36,7 @@ class FakeBackend final : public Backend {
     Give(std::move(answer), reply);
   }
   void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override {
+    ++asked_for_nics;
     // A node is a page.
     v1::ListNicsReply page;
     for (const v1::NodeView& node : nics.nodes()) {

@@ -83,7 +83,12 @@ void HttpServer::OnAnswer(uint64_t id, uint64_t request, HttpResponse response) 
   if (found == connections_.end()) return;
   Connection* const connection = found->second.get();
   if (connection->state != Connection::State::kAsking || connection->request != request) return;
-  if (response.body.size() > kLargeBytes) {
+  size_t pending = response.body.size();
+  for (const auto& [other, one] : connections_) pending += one->large ? 0 : one->out.size() - one->out_at;
+  if (response.body.size() > kSmallBytes && response.body.size() <= kLargeBytes && pending > kPendingBytesMax) {
+    parts_.refusals->Count(kHttpListener, "too-many", connection->address, "an answer while many others are not taken");
+    response = HttpError(503, "many answers are under way");
+  } else if (response.body.size() > kLargeBytes) {
     if (large_ > 0) {
       response = HttpError(503, "another large answer is under way");
     } else {

@@ -25,6 +25,8 @@ constexpr size_t kChunkBytes = 16 << 10;
 // What the kernel keeps of an answer for a client that does not read.
 constexpr int kSendBufferBytes = 256 << 10;
 constexpr Nanos kSweepInterval = kNanosPerSecond;
+// Whoever connects without end does not keep the thread from those that are connected.
+constexpr int kAcceptsPerTurn = 16;
 // After a connection could not be taken, for want of descriptors mostly.
 constexpr Nanos kPause = 100 * kNanosPerMs;
 
@@ -82,7 +84,7 @@ void HttpServer::Listen() {
 }
 
 void HttpServer::Accept() {
-  for (;;) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     const int fd = accept4(fd_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -35,6 +35,9 @@ class HttpServer {
   static constexpr int kRequestsBurst = 400;
   // A document of more bytes than this is large. One large document at a time is in memory, until its client has it.
   static constexpr size_t kLargeBytes = 1 << 20;
+  // Of all other answers that clients have not taken yet. One of at most kSmallBytes, as metrics and health, is not counted.
+  static constexpr size_t kPendingBytesMax = 16'777'216;
+  static constexpr size_t kSmallBytes = 64 << 10;
   // A client has so long to greet (TLS) and to send a whole request; between two requests it may be silent for longer: Prometheus asks each
   // 15 s to a minute.
   static constexpr Nanos kRequestFor = 10 * kNanosPerSecond;

@@ -242,5 +242,30 @@ TEST_F(HttpServerTest, APortThatIsTakenIsAnAlarmAndTriedAgain) {
   EXPECT_EQ(alarm_, "");
 }
 
+// Each waits for the one before, so that no more than one is in memory while it is made.
+TEST_F(HttpServerTest, DocumentsAreMadeInTurnAndSoManyWait) {
+  backend_.stuck = true;
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server_->port()));
+    clients.back()->Send("GET /api/v1/nics HTTP/1.1\r\nHost: n0\r\n\r\n");
+  }
+  for (const auto& client : clients) EXPECT_THAT(client->Response(), StartsWith("HTTP/1.1 503")) << "the core does not answer";
+  EXPECT_EQ(backend_.asked_for_nics, 1);
+}
+
+TEST_F(HttpServerTest, AnswersThatNobodyTakesAreBounded) {
+  for (v1::NodeView& node : *backend_.nics.mutable_nodes()) node.mutable_nics(0)->set_reason(std::string(300'000, 'x'));
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 60; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server_->port(), 4096));
+    clients.back()->Send("GET /api/v1/nics HTTP/1.1\r\nHost: n0\r\n\r\n");
+  }
+  const Nanos end = SteadyClock().Now() + 20 * kNanosPerSecond;
+  while (Refused("too-many") == 0 && SteadyClock().Now() < end) Get("/healthz");
+  EXPECT_GT(Refused("too-many"), 0u);
+  EXPECT_THAT(Get("/metrics"), HasSubstr("r2cc_node_info")) << "what is small is answered";
+}
+
 }  // namespace
 }  // namespace r2cc::daemon
