@@ -17,6 +17,8 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr int kBacklog = 128;
+// Whoever connects without end does not keep the thread from those that are connected.
+constexpr int kAcceptsPerTurn = 16;
 // After a connection could not be taken, for want of descriptors mostly: they come back as others leave.
 constexpr Nanos kPause = 100 * kNanosPerMs;
 
@@ -88,7 +90,7 @@ void LocalListener::Watch() {
 }
 
 void LocalListener::Accept() {
-  for (;;) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     const int connection = accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection >= 0) {
       on_connection_(connection);

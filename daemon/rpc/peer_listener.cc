@@ -17,6 +17,8 @@
 namespace r2cc::daemon {
 namespace {
 
+// Whoever connects without end does not keep the thread from those that are connected.
+constexpr int kAcceptsPerTurn = 16;
 // After a connection could not be taken, for want of descriptors mostly: they come back as others leave.
 constexpr Nanos kPause = 100 * kNanosPerMs;
 // The first byte of a TLS record with a greeting, and of HTTP/2's "PRI * HTTP/2.0".
@@ -52,7 +54,7 @@ void PeerListener::Watch() {
 }
 
 void PeerListener::Accept() {
-  for (;;) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
     const int connection = accept4(fd_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
