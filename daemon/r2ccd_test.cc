@@ -324,5 +324,17 @@ TEST_F(R2ccdTest, WrongFlagsAndFilesAreToldInOneLine) {
       << output;
 }
 
+TEST_F(R2ccdTest, WithoutDescriptorsItSaysSoInOneLine) {
+  for (const int limit : {48, 100, 200}) {
+    const std::string log = folder_ + "/few.log";
+    std::string words = "ulimit -n " + std::to_string(limit) + "; exec " + kBinary;
+    for (const std::string& argument : Arguments(0)) words += " '" + argument + "'";
+    EXPECT_EQ(WEXITSTATUS(std::system(("{ " + words + "; } > " + log + " 2>&1").c_str())), 1) << limit;
+    const std::string output = ReadFile(log);
+    EXPECT_NE(output.find("r2ccd: r2ccd begins with 256 descriptors and can open "), std::string::npos) << output;
+    EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
+  }
+}
+
 }  // namespace
 }  // namespace r2cc::daemon
