@@ -38,9 +38,8 @@ struct Gate::Relay {
   std::shared_ptr<Origin> origin;
   std::string host;
   GatePolicy::Share* share = nullptr;  // that it counts in
-  std::optional<Http2Meter> meter;
-  int server = -1;     // our end
-  int server_fd = -1;  // the number of gRPC's end
+  int server = -1;                     // our end
+  int server_fd = -1;                  // the number of gRPC's end
   bool server_over = false;
   std::string to_server;
   std::string to_client;
@@ -49,7 +48,8 @@ struct Gate::Relay {
   Nanos deadline = 0;  // 0: none
   absl::Status why;    // not OK: the status to send to the client
   bool answered = false;
-  TokenBucket alone{1, 4};  // its streams, if it counts in no share
+  Http2Allowance alone{{1, 4}};  // if it counts in no share
+  std::optional<Http2Meter> meter;
 };
 
 Gate::Gate(Parts parts) : parts_(std::move(parts)) {}
@@ -139,7 +139,7 @@ bool Gate::Admit(Relay* relay) {
   if (relay->origin->caller.kind != Caller::Kind::kLocal) EndGreeting(relay);
   relay->state = Relay::State::kOpen;
   relay->share = admitted.share;
-  relay->meter.emplace(parts_.bounds, &admitted.share->streams);
+  relay->meter.emplace(parts_.bounds, &admitted.share->allowance);
   return true;
 }
 
@@ -305,6 +305,7 @@ void Gate::EndGreeting(Relay* relay) { policy_.EndGreeting(relay->host); }
 void Gate::End(Relay* relay) {
   CloseServer(relay);
   if (relay->state == Relay::State::kGreeting && relay->origin->caller.kind != Caller::Kind::kLocal) EndGreeting(relay);
+  relay->meter.reset();  // counts in the share
   if (relay->share != nullptr) policy_.End(relay->share, parts_.loop->Now());
   if (relay->state == Relay::State::kLeaving) policy_.EndLeaving();
   parts_.loop->RemoveFd(relay->client->fd());

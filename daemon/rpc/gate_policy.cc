@@ -41,7 +41,7 @@ GatePolicy::Admitted GatePolicy::Admit(const Admission& admission, Nanos now) {
             {"too-many", absl::StrCat("the last ", reserve, " connections of ", share->group, " are for those who have none, and ",
                                       admission.share, " has ", share->conversations)}};
   // A conversation costs as much as a stream, at least.
-  if (!share->streams.Take(now))
+  if (!share->allowance.opened.Take(now))
     return {nullptr, {"too-fast", absl::StrCat(admission.share, " asks for more than ", admission.streams_per_second, " times a second")}};
   ++share->conversations;
   ++groups_[share->group];

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/core/clock.h"
-#include "base/core/token_bucket.h"
+#include "daemon/rpc/http2_meter.h"
 
 namespace r2cc::daemon {
 
@@ -46,10 +46,10 @@ class GatePolicy {
   // What conversations of one share have together.
   struct Share {
     Share(std::string name, std::string its_group, int per_second, int burst)
-        : share(std::move(name)), group(std::move(its_group)), streams(per_second, burst) {}
+        : share(std::move(name)), group(std::move(its_group)), allowance{{per_second, burst}} {}
     const std::string share;
     const std::string group;
-    TokenBucket streams;
+    Http2Allowance allowance;
     size_t conversations = 0;
     Nanos used = 0;
   };

@@ -36,13 +36,14 @@ class GateTest : public testing::Test {
  protected:
   void SetUp() override {
     OnLoop([this] {
-      gate_ = std::make_unique<Gate>(Gate::Parts{&thread_.loop(),
-                                                 &origins_,
-                                                 &refusals_,
-                                                 "test",
-                                                 {.message_bytes_max = 1000, .unfinished_bytes_max = 1000, .streams_max = 2},
-                                                 [this](int fd) { servers_.push_back(fd); },
-                                                 [this](const Origin&) { return admission_; }});
+      gate_ = std::make_unique<Gate>(
+          Gate::Parts{&thread_.loop(),
+                      &origins_,
+                      &refusals_,
+                      "test",
+                      {.message_bytes_max = 1000, .held_bytes_max = 1000, .share_held_bytes_max = 2000, .streams_max = 2},
+                      [this](int fd) { servers_.push_back(fd); },
+                      [this](const Origin&) { return admission_; }});
     });
   }
   void TearDown() override {

@@ -49,13 +49,6 @@ std::optional<std::string> Http2Meter::FromClient(std::string_view bytes, Nanos 
     in_.payload_left -= part.size();
     if (in_.frame.type == kData) {
       if (auto reason = Data(in_.frame.stream, part)) return reason;
-      // The message stays in memory until the server has read it, which it does at once when the request is whole.
-      if (in_.payload_left == 0 && (in_.frame.flags & kEndStream) != 0) {
-        if (const auto found = streams_.find(in_.frame.stream); found != streams_.end()) {
-          unfinished_bytes_ -= found->second.held;
-          found->second.held = 0;
-        }
-      }
     } else if (in_.frame.type == kRstStream && in_.payload_left == 0) {
       Close(in_.frame.stream);
     }
@@ -66,8 +59,9 @@ std::optional<std::string> Http2Meter::FromClient(std::string_view bytes, Nanos 
 std::optional<std::string> Http2Meter::Begin(const Frame& frame, Nanos now) {
   if (frame.type == kHeaders && frame.stream > last_opened_) {
     last_opened_ = frame.stream;
-    if (!opened_->Take(now))
-      return absl::StrCat("it opens more than ", opened_->per_second(), " streams a second, and ", opened_->burst(), " at once");
+    const TokenBucket& opened = allowance_->opened;
+    if (!allowance_->opened.Take(now))
+      return absl::StrCat("it opens more than ", opened.per_second(), " streams a second, and ", opened.burst(), " at once");
     if (streams_.size() >= bounds_.streams_max) return absl::StrCat("it opens more than ", bounds_.streams_max, " streams at a time");
     streams_.try_emplace(frame.stream);
     return std::nullopt;
@@ -89,6 +83,7 @@ std::optional<std::string> Http2Meter::Data(uint32_t number, std::string_view by
       stream.header[stream.header_bytes++] = static_cast<unsigned char>(bytes.front());
       bytes.remove_prefix(1);
       if (stream.header_bytes < kMessageHeaderBytes) continue;
+      Release(&stream);
       const auto& h = stream.header;
       stream.message_left = (size_t{h[1]} << 24) | (size_t{h[2]} << 16) | (size_t{h[3]} << 8) | h[4];
       // A compressed one has no length that could be judged; none of our programs compresses.
@@ -100,15 +95,14 @@ std::optional<std::string> Http2Meter::Data(uint32_t number, std::string_view by
       bytes.remove_prefix(part);
       stream.message_left -= part;
       stream.held += part;
-      unfinished_bytes_ += part;
-      if (unfinished_bytes_ > bounds_.unfinished_bytes_max)
-        return absl::StrCat("it leaves more than ", bounds_.unfinished_bytes_max, " bytes of messages unfinished");
+      held_bytes_ += part;
+      allowance_->held_bytes += part;
+      if (held_bytes_ > bounds_.held_bytes_max)
+        return absl::StrCat("it has more than ", bounds_.held_bytes_max, " bytes of requests under way");
+      if (allowance_->held_bytes > bounds_.share_held_bytes_max)
+        return absl::StrCat("its conversations have more than ", bounds_.share_held_bytes_max, " bytes of requests under way");
     }
-    if (stream.header_bytes == kMessageHeaderBytes && stream.message_left == 0) {
-      unfinished_bytes_ -= stream.held;
-      stream.header_bytes = 0;
-      stream.held = 0;
-    }
+    if (stream.header_bytes == kMessageHeaderBytes && stream.message_left == 0) stream.header_bytes = 0;
   }
   return std::nullopt;
 }
@@ -129,8 +123,14 @@ void Http2Meter::FromServer(std::string_view bytes) {
 void Http2Meter::Close(uint32_t number) {
   const auto found = streams_.find(number);
   if (found == streams_.end()) return;
-  unfinished_bytes_ -= found->second.held;
+  Release(&found->second);
   streams_.erase(found);
+}
+
+void Http2Meter::Release(Stream* stream) {
+  held_bytes_ -= stream->held;
+  allowance_->held_bytes -= stream->held;
+  stream->held = 0;
 }
 
 }  // namespace r2cc::daemon

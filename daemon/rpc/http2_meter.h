@@ -17,11 +17,19 @@
 
 namespace r2cc::daemon {
 
-// What one conversation may cost.
+// What a conversation may cost. The server holds messages that have begun, and the last message of each open stream until the next one
+// begins. In memory they can have many times their bytes.
 struct Http2Bounds {
   size_t message_bytes_max;     // of one gRPC message to the server
-  size_t unfinished_bytes_max;  // of all messages to the server that have begun and not ended
+  size_t held_bytes_max;        // of all messages of one conversation that the server holds
+  size_t share_held_bytes_max;  // of all conversations that share an allowance
   size_t streams_max;           // open at once
+};
+
+// What conversations share. It outlives their meters.
+struct Http2Allowance {
+  TokenBucket opened;     // has a token for each stream that a client opens
+  size_t held_bytes = 0;  // of messages that the server holds
 };
 
 // One thread at a time.
@@ -31,9 +39,11 @@ class Http2Meter {
   static constexpr int kOtherFramesPerSecond = 200;
   static constexpr int kOtherFramesBurst = 1000;
 
-  // `opened`: has a token for each stream that the client opens; conversations may share it. It outlives the meter.
-  Http2Meter(const Http2Bounds& bounds, TokenBucket* opened)
-      : bounds_(bounds), opened_(opened), others_(kOtherFramesPerSecond, kOtherFramesBurst), in_{.preface_left = kPreface.size()} {}
+  Http2Meter(const Http2Bounds& bounds, Http2Allowance* allowance)
+      : bounds_(bounds), allowance_(allowance), others_(kOtherFramesPerSecond, kOtherFramesBurst), in_{.preface_left = kPreface.size()} {}
+  ~Http2Meter() { allowance_->held_bytes -= held_bytes_; }
+  Http2Meter(const Http2Meter&) = delete;
+  Http2Meter& operator=(const Http2Meter&) = delete;
 
   // Takes what the client sent next. A reason: the conversation has to end, and what follows is not judged.
   std::optional<std::string> FromClient(std::string_view bytes, Nanos now);
@@ -45,7 +55,7 @@ class Http2Meter {
   size_t open_streams() const { return streams_.size(); }
   // The newest stream that the client has opened; 0: none.
   uint32_t last_opened() const { return last_opened_; }
-  size_t unfinished_bytes() const { return unfinished_bytes_; }
+  size_t held_bytes() const { return held_bytes_; }
 
  private:
   static constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -71,7 +81,7 @@ class Http2Meter {
     std::array<unsigned char, kMessageHeaderBytes> header{};
     size_t header_bytes = 0;
     size_t message_left = 0;
-    size_t held = 0;  // bytes of the message that has begun
+    size_t held = 0;  // bytes of the message that has begun, or of the last one
   };
 
   // Reads a frame's header. True: it is whole.
@@ -79,15 +89,17 @@ class Http2Meter {
   std::optional<std::string> Begin(const Frame& frame, Nanos now);
   std::optional<std::string> Data(uint32_t stream, std::string_view bytes);
   void Close(uint32_t stream);
+  // The server holds nothing of the stream any more.
+  void Release(Stream* stream);
 
   const Http2Bounds bounds_;
-  TokenBucket* const opened_;
+  Http2Allowance* const allowance_;
   TokenBucket others_;
   Place in_;
   Place out_;
   uint32_t last_opened_ = 0;
   std::map<uint32_t, Stream> streams_;
-  size_t unfinished_bytes_ = 0;
+  size_t held_bytes_ = 0;
 };
 
 }  // namespace r2cc::daemon

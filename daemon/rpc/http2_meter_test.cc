@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Http2Bounds kBounds = {.message_bytes_max = 1000, .unfinished_bytes_max = 1500, .streams_max = 8};
+constexpr Http2Bounds kBounds = {.message_bytes_max = 1000, .held_bytes_max = 1500, .share_held_bytes_max = 2500, .streams_max = 8};
 constexpr int kPerSecond = 10, kBurst = 20;
 constexpr uint8_t kData = 0, kHeaders = 1, kRst = 3, kPing = 6, kWindow = 8;
 
@@ -36,8 +36,8 @@ class Http2MeterTest : public testing::Test {
   }
   void Ended(uint32_t stream) { meter_.FromServer(Frame(kHeaders, 1, stream, "trailers")); }
 
-  TokenBucket opened_{kPerSecond, kBurst};
-  Http2Meter meter_{kBounds, &opened_};
+  Http2Allowance allowance_{{kPerSecond, kBurst}};
+  Http2Meter meter_{kBounds, &allowance_};
   Nanos now_ = kNanosPerSecond;
   size_t piece_ = 0;
 };
@@ -46,17 +46,18 @@ TEST_F(Http2MeterTest, HonestCallsGoOnForEver) {
   for (uint32_t i = 0; i < 1000; ++i) {
     const uint32_t stream = 2 * i + 1;
     ASSERT_EQ(Send(Frame(kHeaders, 4, stream, "headers") + Frame(kData, 1, stream, Message(900, 900)) + Frame(kWindow, 0, 0, "0000")), "");
-    EXPECT_EQ(meter_.unfinished_bytes(), 0u);
+    EXPECT_EQ(meter_.held_bytes(), 900u) << "until the server has answered";
     Ended(stream);
+    EXPECT_EQ(meter_.held_bytes(), 0u);
     EXPECT_EQ(meter_.open_streams(), 0u);
     now_ += kNanosPerSecond / 10;
   }
 }
 
-TEST_F(Http2MeterTest, AStreamOfManyMessagesIsNoUnfinishedOne) {
+TEST_F(Http2MeterTest, AStreamOfManyMessagesHoldsTheLastOne) {
   ASSERT_EQ(Send(Frame(kHeaders, 4, 1, "h")), "");
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Send(Frame(kData, 0, 1, Message(900, 400)) + Frame(kData, 0, 1, std::string(500, 'x'))), "");
-  EXPECT_EQ(meter_.unfinished_bytes(), 0u);
+  EXPECT_EQ(meter_.held_bytes(), 900u);
   EXPECT_EQ(meter_.open_streams(), 1u);
 }
 
@@ -76,18 +77,34 @@ TEST_F(Http2MeterTest, StreamsLeftOpenAreBounded) {
 
 TEST_F(Http2MeterTest, RequestsWithoutAnEndAreBounded) {
   ASSERT_EQ(Send(Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, Message(1000, 999))), "");
-  EXPECT_EQ(meter_.unfinished_bytes(), 999u);
-  EXPECT_THAT(Send(Frame(kHeaders, 4, 3, "h") + Frame(kData, 0, 3, Message(1000, 999))), HasSubstr("1500 bytes of messages unfinished"));
+  EXPECT_EQ(meter_.held_bytes(), 999u);
+  EXPECT_THAT(Send(Frame(kHeaders, 4, 3, "h") + Frame(kData, 0, 3, Message(1000, 999))),
+              HasSubstr("more than 1500 bytes of requests under way"));
+}
+
+// Whole requests that the server has not answered yet, over several conversations of one share.
+TEST_F(Http2MeterTest, WhatAShareHoldsIsBounded) {
+  const auto ask = [](uint32_t stream) { return Frame(kHeaders, 4, stream, "h") + Frame(kData, 1, stream, Message(700, 700)); };
+  ASSERT_EQ(Send(ask(1) + ask(3)), "");
+  {
+    Http2Meter other(kBounds, &allowance_);
+    const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    EXPECT_EQ(other.FromClient(preface + ask(1), now_), std::nullopt);
+    EXPECT_EQ(allowance_.held_bytes, 2100u);
+    EXPECT_EQ(other.FromClient(ask(3), now_), "its conversations have more than 2500 bytes of requests under way");
+  }
+  EXPECT_EQ(allowance_.held_bytes, 1400u) << "what ended holds nothing";
+  EXPECT_THAT(Send(ask(5)), HasSubstr("more than 1500 bytes of requests under way"));
 }
 
 TEST_F(Http2MeterTest, AnEndedStreamHoldsNothing) {
   ASSERT_EQ(Send(Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, Message(1000, 999))), "");
   Ended(1);
-  EXPECT_EQ(meter_.unfinished_bytes(), 0u);
+  EXPECT_EQ(meter_.held_bytes(), 0u);
   ASSERT_EQ(Send(Frame(kData, 0, 1, std::string(5000, 'x'))), "") << "what was under way";
-  EXPECT_EQ(meter_.unfinished_bytes(), 0u);
+  EXPECT_EQ(meter_.held_bytes(), 0u);
   ASSERT_EQ(Send(Frame(kHeaders, 4, 3, "h") + Frame(kData, 0, 3, Message(1000, 999)) + Frame(kRst, 0, 3, "0000")), "");
-  EXPECT_EQ(meter_.unfinished_bytes(), 0u);
+  EXPECT_EQ(meter_.held_bytes(), 0u);
 }
 
 TEST_F(Http2MeterTest, AMessageIsRefusedByItsLength) {
@@ -103,7 +120,7 @@ TEST_F(Http2MeterTest, FramesThatAreNoRequestsAreBounded) {
 }
 
 TEST_F(Http2MeterTest, OtherTongues) {
-  Http2Meter meter(kBounds, &opened_);
+  Http2Meter meter(kBounds, &allowance_);
   EXPECT_FALSE(meter.begun());
   EXPECT_EQ(meter.FromClient("GET / HTTP/1.1\r\n", now_), "it speaks no HTTP/2");
   EXPECT_THAT(Send(Frame(kHeaders, 4, 1, "h") + Frame(kData, 8, 1, "123")), HasSubstr("pads"));

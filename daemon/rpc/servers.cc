@@ -20,9 +20,11 @@ constexpr std::chrono::milliseconds kShutdownGrace(100);
 constexpr int kControlMode = 0666;
 
 // A node's view with all its pairs, or its signed value in the store, has some 30 KiB.
-constexpr Http2Bounds kPeerBounds = {.message_bytes_max = 256 << 10, .unfinished_bytes_max = 512 << 10, .streams_max = 64};
-// Requests of people are small.
-constexpr Http2Bounds kControlBounds = {.message_bytes_max = 64 << 10, .unfinished_bytes_max = 64 << 10, .streams_max = 16};
+constexpr Http2Bounds kPeerBounds = {
+    .message_bytes_max = 256 << 10, .held_bytes_max = 512 << 10, .share_held_bytes_max = 1 << 20, .streams_max = 64};
+// Requests of people have some hundred bytes.
+constexpr Http2Bounds kControlBounds = {
+    .message_bytes_max = 16 << 10, .held_bytes_max = 16 << 10, .share_held_bytes_max = 64 << 10, .streams_max = 16};
 
 // An exchange, a watch, puts and forwarded requests go over one or two connections; there are more while certificates are replaced.
 Gate::Admission PeerAdmission(const Caller& caller) {
