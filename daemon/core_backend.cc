@@ -8,15 +8,13 @@
 #include "daemon/convert.h"
 #include "daemon/shown/fleet_pages.h"
 #include "daemon/shown/release_counts.h"
+#include "daemon/speaker.h"
 
 namespace r2cc::daemon {
 namespace {
 
 // Views pushed to us and not yet looked at. A peer whose view is dropped sends it again with its next keep-alive.
 constexpr size_t kReceivedMax = 4096;
-// Views of one node that are looked at. A node sends one each second, and one for each change.
-constexpr int kViewsPerSecond = 20;
-constexpr int kViewsBurst = 60;
 constexpr Nanos kTooManyTold = 60 * kNanosPerSecond;
 // Speakers whose allowance is remembered.
 constexpr size_t kSpeakersMax = 16'384;
@@ -30,25 +28,25 @@ CoreBackend::CoreBackend(std::string node, const Parts& parts, std::shared_ptr<c
       started_(parts_.core->Now()),
       received_(parts_.core, kReceivedMax, [this](Received received) {
         if (received.ended) return parts_.peer_set->StreamEnded(received.stream);
-        parts_.peer_set->Receive(received.view, {received.stream, received.from.address});
-        if (received.taken) LetSpeak(received);
+        const Caller& from = received.from;
+        parts_.peer_set->Receive(received.view, {received.stream, from.address});
+        if (!received.taken) return;
+        // Who proves nothing is whom he says he is, at his address.
+        const std::string said = absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node());
+        LetSpeak(from.name.empty() ? said : from.name, from, std::move(received.taken));
       }) {}
 
-void CoreBackend::LetSpeak(const Received& received) {
+void CoreBackend::LetSpeak(const std::string& who, const Caller& from, std::function<void()> taken) {
   const Nanos now = parts_.core->Now();
-  const Caller& from = received.from;
-  // Who proves nothing is whom he says he is, at his address.
-  const std::string who =
-      from.name.empty() ? absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node()) : from.name;
   if (views_.size() >= kSpeakersMax && !views_.contains(who)) views_.clear();
   Views& views = views_.try_emplace(who, Views{{kViewsPerSecond, kViewsBurst}}).first->second;
-  if (views.allowance.Take(now)) return received.taken();
+  if (views.allowance.Take(now)) return taken();
   if (views.told == 0 || now - views.told >= kTooManyTold) {
     views.told = now;
     LogWarning("a node speaks more often than it is heard", {{"who", Describe(from)}, {"views_per_second", kViewsPerSecond}});
   }
-  parts_.core->RunAfter(kNanosPerSecond / kViewsPerSecond, [this, alive = alive_, received] {
-    if (*alive) LetSpeak(received);
+  parts_.core->RunAfter(kNanosPerSecond / kViewsPerSecond, [this, alive = alive_, who, from, taken = std::move(taken)] {
+    if (*alive) LetSpeak(who, from, taken);
   });
 }
 

@@ -93,8 +93,8 @@ class CoreBackend final : public Backend {
     bool ended = false;  // the stream, and there is no view
     std::function<void()> taken;
   };
-  // Lets a speaker go on: at once, or when his node may speak again.
-  void LetSpeak(const Received& received);
+  // Lets a speaker go on: at once, or when `who`, his node, may speak again. The view is gone by then.
+  void LetSpeak(const std::string& who, const Caller& from, std::function<void()> taken);
 
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;
   // Who runs which release.

@@ -8,6 +8,10 @@
 
 namespace r2cc::daemon {
 
+// Views of one node that are looked at. A node sends one each second, and one for each change.
+constexpr int kViewsPerSecond = 20;
+constexpr int kViewsBurst = 60;
+
 struct Speaker {
   uint64_t stream = 0;  // NextStream(); of one stream from its beginning to its end
   std::string from;     // an address, for people

@@ -14,12 +14,13 @@
 
 namespace r2cc::daemon {
 
-// Thread-safe. Keeps itself alive until gRPC is done with it.
+// Thread-safe. Keeps itself alive until gRPC is done with it. It reads the next reply when the last one was taken: a server that writes
+// without end waits for itself.
 template <typename Request, typename Reply>
 class BidiCall final : public grpc::ClientBidiReactor<Request, Reply> {
  public:
-  struct Functions {  // called on gRPC's threads
-    std::function<void(Reply)> on_reply;
+  struct Functions {                                  // called on gRPC's threads
+    std::function<void(Reply)> on_reply;              // then ReadOn() is awaited
     std::function<void(const grpc::Status&)> on_end;  // once, as the last
   };
 
@@ -30,8 +31,8 @@ class BidiCall final : public grpc::ClientBidiReactor<Request, Reply> {
     call->self_ = call;
     prepare(&call->context_);
     start(&call->context_, call.get());
-    call->AddHold();  // writes begin outside of gRPC's reactions
-    call->StartRead(&call->reply_);
+    call->AddHold();  // reads and writes begin outside of gRPC's reactions
+    call->ReadOn();
     call->StartCall();
     return call;
   }
@@ -44,20 +45,31 @@ class BidiCall final : public grpc::ClientBidiReactor<Request, Reply> {
     if (queue_.size() == 1) this->StartWrite(&queue_.front());
   }
 
-  void Cancel() { context_.TryCancel(); }
+  // The next reply is wanted. No effect after the end.
+  void ReadOn() {
+    absl::MutexLock lock(&mutex_);
+    if (ended_ || std::exchange(reading_, true)) return;
+    reply_.Clear();
+    this->StartRead(&reply_);
+  }
 
-  void OnReadDone(bool ok) override {
-    if (ok) {
-      functions_.on_reply(std::move(reply_));
-      reply_.Clear();
-      this->StartRead(&reply_);
-      return;
-    }
+  void Cancel() {
+    context_.TryCancel();
     {
       absl::MutexLock lock(&mutex_);
-      ended_ = true;
+      if (reading_ || std::exchange(ended_, true)) return;
     }
     this->RemoveHold();
+  }
+
+  void OnReadDone(bool ok) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      reading_ = false;
+      if (!ok) ended_ = true;
+    }
+    if (!ok) return this->RemoveHold();
+    functions_.on_reply(std::move(reply_));
   }
 
   void OnWriteDone(bool ok) override {
@@ -79,6 +91,7 @@ class BidiCall final : public grpc::ClientBidiReactor<Request, Reply> {
   Reply reply_;
   absl::Mutex mutex_;
   std::deque<Request> queue_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<BidiCall> self_;
 };

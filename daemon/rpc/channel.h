@@ -13,6 +13,7 @@
 #include "daemon/rpc/channel_pool.h"
 #include "daemon/rpc/http2_meter.h"
 #include "daemon/trust/tls_files.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 
 namespace r2cc::daemon {
@@ -46,6 +47,11 @@ class PeerStubs {
     if (credentials_.tls != nullptr && credentials_.tls->Get() != contents_) Make();
     return stubs_[at_].get();
   }
+  // The same way, for messages as bytes.
+  grpc::GenericStub* generic() {
+    get();
+    return generic_[at_].get();
+  }
   // False: all were tried since the last time that one was found good.
   bool Next() {
     at_ = (at_ + 1) % stubs_.size();
@@ -56,13 +62,18 @@ class PeerStubs {
   void Make() {
     if (credentials_.tls != nullptr) contents_ = credentials_.tls->Get();
     stubs_.clear();
-    for (const auto& channel : PeerChannels(peer_, credentials_, contents_)) stubs_.push_back(Service::NewStub(channel));
+    generic_.clear();
+    for (const auto& channel : PeerChannels(peer_, credentials_, contents_)) {
+      stubs_.push_back(Service::NewStub(channel));
+      generic_.push_back(std::make_unique<grpc::GenericStub>(channel));
+    }
   }
 
   const PeerSpec peer_;
   const Credentials credentials_;
   std::shared_ptr<const TlsContents> contents_;
   std::vector<std::unique_ptr<typename Service::Stub>> stubs_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> generic_;  // likewise
   size_t at_ = 0;
 };
 

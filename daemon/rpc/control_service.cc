@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -11,6 +12,7 @@
 #include "daemon/event_filter.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
+#include "daemon/rpc/unary_call.h"
 #include "proto/r2cc.grpc.pb.h"
 
 namespace r2cc::daemon {
@@ -134,13 +136,14 @@ class ControlService final : public v1::Control::CallbackService {
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest* request,
                                       v1::StatusReply* reply) override {
-    const auto ask = [&](auto* reactor) { backend_->GetStatus(*request, AnswerTo(reactor, reply)); };
-    if (request->health()) return Known(context, "whether it serves", [&](const Caller&, auto* reactor) { ask(reactor); });
+    const auto ask = [&](const Caller& caller, UnaryCall* call) { backend_->GetStatus(*request, AnswerTo(call, caller, reply)); };
+    if (request->health()) return Known(context, "whether it serves", ask);
     return Viewed(context, "the status", ask);
   }
   grpc::ServerUnaryReactor* ListNics(grpc::CallbackServerContext* context, const v1::ListNicsRequest* request,
                                      v1::ListNicsReply* reply) override {
-    return Viewed(context, "the NICs", [&](auto* reactor) { backend_->ListNics(*request, AnswerTo(reactor, reply)); });
+    return Viewed(context, "the NICs",
+                  [&](const Caller& caller, UnaryCall* call) { backend_->ListNics(*request, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerWriteReactor<v1::Event>* Events(grpc::CallbackServerContext* context, const v1::EventsRequest* request) override {
     const auto caller = Viewer(context, "events");
@@ -149,51 +152,55 @@ class ControlService final : public v1::Control::CallbackService {
   }
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
                                      v1::ListJobsReply* reply) override {
-    return Viewed(context, "the jobs", [&](auto* reactor) { backend_->ListJobs(*request, AnswerTo(reactor, reply)); });
+    return Viewed(context, "the jobs",
+                  [&](const Caller& caller, UnaryCall* call) { backend_->ListJobs(*request, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context, const v1::GetPlanRequest* request, v1::Plan* reply) override {
-    return Viewed(context, "the plan", [&](auto* reactor) { backend_->GetPlan(*request, AnswerTo(reactor, reply)); });
+    return Viewed(context, "the plan",
+                  [&](const Caller& caller, UnaryCall* call) { backend_->GetPlan(*request, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest* request,
                                         v1::ExplainPlanReply* reply) override {
-    return Viewed(context, "the plan", [&](auto* reactor) { backend_->ExplainPlan(*request, AnswerTo(reactor, reply)); });
+    return Viewed(context, "the plan",
+                  [&](const Caller& caller, UnaryCall* call) { backend_->ExplainPlan(*request, AnswerTo(call, caller, reply)); });
   }
 
   grpc::ServerUnaryReactor* GetConfig(grpc::CallbackServerContext* context, const v1::ConfigRequest* request,
                                       v1::ConfigReply* reply) override {
-    return Viewed(context, "the configuration", [&](auto* reactor) { backend_->GetConfig(*request, AnswerTo(reactor, reply)); });
+    return Viewed(context, "the configuration",
+                  [&](const Caller& caller, UnaryCall* call) { backend_->GetConfig(*request, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const v1::ReloadRequest* request,
                                    v1::ReloadReply* reply) override {
     return Known(context, "to have the configuration read again",
-                 [&](const Caller& caller, auto* reactor) { backend_->Reload(*request, caller, AnswerTo(reactor, reply)); });
+                 [&](const Caller& caller, UnaryCall* call) { backend_->Reload(*request, caller, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerUnaryReactor* ReportJobs(grpc::CallbackServerContext* context, const v1::ReportJobsRequest* request,
                                        v1::ReportJobsReply* reply) override {
     return Known(context, "to have jobs reported",
-                 [&](const Caller& caller, auto* reactor) { backend_->ReportJobs(*request, caller, AnswerTo(reactor, reply)); });
+                 [&](const Caller& caller, UnaryCall* call) { backend_->ReportJobs(*request, caller, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
                                        v1::ForgetNodeReply* reply) override {
     return Known(context, "to have a node forgotten",
-                 [&](const Caller& caller, auto* reactor) { backend_->ForgetNode(*request, caller, AnswerTo(reactor, reply)); });
+                 [&](const Caller& caller, UnaryCall* call) { backend_->ForgetNode(*request, caller, AnswerTo(call, caller, reply)); });
   }
 
   // These are judged by the node that does them.
   grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
                                      v1::NicActionReply* reply) override {
     return Known(context, "to act on a NIC",
-                 [&](const Caller& caller, auto* reactor) { backend_->ActOnNic(*request, caller, AnswerTo(reactor, reply)); });
+                 [&](const Caller& caller, UnaryCall* call) { backend_->ActOnNic(*request, caller, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
                                        v1::ExplainNicReply* reply) override {
     return Known(context, "to have a NIC explained",
-                 [&](const Caller& caller, auto* reactor) { backend_->ExplainNic(*request, caller, AnswerTo(reactor, reply)); });
+                 [&](const Caller& caller, UnaryCall* call) { backend_->ExplainNic(*request, caller, AnswerTo(call, caller, reply)); });
   }
   grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
                                        v1::ProbePathsReply* reply) override {
     return Known(context, "to see probes",
-                 [&](const Caller& caller, auto* reactor) { backend_->ProbePaths(*request, caller, AnswerTo(reactor, reply)); });
+                 [&](const Caller& caller, UnaryCall* call) { backend_->ProbePaths(*request, caller, AnswerTo(call, caller, reply)); });
   }
 
  private:
@@ -207,27 +214,25 @@ class ControlService final : public v1::Control::CallbackService {
   }
   template <typename Ask>
   grpc::ServerUnaryReactor* Viewed(grpc::CallbackServerContext* context, const std::string& what, Ask ask) {
-    auto* reactor = context->DefaultReactor();
-    const auto caller = Viewer(context, what);
-    if (caller.ok())
-      ask(reactor);
-    else
-      reactor->Finish(ToGrpc(caller.status()));
-    return reactor;
+    return Asked(Viewer(context, what), ask);
   }
   template <typename Ask>
   grpc::ServerUnaryReactor* Known(grpc::CallbackServerContext* context, const std::string& what, Ask ask) {
-    auto* reactor = context->DefaultReactor();
-    const auto caller = authenticator_->Person(*context, what);
+    return Asked(authenticator_->Person(*context, what), ask);
+  }
+  template <typename Ask>
+  grpc::ServerUnaryReactor* Asked(const absl::StatusOr<Caller>& caller, Ask ask) {
+    auto* const call = new UnaryCall(replies_);
     if (caller.ok())
-      ask(*caller, reactor);
+      ask(*caller, call);
     else
-      reactor->Finish(ToGrpc(caller.status()));
-    return reactor;
+      call->Refuse(caller.status());
+    return call;
   }
 
   Backend* const backend_;
   const Authenticator* const authenticator_;
+  const std::shared_ptr<HeldReplies> replies_ = std::make_shared<HeldReplies>();
   Followers followers_;
 };
 

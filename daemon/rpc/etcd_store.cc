@@ -23,6 +23,9 @@ std::string PrefixEnd(std::string prefix) {
   return prefix;
 }
 
+// What is handed over in one turn of the core. A view with 1,016 pairs, and a certificate that is new, takes 2.6 ms.
+constexpr size_t kChangesPerTurn = 4;
+
 // A member of a cluster without a leader knows nothing new, and ends the stream instead of staying silent.
 void RequireLeader(grpc::ClientContext* context) { context->AddMetadata("hasleader", "true"); }
 
@@ -107,11 +110,19 @@ void EtcdStore::OnPage(const grpc::Status& status, const pb::RangeResponse& page
   }
   if (!status.ok()) return Lose(ShortReason(status));
   if (page_revision_ == 0) page_revision_ = page.header().revision();
+  const bool last = !page.more() || page.kvs().empty();
+  if (!last) page_key_ = page.kvs(page.kvs_size() - 1).key() + '\0';
+  auto changes = std::make_shared<std::vector<StoreChange>>();
   for (const pb::KeyValue& entry : page.kvs())
-    callbacks_.on_change({entry.key(), entry.value(), false, static_cast<uint64_t>(entry.mod_revision())});
-  if (!page.more() || page.kvs().empty()) return StartWatch();
-  page_key_ = page.kvs(page.kvs_size() - 1).key() + '\0';
-  ReadPage();
+    changes->push_back({entry.key(), entry.value(), false, static_cast<uint64_t>(entry.mod_revision())});
+  HandOver(std::move(changes), 0, [this, last] { last ? StartWatch() : ReadPage(); });
+}
+
+void EtcdStore::HandOver(std::shared_ptr<const std::vector<StoreChange>> changes, size_t from, Task done) {
+  const size_t to = std::min(changes->size(), from + kChangesPerTurn);
+  for (size_t i = from; i < to; ++i) callbacks_.on_change((*changes)[i]);
+  if (to == changes->size()) return done();
+  MakePoster(life_)([this, changes = std::move(changes), to, done = std::move(done)] { HandOver(changes, to, done); });
 }
 
 void EtcdStore::StartWatch() {
@@ -125,7 +136,12 @@ void EtcdStore::StartWatch() {
                              }});
   keep_alive_ =
       KeepAliveCall::Begin([this](auto* context, auto* call) { endpoint().lease->async()->LeaseKeepAlive(context, call); }, RequireLeader,
-                           {[this, post](pb::LeaseKeepAliveResponse reply) { post([this, reply] { OnKeepAlive(reply); }); },
+                           {[this, post](pb::LeaseKeepAliveResponse reply) {
+                              post([this, reply] {
+                                OnKeepAlive(reply);
+                                keep_alive_->ReadOn();
+                              });
+                            },
                             [this, post, calls = calls_](const grpc::Status& status) {
                               post([this, why = ShortReason(status)] { Lose(why); });
                               calls->Add(-1);
@@ -145,9 +161,11 @@ void EtcdStore::OnWatch(const pb::WatchResponse& reply) {
                     ? absl::StrCat("the changes up to revision ", reply.compact_revision(), " were compacted before they were told")
                     : absl::StrCat("it ended the watch: ", reply.cancel_reason()));
   OnConnected();
+  auto changes = std::make_shared<std::vector<StoreChange>>();
   for (const pb::Event& event : reply.events())
-    callbacks_.on_change(
+    changes->push_back(
         {event.kv().key(), event.kv().value(), event.type() == pb::Event::DELETE, static_cast<uint64_t>(event.kv().mod_revision())});
+  HandOver(std::move(changes), 0, [this] { watch_->ReadOn(); });
 }
 
 void EtcdStore::OnConnected() {

@@ -60,6 +60,8 @@ class EtcdStore final : public Store {
   void Connect();
   void ReadPage();
   void OnPage(const grpc::Status& status, const etcdserverpb::RangeResponse& page);
+  // Tells what changed, some in each turn of the core, and then runs `done`.
+  void HandOver(std::shared_ptr<const std::vector<StoreChange>> changes, size_t from, Task done);
   void StartWatch();
   void OnWatch(const etcdserverpb::WatchResponse& reply);
   void OnConnected();

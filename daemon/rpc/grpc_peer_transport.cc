@@ -9,7 +9,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/core/token_bucket.h"
 #include "daemon/rpc/reconnect.h"
+#include "daemon/rpc/view_message.h"
+#include "daemon/speaker.h"
 #include "proto/r2cc.grpc.pb.h"
 
 namespace r2cc::daemon {
@@ -22,19 +25,20 @@ constexpr std::chrono::milliseconds kActDeadline(3000);
 
 // One life of the stream to one peer. Writes the broadcaster's newest view whenever it rings; one write at a time, so a slow peer gets the
 // newest view next and never a backlog. Keeps itself alive until gRPC is done with it.
-class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1::PushRequest, v1::PushReply> {
+// It reads the next view when the last one was taken: what the peer says meanwhile waits at its end.
+class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  using OnView = std::function<void(v1::NodeView)>;
+  using OnView = std::function<void(v1::NodeView)>;  // then ReadOn() is awaited
   using OnEnd = std::function<void(const grpc::Status&)>;
 
   // Both functions are called on gRPC's threads; `on_end` once, as the last.
-  static std::shared_ptr<ExchangeCall> Begin(const std::string& peer, v1::Peer::Stub* stub, ViewBroadcaster* broadcaster, OnView on_view,
+  static std::shared_ptr<ExchangeCall> Begin(const std::string& peer, grpc::GenericStub* stub, ViewBroadcaster* broadcaster, OnView on_view,
                                              OnEnd on_end) {
     auto call = std::shared_ptr<ExchangeCall>(new ExchangeCall(peer, broadcaster, std::move(on_view), std::move(on_end)));
     call->self_ = call;
-    stub->async()->Exchange(&call->context_, call.get());
-    call->AddHold();  // writes begin outside of gRPC's reactions
-    call->StartRead(&call->reply_);
+    stub->PrepareBidiStreamingCall(&call->context_, "/r2cc.v1.Peer/Exchange", grpc::StubOptions(), call.get());
+    call->AddHold();  // reads and writes begin outside of gRPC's reactions
+    call->ReadOn();
     // Before StartCall: afterwards the call may end at any time, and its end takes the listener away.
     call->listener_ = broadcaster->Listen([raw = call.get()] { raw->Wake(); });
     call->Wake();
@@ -42,20 +46,37 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
     return call;
   }
 
-  void Cancel() { context_.TryCancel(); }
-
-  void OnReadDone(bool ok) override {
-    if (ok) {
-      if (reply_.view().node() == peer_) broadcaster_->SetReached(peer_, true);
-      on_view_(std::move(*reply_.mutable_view()));
-      StartRead(&reply_);
-      return;
-    }
+  void Cancel() {
+    context_.TryCancel();
     {
       absl::MutexLock lock(&mutex_);
-      ended_ = true;
+      if (reading_ || std::exchange(ended_, true)) return;
     }
     RemoveHold();
+  }
+
+  // The next view is wanted. No effect after the end.
+  void ReadOn() {
+    absl::MutexLock lock(&mutex_);
+    if (ended_ || std::exchange(reading_, true)) return;
+    StartRead(&reply_);
+  }
+
+  void OnReadDone(bool ok) override {
+    v1::PushReply reply;
+    if (ok) {
+      refused_ = ParseViewMessage(std::exchange(reply_, grpc::ByteBuffer()), &reply);
+      if (!refused_.ok()) context_.TryCancel();
+    }
+    const bool goes_on = ok && refused_.ok();
+    {
+      absl::MutexLock lock(&mutex_);
+      reading_ = false;
+      if (!goes_on) ended_ = true;
+    }
+    if (!goes_on) return RemoveHold();
+    if (reply.view().node() == peer_) broadcaster_->SetReached(peer_, true);
+    on_view_(std::move(*reply.mutable_view()));
   }
 
   void OnWriteDone(bool ok) override {
@@ -68,7 +89,7 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
     broadcaster_->Unlisten(listener_);
     broadcaster_->SetReached(peer_, false);
     const std::shared_ptr<ExchangeCall> self = std::move(self_);
-    on_end_(status);
+    on_end_(refused_.ok() ? status : ToGrpc(refused_));
   }
 
  private:
@@ -85,7 +106,9 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
     if (!dirty_ || writing_ || ended_) return;
     dirty_ = false;
     writing_ = true;
-    *request_.mutable_view() = *broadcaster_->Get();
+    v1::PushRequest request;
+    *request.mutable_view() = *broadcaster_->Get();
+    request_ = ViewMessageBytes(request);
     StartWrite(&request_);
   }
 
@@ -94,14 +117,16 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<v1:
   const OnView on_view_;
   const OnEnd on_end_;
   grpc::ClientContext context_;
-  v1::PushReply reply_;  // the read under way
+  grpc::ByteBuffer reply_;  // the read under way
+  absl::Status refused_;    // of the last view, which ended the call
   std::shared_ptr<ExchangeCall> self_;
   ViewBroadcaster::ListenerId listener_ = 0;
 
   absl::Mutex mutex_;
-  v1::PushRequest request_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer request_ ABSL_GUARDED_BY(mutex_);
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -206,7 +231,7 @@ class GrpcPeerTransport::Link {
     calls_->Add(1);
     answered_ = false;
     call_ = ExchangeCall::Begin(
-        peer_.node, stubs_.get(), broadcaster_,
+        peer_.node, stubs_.generic(), broadcaster_,
         [this, alive = alive_, executor = executor_](v1::NodeView view) {
           executor->Post([this, alive, view = std::move(view)]() mutable {
             if (*alive) OnView(std::move(view));
@@ -227,6 +252,16 @@ class GrpcPeerTransport::Link {
       callbacks_.on_connected(peer_.node);
     }
     callbacks_.on_view(peer_.node, std::move(view));
+    HearMore();
+  }
+
+  // At once, or when the peer may speak again.
+  void HearMore() {
+    if (call_ == nullptr) return;
+    if (views_.Take(executor_->Now())) return call_->ReadOn();
+    executor_->RunAfter(kNanosPerSecond / kViewsPerSecond, [this, alive = alive_, call = std::weak_ptr<ExchangeCall>(call_)] {
+      if (*alive && call_ != nullptr && call_ == call.lock()) HearMore();
+    });
   }
 
   void OnEnd(const grpc::Status& status) {
@@ -254,6 +289,7 @@ class GrpcPeerTransport::Link {
   const std::shared_ptr<Contexts> acts_ = std::make_shared<Contexts>();
   std::shared_ptr<ExchangeCall> call_;
   bool answered_ = false;
+  TokenBucket views_{kViewsPerSecond, kViewsBurst};
   std::string last_error_;
   ExponentialBackOff backoff_ = ReconnectBackOff();
   TimerId timer_ = 0;

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -13,12 +15,13 @@ constexpr Nanos kTickInterval = 250 * kNanosPerMs;
 
 }  // namespace
 
-// One life of the watch. Keeps itself alive until gRPC is done with it.
+// One life of the watch. It reads the next change when the last one was taken: a server that writes without end waits for itself. Keeps
+// itself alive until gRPC is done with it.
 class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply> {
  public:
   struct Functions {  // called on gRPC's threads
     std::function<void()> on_connected;
-    std::function<void(StoreChange)> on_change;
+    std::function<void(StoreChange)> on_change;       // then ReadOn() is awaited
     std::function<void(const grpc::Status&)> on_end;  // once, as the last
   };
 
@@ -27,21 +30,40 @@ class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply
     call->self_ = call;
     call->request_.set_prefix(prefix);
     stub->async()->Watch(&call->context_, &call->request_, call.get());
-    call->StartRead(&call->reply_);
+    call->AddHold();  // reads begin outside of gRPC's reactions
+    call->ReadOn();
     call->StartCall();
     return call;
   }
 
-  void Cancel() { context_.TryCancel(); }
+  void Cancel() {
+    context_.TryCancel();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (reading_ || std::exchange(ended_, true)) return;
+    }
+    RemoveHold();
+  }
+
+  // The next change is wanted. No effect after the end.
+  void ReadOn() {
+    absl::MutexLock lock(&mutex_);
+    if (ended_ || std::exchange(reading_, true)) return;
+    StartRead(&reply_);
+  }
 
   void OnReadInitialMetadataDone(bool ok) override {
     if (ok) functions_.on_connected();
   }
 
   void OnReadDone(bool ok) override {
-    if (!ok) return;
+    {
+      absl::MutexLock lock(&mutex_);
+      reading_ = false;
+      if (!ok) ended_ = true;
+    }
+    if (!ok) return RemoveHold();
     functions_.on_change({std::move(*reply_.mutable_key()), std::move(*reply_.mutable_value()), reply_.deleted(), reply_.revision()});
-    StartRead(&reply_);
   }
 
   void OnDone(const grpc::Status& status) override {
@@ -57,6 +79,9 @@ class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply
   v1::WatchRequest request_;
   v1::WatchReply reply_;
   std::shared_ptr<WatchCall> self_;
+  absl::Mutex mutex_;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 GrpcStore::GrpcStore(Executor* executor, const PeerSpec& server, const Credentials& credentials)
@@ -93,6 +118,7 @@ void GrpcStore::Connect() {
                                post([this, change = std::move(change)] {
                                  OnConnected();
                                  callbacks_.on_change(change);
+                                 if (watch_ != nullptr) watch_->ReadOn();
                                });
                              },
                              [this, post, calls = calls_](const grpc::Status& status) {

@@ -1,5 +1,6 @@
 // r2ccd -> r2ccd: the server's end.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,17 +11,41 @@
 #include "base/names.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
+#include "daemon/rpc/unary_call.h"
+#include "daemon/rpc/view_message.h"
 #include "proto/r2cc.grpc.pb.h"
 
 namespace r2cc::daemon {
 namespace {
 
+// The streams of each speaker. Thread-safe.
+class ExchangeCounts {
+ public:
+  // False: `who` has `most` already.
+  bool Begin(const std::string& who, size_t most) {
+    absl::MutexLock lock(&mutex_);
+    size_t& streams = streams_[who];
+    if (streams >= most) return false;
+    ++streams;
+    return true;
+  }
+  void End(const std::string& who) {
+    absl::MutexLock lock(&mutex_);
+    if (const auto found = streams_.find(who); found != streams_.end() && --found->second == 0) streams_.erase(found);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::string, size_t> streams_ ABSL_GUARDED_BY(mutex_);
+};
+
 // A peer's stream to us: takes its views, and writes ours at once, in answer, and whenever it changes unless our own stream to that peer
 // brings it.
-class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
+class ExchangeStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  ExchangeStream(Backend* backend, const Authenticator* authenticator, Caller from)
-      : backend_(backend), authenticator_(authenticator), from_(std::move(from)) {
+  // `counts`: its speaker's streams, among which it is, as one of `who`.
+  ExchangeStream(Backend* backend, const Authenticator* authenticator, Caller from, ExchangeCounts* counts, std::string who)
+      : backend_(backend), authenticator_(authenticator), from_(std::move(from)), counts_(counts), who_(std::move(who)) {
     {
       absl::MutexLock lock(&self_->mutex);
       self_->stream = this;
@@ -35,7 +60,14 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       End(grpc::Status::OK);
       return;
     }
-    const std::string& node = request_.view().node();
+    v1::PushRequest request;
+    if (const absl::Status status = ParseViewMessage(std::exchange(request_, grpc::ByteBuffer()), &request); !status.ok()) {
+      const absl::Status why = authenticator_->Refuse(from_, "garbled", "a view", status);
+      absl::MutexLock lock(&mutex_);
+      End(ToGrpc(why));
+      return;
+    }
+    const std::string& node = request.view().node();
     // A daemon speaks for its own node alone.
     if (from_.kind == Caller::Kind::kNode && node != from_.name) {
       const absl::Status why = authenticator_->Refuse(
@@ -51,7 +83,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
       node_ = node;
     }
     // The next is read once this one was looked at: what a peer says meanwhile waits at its end, where the newest takes the others' place.
-    backend_->ReceiveView(std::move(*request_.mutable_view()), stream_, from_, [self = self_] {
+    backend_->ReceiveView(std::move(*request.mutable_view()), stream_, from_, [self = self_] {
       absl::MutexLock lock(&self->mutex);
       if (self->stream != nullptr) self->stream->ReadOn();
     });
@@ -74,6 +106,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   void OnDone() override {
     backend_->broadcaster().Unlisten(listener_);
     backend_->EndStream(stream_);
+    counts_->End(who_);
     {
       absl::MutexLock lock(&self_->mutex);
       self_->stream = nullptr;
@@ -105,8 +138,10 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
     if (introduced_ && backend_->broadcaster().Reaches(node_)) return;
     dirty_ = false;
     writing_ = true;
-    *reply_.mutable_view() = *backend_->broadcaster().Get();
-    introduced_ = !reply_.view().node().empty();
+    v1::PushReply reply;
+    *reply.mutable_view() = *backend_->broadcaster().Get();
+    introduced_ = !reply.view().node().empty();
+    reply_ = ViewMessageBytes(reply);
     StartWrite(&reply_);
   }
 
@@ -117,13 +152,15 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
   Backend* const backend_;
   const Authenticator* const authenticator_;
   const Caller from_;
+  ExchangeCounts* const counts_;
+  const std::string who_;
   const uint64_t stream_ = NextStream();
   const std::shared_ptr<Self> self_ = std::make_shared<Self>();
   ViewBroadcaster::ListenerId listener_;
-  v1::PushRequest request_;  // the read under way
+  grpc::ByteBuffer request_;  // the read under way
   bool answered_ = false;
   absl::Mutex mutex_;
-  v1::PushReply reply_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer reply_ ABSL_GUARDED_BY(mutex_);
   std::string node_ ABSL_GUARDED_BY(mutex_);
   bool introduced_ ABSL_GUARDED_BY(mutex_) = false;
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
@@ -132,67 +169,81 @@ class ExchangeStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1:
 };
 
 // The only answer that a stranger's stream gets.
-class RefusedStream final : public grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply> {
+class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit RefusedStream(const absl::Status& why) { Finish(ToGrpc(why)); }
   void OnDone() override { delete this; }
 };
 
-class PeerService final : public v1::Peer::CallbackService {
+// As v1::Peer::CallbackService, but for Exchange, whose messages are looked at before they are parsed.
+template <class Base>
+using Unary = v1::Peer::WithCallbackMethod_ActOnNic<v1::Peer::WithCallbackMethod_ExplainNic<
+    v1::Peer::WithCallbackMethod_ProbePaths<v1::Peer::WithCallbackMethod_ForgetNode<v1::Peer::WithCallbackMethod_ReportJobs<Base>>>>>;
+
+class PeerService final : public v1::Peer::WithRawCallbackMethod_Exchange<Unary<v1::Peer::Service>> {
  public:
   PeerService(Backend* backend, const Authenticator* authenticator) : backend_(backend), authenticator_(authenticator) {}
 
-  grpc::ServerBidiReactor<v1::PushRequest, v1::PushReply>* Exchange(grpc::CallbackServerContext* context) override {
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Exchange(grpc::CallbackServerContext* context) override {
     const auto caller = authenticator_->Peer(*context, "to exchange views");
     if (!caller.ok()) return new RefusedStream(caller.status());
-    return new ExchangeStream(backend_, authenticator_, *caller);
+    const bool proven = caller->kind == Caller::Kind::kNode;
+    std::string who = proven ? caller->name : caller->address.substr(0, caller->address.rfind(':'));
+    const size_t most = proven ? RpcServers::kExchangesPerNodeMax : RpcServers::kExchangesPerAddressMax;
+    if (!counts_.Begin(who, most))
+      return new RefusedStream(
+          authenticator_->Refuse(*caller, "too-many", "to exchange views",
+                                 absl::ResourceExhaustedError(absl::StrCat("you exchange views on ", most, " streams already"))));
+    return new ExchangeStream(backend_, authenticator_, *caller, &counts_, std::move(who));
   }
 
   grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
                                      v1::NicActionReply* reply) override {
     return Forwarded(context, "to act on a NIC", *request,
-                     [&](const Caller& asker, auto* reactor) { backend_->ActOnNic(*request, asker, AnswerTo(reactor, reply)); });
+                     [&](const Caller& asker, UnaryCall* call) { backend_->ActOnNic(*request, asker, AnswerTo(call, asker, reply)); });
   }
 
   grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
                                        v1::ExplainNicReply* reply) override {
     return Forwarded(context, "to have a NIC explained", *request,
-                     [&](const Caller& asker, auto* reactor) { backend_->ExplainNic(*request, asker, AnswerTo(reactor, reply)); });
+                     [&](const Caller& asker, UnaryCall* call) { backend_->ExplainNic(*request, asker, AnswerTo(call, asker, reply)); });
   }
 
   grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
                                        v1::ProbePathsReply* reply) override {
     return Forwarded(context, "to see probes", *request,
-                     [&](const Caller& asker, auto* reactor) { backend_->ProbePaths(*request, asker, AnswerTo(reactor, reply)); });
+                     [&](const Caller& asker, UnaryCall* call) { backend_->ProbePaths(*request, asker, AnswerTo(call, asker, reply)); });
   }
 
   grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
                                        v1::ForgetNodeReply* reply) override {
     return Forwarded(context, "to have a node forgotten", *request,
-                     [&](const Caller& asker, auto* reactor) { backend_->ForgetNode(*request, asker, AnswerTo(reactor, reply)); });
+                     [&](const Caller& asker, UnaryCall* call) { backend_->ForgetNode(*request, asker, AnswerTo(call, asker, reply)); });
   }
 
   grpc::ServerUnaryReactor* ReportJobs(grpc::CallbackServerContext* context, const v1::ReportJobsRequest* request,
                                        v1::ReportJobsReply* reply) override {
     return Forwarded(context, "to have jobs reported", *request,
-                     [&](const Caller& asker, auto* reactor) { backend_->ReportJobs(*request, asker, AnswerTo(reactor, reply)); });
+                     [&](const Caller& asker, UnaryCall* call) { backend_->ReportJobs(*request, asker, AnswerTo(call, asker, reply)); });
   }
 
  private:
   // `ask` hands a request on in the name of the one whom the forwarding daemon names.
   template <typename Request, typename Ask>
   grpc::ServerUnaryReactor* Forwarded(grpc::CallbackServerContext* context, const std::string& what, const Request& request, Ask ask) {
-    auto* reactor = context->DefaultReactor();
+    auto* const call = new UnaryCall(replies_);
     const auto caller = authenticator_->Peer(*context, what);
     if (caller.ok())
-      ask(FromAsker(request.asker(), *caller), reactor);
+      ask(FromAsker(request.asker(), *caller), call);
     else
-      reactor->Finish(ToGrpc(caller.status()));
-    return reactor;
+      call->Refuse(caller.status());
+    return call;
   }
 
   Backend* const backend_;
   const Authenticator* const authenticator_;
+  ExchangeCounts counts_;
+  const std::shared_ptr<HeldReplies> replies_ = std::make_shared<HeldReplies>();
 };
 
 }  // namespace

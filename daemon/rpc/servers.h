@@ -32,6 +32,9 @@ class RpcServers {
   // There without one, where `insecure` lets them in: of an address, and of all.
   static constexpr size_t kConversationsPerAddressMax = 128;
   static constexpr size_t kUnprovenMax = 1024;
+  // Streams of views: of a node, which has one, and a second one while it connects again; of an address without a certificate.
+  static constexpr size_t kExchangesPerNodeMax = 16;
+  static constexpr size_t kExchangesPerAddressMax = 128;
   // On the control socket: of a user, and of all users; of those who may OPERATE, root among them.
   static constexpr size_t kConversationsPerUidMax = 16;
   static constexpr size_t kUsersMax = 128;
@@ -80,15 +83,6 @@ class RpcServers {
   std::unique_ptr<LocalListener> control_listener_;
   std::unique_ptr<PeerListener> peer_listener_;
 };
-
-// Ends a unary call with the answer of the core.
-template <typename T>
-Answer<T> AnswerTo(grpc::ServerUnaryReactor* reactor, T* reply) {
-  return [reactor, reply](absl::StatusOr<T> result) {
-    if (result.ok()) *reply = *std::move(result);
-    reactor->Finish(ToGrpc(result.status()));
-  };
-}
 
 // The services, to be put on a server.
 std::unique_ptr<grpc::Service> MakeControlService(Backend* backend, const Authenticator* authenticator);

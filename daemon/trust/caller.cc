@@ -30,6 +30,13 @@ std::string Describe(const Caller& caller) {
   return caller.forwarded() ? absl::StrCat(who, " on ", caller.via) : who;
 }
 
+std::string ShareOf(const Caller& caller) {
+  if (caller.forwarded()) return absl::StrCat("node ", caller.via);
+  if (caller.kind == Caller::Kind::kLocal) return caller.contained ? std::string("containers") : absl::StrCat("uid ", caller.uid);
+  if (caller.kind != Caller::Kind::kNobody) return absl::StrCat(caller.kind == Caller::Kind::kNode ? "node " : "operator ", caller.name);
+  return caller.address.substr(0, caller.address.rfind(':'));
+}
+
 v1::Asker ToAsker(const Caller& caller, const std::string& node) {
   v1::Asker asker;
   if (caller.kind == Caller::Kind::kOperator) asker.set_operator_name(caller.name);

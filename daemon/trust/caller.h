@@ -37,6 +37,10 @@ struct Caller {
 // "uid 1000 (pid 4711)", "operator alice at 10.9.0.7:41234", "uid 0 (pid 12) on n1": for logs, events and the audit.
 std::string Describe(const Caller& caller);
 
+// Under which he is counted where everybody has a share: a user, the node or operator of a certificate, an address; of a forwarded request
+// the node that forwards it.
+std::string ShareOf(const Caller& caller);
+
 // For a request that is forwarded by `node`, this one.
 v1::Asker ToAsker(const Caller& caller, const std::string& node);
 
