@@ -14,6 +14,9 @@
 namespace r2cc::daemon {
 namespace {
 
+// Shares whose allowance is remembered.
+constexpr size_t kSharesMax = 4096;
+
 std::string Line(const absl::Status& status) { return CleanText(status.message().data(), status.message().size()); }
 
 // The jobs that the request is about, as this node's processes told them.
@@ -43,6 +46,7 @@ struct ReportService::Round {
   std::set<std::string> waited_for = {};
   v1::ReportJobsReply reply = {};
   bool answered = false;
+  std::string share = {};  // that it counts in; empty: it asks no others
 
   void Ask(const google::protobuf::RepeatedPtrField<std::string>& nodes) {
     for (const std::string& node : nodes)
@@ -56,12 +60,26 @@ struct ReportService::Round {
   }
 };
 
+absl::Status ReportService::Admit(const std::string& share) {
+  if (reports_.size() >= kSharesMax && !reports_.contains(share)) reports_.clear();
+  TokenBucket& reports = reports_.try_emplace(share, kReportsPerSecond, kReportsBurst).first->second;
+  if (reports.Take(parts_.reporter->Now().monotonic_ns)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(share, " asks for more than ", kReportsPerSecond, " reports a second"));
+}
+
 void ReportService::Report(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer) {
+  const std::string share = ShareOf(caller);
+  if (const absl::Status status = Admit(share); !status.ok()) return answer(status);
   const std::string& own = parts_.reporter->node();
   auto round = std::make_shared<Round>(
       Round{request, std::move(answer), Here(*parts_.registry, request.job_glob(), own, parts_.reporter->Now().realtime_ns)});
   round->reply.set_node(own);
   if (caller.forwarded()) return Finish(round.get());
+  if (rounds_in_all_ >= kRoundsMax || (rounds_.contains(share) && rounds_.at(share) >= kRoundsPerShareMax))
+    return round->answer(absl::ResourceExhaustedError("others wait for reports already: ask again in some seconds"));
+  round->share = share;
+  ++rounds_[share];
+  ++rounds_in_all_;
   *round->request.mutable_asker() = ToAsker(caller, own);
   round->known.insert(own);
   for (const auto& [key, whole] : round->jobs) round->Ask(whole.peer_nodes());
@@ -115,6 +133,10 @@ void ReportService::OnAnswer(Round* round, const std::string& node, const absl::
 
 void ReportService::Finish(Round* round) {
   if (std::exchange(round->answered, true)) return;
+  if (const auto found = rounds_.find(round->share); found != rounds_.end()) {
+    if (--found->second == 0) rounds_.erase(found);
+    --rounds_in_all_;
+  }
   for (const std::string& node : round->waited_for)
     round->Missing(node, absl::StrCat("it has not answered within ", kAnswerAfter / kNanosPerSecond, " s"));
   for (const std::string& node : round->to_ask) round->Missing(node, "there was no time left to ask it");

@@ -2,10 +2,12 @@
 #ifndef R2CC_DAEMON_REPORT_SERVICE_H_
 #define R2CC_DAEMON_REPORT_SERVICE_H_
 
+#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/core/token_bucket.h"
 #include "base/executor.h"
 #include "daemon/event_reporter.h"
 #include "daemon/io/peer_transport.h"
@@ -29,6 +31,13 @@ class ReportService {
   // Of a job; 100 bytes each at most, and gRPC takes 4 MiB at once.
   static constexpr int kNodesShown = 8192;
 
+  // A report goes through all processes of this node, and asks other nodes: so many of one share a second, so many at once, and so many
+  // that ask others.
+  static constexpr int kReportsPerSecond = 10;
+  static constexpr int kReportsBurst = 30;
+  static constexpr size_t kRoundsPerShareMax = 4;
+  static constexpr size_t kRoundsMax = 32;
+
   struct Parts {
     Executor* executor;
     const JobRegistry* registry;
@@ -48,11 +57,16 @@ class ReportService {
 
  private:
   struct Round;
+  // OK, or why `share` may not ask now.
+  absl::Status Admit(const std::string& share);
   void AskMore(const std::shared_ptr<Round>& round);
   void OnAnswer(Round* round, const std::string& node, const absl::StatusOr<v1::ReportJobsReply>& reply);
   void Finish(Round* round);
 
   const Parts parts_;
+  std::map<std::string, TokenBucket> reports_;  // by share
+  std::map<std::string, size_t> rounds_;        // likewise, that ask others
+  size_t rounds_in_all_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

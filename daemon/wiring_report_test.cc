@@ -281,5 +281,33 @@ TEST_F(WiringReportTest, ADegradedHalfHourOverARestartIsHalfAnHour) {
   EXPECT_NEAR(static_cast<double>(reduced_ns()), 30.0 * kMinute, 5e6);
 }
 
+TEST_F(WiringReportTest, ReportsAreBoundedForEachShare) {
+  Attach(1, "train", {"n9"});
+  Caller user;
+  user.kind = Caller::Kind::kLocal;
+  user.uid = 1000;
+  const auto ask = [&](const Caller& caller) {
+    std::optional<absl::Status> status;
+    wiring_->backend().ReportJobs({}, caller, [&](absl::StatusOr<v1::ReportJobsReply> reply) { status = reply.status(); });
+    Settle();
+    return status;
+  };
+  // Nobody knows where n9 is, so each is answered at once.
+  for (int i = 0; i < ReportService::kReportsBurst; ++i) EXPECT_EQ(ask(user), absl::OkStatus());
+  EXPECT_TRUE(absl::IsResourceExhausted(*ask(user)));
+  EXPECT_EQ(ask(kRoot), absl::OkStatus()) << "others have shares of their own";
+  core_.Advance(kNanosPerSecond);
+  EXPECT_EQ(ask(user), absl::OkStatus());
+  // Rounds that wait for other nodes.
+  Know("n9");
+  core_.Advance(10 * kNanosPerSecond);
+  Settle();
+  for (size_t i = 0; i < ReportService::kRoundsPerShareMax; ++i) EXPECT_EQ(ask(user), std::nullopt) << "it waits for n9";
+  EXPECT_TRUE(absl::IsResourceExhausted(*ask(user)));
+  core_.Advance(ReportService::kAnswerAfter);
+  Settle();
+  EXPECT_EQ(ask(user), std::nullopt) << "they have ended";
+}
+
 }  // namespace
 }  // namespace r2cc::daemon
