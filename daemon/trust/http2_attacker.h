@@ -29,7 +29,8 @@ class Http2Attacker {
   // To a socket of packets.
   static std::unique_ptr<Http2Attacker> LocalPackets(const std::string& path, uid_t uid) { return Unix(path, uid, SOCK_SEQPACKET); }
   // With `tls` it shows no certificate. `source`: the own address, in host order; 0: the kernel's choice.
-  static std::unique_ptr<Http2Attacker> Tcp(int port, bool tls, uint32_t source = 0) {
+  // `protocol`: that it offers in the greeting.
+  static std::unique_ptr<Http2Attacker> Tcp(int port, bool tls, uint32_t source = 0, const std::string& protocol = "h2") {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (source != 0) {
       sockaddr_in own{};
@@ -44,15 +45,12 @@ class Http2Attacker {
     const bool there = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
     SSL* ssl = nullptr;
     if (tls) {
-      static SSL_CTX* const context = [] {
-        SSL_CTX* const made = SSL_CTX_new(TLS_client_method());
-        const unsigned char protocols[] = {2, 'h', '2'};
-        SSL_CTX_set_alpn_protos(made, protocols, sizeof(protocols));
-        return made;
-      }();
+      static SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
       const timeval patience{5, 0};
       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
       ssl = SSL_new(context);
+      const std::string offered = std::string(1, static_cast<char>(protocol.size())) + protocol;
+      SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(offered.data()), static_cast<unsigned>(offered.size()));
       SSL_set_fd(ssl, fd);
     }
     return Made(fd, there && (ssl == nullptr || SSL_connect(ssl) == 1), ssl);
@@ -96,6 +94,13 @@ class Http2Attacker {
       if (poll(&ready, 1, 5000) != 1) return false;
     }
     return !over_;
+  }
+  // As far as it is taken at once; nothing is read.
+  void SendUnread(const std::string& bytes) {
+    if (ssl_ != nullptr)
+      (void)SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size()));
+    else
+      (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
   // The other end has closed.
   bool over() {

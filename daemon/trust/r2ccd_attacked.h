@@ -6,8 +6,11 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <string>
 
+#include "daemon/http/http_client_rig.h"
 #include "daemon/trust/memory_cgroup.h"
 #include "daemon/trust/r2ccd_trust_rig.h"
 
@@ -37,6 +40,9 @@ class Attacked : public TrustTest {
   }
   void TearDown() override {
     plugin_.reset();
+    // On loopback everybody may ask.
+    if (!daemons_.empty() && daemons_[0] != nullptr && daemons_[0]->alive() && http_.find("127.0.0.1") != std::string::npos)
+      ExpectShortTurns();
     TrustTest::TearDown();
   }
   // Others are served as if nothing was.
@@ -50,6 +56,37 @@ class Attacked : public TrustTest {
     const int64_t peak_kb = MemoryKb(daemons_[0]->pid(), "VmHWM");
     std::printf("%lld KiB before, %lld KiB at most\n", static_cast<long long>(before_kb_), static_cast<long long>(peak_kb));
     EXPECT_LT(peak_kb, kPeakKbMax);
+  }
+  // By its log; 0: it serves none.
+  int HttpPort(int node) {
+    int port = 0;
+    WaitUntil([&] {
+      const std::string log = daemons_[node]->log();
+      const size_t line = log.find("r2ccd serves HTTP");
+      const size_t at = line == std::string::npos ? line : log.find("port=", line);
+      if (at != std::string::npos) port = std::atoi(log.c_str() + at + 5);
+      return port != 0;
+    });
+    return port;
+  }
+  // A metric of the attacked daemon, which serves HTTP in the clear; others may have asked for all that it answers in a second.
+  double MetricOf(const std::string& name) {
+    const int port = HttpPort(0);
+    double value = -1;
+    EXPECT_TRUE(WaitUntil([&] {
+      HttpClient client(port);
+      client.Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      const std::string text = client.Response();
+      const size_t at = text.find("\n" + name + " ");
+      if (at != std::string::npos) value = std::atof(text.c_str() + at + 2 + name.size());
+      return at != std::string::npos;
+    })) << name;
+    return value;
+  }
+  // No turn of the core took more than 50 ms of processor time.
+  void ExpectShortTurns() {
+    std::printf("the longest turn of the core took %.1f ms\n", 1000 * MetricOf("r2cc_core_turn_longest_seconds"));
+    EXPECT_EQ(MetricOf("r2cc_core_long_turns_total"), 0);
   }
   uint64_t RefusedInAll() {
     const v1::StatusReply status = Status(0);

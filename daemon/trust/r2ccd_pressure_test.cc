@@ -6,13 +6,14 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 #include <vector>
 
-#include "daemon/convert.h"
 #include "daemon/trust/http2_attacker.h"
 #include "daemon/trust/r2ccd_attacked.h"
 #include "plan/page/ring_layout.h"
@@ -130,95 +131,6 @@ TEST_P(PressureTest, ManyConversationsThatBehaveAndSayNothing) {
       << MemoryKb(daemons_[0]->pid(), "VmRSS") << " KiB, and " << before_kb_ << " before";
 }
 
-// With the certificate of n3, where no daemon runs.
-class NodePressureTest : public Attacked {
- protected:
-  void SetUp() override {
-    Attacked::SetUp();
-    Start(/*tls=*/true);
-  }
-  const CertificateAndKey n3_ = *Issue(ca_, {Identity::Kind::kNode, "n3"}, ForDays(NowS(), 10));
-
-  grpc::Status Put(const std::shared_ptr<grpc::Channel>& channel, const std::string& value) {
-    grpc::ClientContext context;
-    SetDeadline(&context);
-    v1::PutRequest request;
-    request.set_key("/r2cc/nodes/n3");
-    request.set_value(value);
-    v1::PutReply reply;
-    return v1::Store::NewStub(channel)->Put(&context, request, &reply);
-  }
-};
-
-TEST_F(NodePressureTest, CertificatesWithJunkBehindThem) {
-  for (int i = 0; i < 300; ++i) {
-    v1::SignedValue value;
-    value.set_value("x");
-    value.set_certificate(n3_.certificate + std::to_string(i) + std::string(i % 2 == 0 ? 900'000 : 120'000, 'x'));
-    value.set_signature("nonsense");
-    (void)Put(Channel(0, &n3_), value.SerializeAsString());
-  }
-  for (int node = 0; node < nodes_; ++node) {
-    ASSERT_TRUE(daemons_[node]->alive());
-    EXPECT_LT(MemoryKb(daemons_[node]->pid(), "VmHWM"), kPeakKbMax) << "n" << node;
-  }
-  ExpectUnharmed();
-}
-
-TEST_F(NodePressureTest, WatchersThatDoNotRead) {
-  struct Watch {
-    grpc::ClientContext context;
-    std::unique_ptr<grpc::ClientReader<v1::WatchReply>> reader;
-  };
-  const auto channel = Channel(0, &n3_);
-  const auto stub = v1::Store::NewStub(channel);
-  std::vector<std::unique_ptr<Watch>> watches;
-  for (int i = 0; i < 40; ++i) {
-    auto& watch = *watches.emplace_back(std::make_unique<Watch>());
-    v1::WatchRequest request;
-    request.set_prefix("/r2cc/");
-    watch.reader = stub->Watch(&watch.context, request);
-  }
-  for (int i = 0; i < 300; ++i) EXPECT_TRUE(Put(channel, std::to_string(i) + std::string(120'000, 'x')).ok());
-  ExpectUnharmed();
-  for (auto& watch : watches) {
-    watch->context.TryCancel();
-    (void)watch->reader->Finish();
-  }
-}
-
-TEST_F(NodePressureTest, ViewsWithoutEnd) {
-  const auto channel = Channel(0, &n3_);
-  const auto stub = v1::Peer::NewStub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(8));
-  const auto stream = stub->Exchange(&context);
-  v1::PushRequest request;
-  v1::NodeView& view = *request.mutable_view();
-  view = Forged("n3");
-  view.set_protocol(kPeerProtocol);
-  view.clear_nics();
-  for (int nic = 0; nic < 16; ++nic) {
-    v1::NicView* const one = view.add_nics();
-    one->set_name("rail" + std::to_string(nic));
-    one->set_operator_weight_permille(1000);
-  }
-  uint64_t sent = 0;
-  for (;; ++sent) {
-    view.mutable_epoch()->set_counter(sent + 1);
-    for (v1::NicView& nic : *view.mutable_nics()) nic.set_state(sent % 2 == 0 ? v1::FAILED : v1::HEALTHY);
-    if (!stream->Write(request)) break;
-  }
-  (void)stream->Finish();
-  std::printf("%llu views were sent\n", static_cast<unsigned long long>(sent));
-  ExpectUnharmed();
-  EXPECT_LT(daemons_[0]->log().size(), 1u << 20);
-  size_t of_n3 = 0;
-  for (const v1::Event& event : Events(0, "nic-state")) of_n3 += event.node() == "n3";
-  EXPECT_GT(of_n3, 10u);
-  EXPECT_LT(of_n3, 300u);
-}
-
 // By an ordinary user.
 class UserPressureTest : public Attacked {
  protected:
@@ -232,7 +144,7 @@ class UserPressureTest : public Attacked {
     int fd = -1;
     plan::RingLayout* ring = nullptr;
   };
-  Attached AttachAs(uid_t uid) {
+  Attached AttachAs(uid_t uid, uint32_t rails = 1) {
     Attached attached{socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -245,9 +157,9 @@ class UserPressureTest : public Attacked {
     request.magic = plan::kAttachMagic;
     request.version = plan::kAttachVersion;
     request.pid = getpid();
-    request.rail_count = 1;
+    request.rail_count = rails;
     plan::SetText("test", request.job);
-    plan::SetText(Address(0, 0), request.rails[0].name);
+    for (uint32_t i = 0; i < rails; ++i) plan::SetText(i == 0 ? Address(0, 0) : "rail-" + std::to_string(i), request.rails[i].name);
     (void)!send(attached.fd, &request, sizeof(request), MSG_NOSIGNAL);
     plan::AttachReply reply{};
     iovec part{&reply, sizeof(reply)};
@@ -269,6 +181,17 @@ class UserPressureTest : public Attacked {
     for (const int fd : descriptors) close(fd);
     return attached;
   }
+  // Processor time of the core's thread, which is the first.
+  int64_t CoreTicks() {
+    const std::string pid = std::to_string(daemons_[0]->pid());
+    const std::string stat = ReadFile("/proc/" + pid + "/task/" + pid + "/stat");
+    std::istringstream fields(stat.substr(stat.rfind(')') + 2));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) fields >> skipped;
+    int64_t user = 0, system = 0;
+    fields >> user >> system;
+    return user + system;
+  }
 };
 
 TEST_F(UserPressureTest, RingsThatClaimWhatTheyHaveNotWritten) {
@@ -288,6 +211,53 @@ TEST_F(UserPressureTest, RingsThatClaimWhatTheyHaveNotWritten) {
     if (one.ring != nullptr) munmap(one.ring, sizeof(plan::RingLayout));
     close(one.fd);
   }
+}
+
+// Many streams that ask for much, and have no window for the answer.
+TEST_F(UserPressureTest, AnswersThatNobodyTakes) {
+  std::vector<Attached> all;
+  for (int i = 0; i < 64; ++i) all.push_back(AttachAs(kNobody, plan::kAttachRailsMax));
+  const std::string no_window("\0\x4\0\0\0\0", 6);
+  std::vector<std::unique_ptr<Http2Attacker>> attackers;
+  for (int connection = 0; connection < 16; ++connection) {
+    auto attacker = Http2Attacker::Local(RunDir(0) + "/r2ccd.sock", kNobody);
+    ASSERT_NE(attacker, nullptr);
+    ASSERT_TRUE(attacker->Send(Http2Attacker::Preface() + Http2Attacker::Frame(Http2Attacker::kSettings, 0, 0, no_window)));
+    for (uint32_t stream = 1; stream < 32; stream += 2)
+      attacker->Send(Http2Attacker::Frame(Http2Attacker::kHeaders, 4, stream, Http2Attacker::Request("/r2cc.v1.Control/ListJobs")) +
+                     Http2Attacker::Frame(Http2Attacker::kData, 1, stream, std::string(5, '\0')));
+    attackers.push_back(std::move(attacker));
+  }
+  AwaitAnswers(5);
+  ExpectUnharmed();
+  EXPECT_LT(MemoryKb(daemons_[0]->pid(), "VmHWM") - before_kb_, 40 << 10);
+  for (const Attached& one : all) {
+    if (one.ring != nullptr) munmap(one.ring, sizeof(plan::RingLayout));
+    close(one.fd);
+  }
+}
+
+// A process that does nothing but ring: the core, which has real-time priority, must not follow it.
+TEST_F(UserPressureTest, DoorbellsWithoutEnd) {
+  const Attached job = AttachAs(kNobody);
+  ASSERT_NE(job.ring, nullptr);
+  std::atomic<bool> over = false;
+  std::atomic<uint64_t> rung = 0;
+  std::thread ringer([&] {
+    while (!over)
+      if (send(job.fd, &plan::kDoorbellEvidence, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) ++rung;
+  });
+  const int64_t before_ticks = CoreTicks();
+  const Nanos begin = Now();
+  WaitUntil([&] { return Now() - begin > 3 * kNanosPerSecond; });
+  const double core_s = static_cast<double>(CoreTicks() - before_ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  std::printf("%llu doorbells in 3 s, %.2f s of the core's processor time\n", static_cast<unsigned long long>(rung), core_s);
+  ExpectUnharmed();
+  over = true;
+  ringer.join();
+  EXPECT_LT(core_s, 0.5);
+  munmap(job.ring, sizeof(plan::RingLayout));
+  close(job.fd);
 }
 
 TEST_F(UserPressureTest, FollowersWhoWaitForWhatNeverComes) {
