@@ -37,13 +37,13 @@ def _cable(nodes: two_nodes.TwoNodes) -> None:
 
 def _silent(nodes: two_nodes.TwoNodes) -> None:
   _both(nodes)
-  rules = "table netdev silent { chain in { type filter hook ingress device \"rail1\" priority 0; drop; } }"
+  rules = "table netdev silent { chain in { type filter hook ingress device \"rail1\" priority 0; drop; }; }"
   two_nodes.run("ip", "netns", "exec", nodes.netns(1), "nft", rules)
 
 
 def _firewall(nodes: two_nodes.TwoNodes) -> None:
   _both(nodes)
-  rules = "table ip firewall { chain in { type filter hook input priority 0; udp dport 7460 drop; } }"
+  rules = "table ip firewall { chain in { type filter hook input priority 0; udp dport 7460 drop; }; }"
   two_nodes.run("ip", "netns", "exec", nodes.netns(0), "nft", rules)
 
 
@@ -81,7 +81,7 @@ def _mtu(nodes: two_nodes.TwoNodes) -> None:
 
 def _size(nodes: two_nodes.TwoNodes) -> None:
   _both(nodes)
-  rules = "table netdev size { chain in { type filter hook ingress device \"rail1\" priority 0; meta length > 1450 drop; } }"
+  rules = "table netdev size { chain in { type filter hook ingress device \"rail1\" priority 0; meta length > 1450 drop; }; }"
   two_nodes.run("ip", "netns", "exec", nodes.netns(1), "nft", rules)
 
 
