@@ -61,13 +61,15 @@ void RealControlThread::Stop() {
 }
 
 void RealControlThread::Submit(JobKind kind, ControlJob job) {
+  // The job may have ended this before others are notified of it.
+  const std::shared_ptr<State> state = state_;
   {
-    const std::lock_guard lock(state_->mutex);
-    if (state_->stop) return;
-    ++state_->Of(kind).undone;
-    state_->Of(kind).jobs.Add(kind, state_->clock->Now(), std::move(job));
+    const std::lock_guard lock(state->mutex);
+    if (state->stop) return;
+    ++state->Of(kind).undone;
+    state->Of(kind).jobs.Add(kind, state->clock->Now(), std::move(job));
   }
-  state_->changed.notify_all();
+  state->changed.notify_all();
 }
 
 void RealControlThread::Run(State* state, Worker* worker) {
