@@ -74,7 +74,7 @@ RealWorld::RealWorld(const LoadedConfig& loaded, ConfigLoader* loader, const All
                return loop->AddFd(fd, EPOLLIN, [readable = std::move(readable)](uint32_t) { readable(); });
              },
              [loop](int fd) { loop->RemoveFd(fd); }}),
-      rdma_pairs_(&verbs_, loop, &rdma_thread_.loop()),
+      rdma_pairs_(&verbs_, loop, &rdma_thread_.loop(), loaded.config.rdma),
       page_(std::move(page)),
       jobs_(loop, loaded.config.attach_socket(), page_->fd(), loaded.config.attach),
       roles_(loaded.roles()),

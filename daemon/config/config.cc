@@ -351,6 +351,7 @@ absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const C
   if (status.ok() && parsed.has_tls()) status = ReadTls(parsed.tls(), "tls", config.node, places.Line(parsed, "tls"), places, &config.tls);
   if (status.ok()) status = ReadTrust(parsed, places, &config);
   if (status.ok()) status = ReadHttp(parsed, places, &config);
+  if (status.ok()) status = ReadRdma(parsed, places, &config);
   if (!status.ok()) return status;
   return config;
 }

@@ -18,6 +18,7 @@
 #include "base/names.h"
 #include "base/run_dirs.h"
 #include "daemon/jobs/attach_access.h"
+#include "health/io/rdma_class.h"
 
 namespace r2cc::daemon {
 
@@ -178,6 +179,7 @@ struct Config {
   Nanos forget_after = kForgetAfterDefault;  // nodes that have left
   std::optional<LogLevel> log_level;         // not said: info
   HttpSpec http;
+  health::RdmaClass rdma;  // of probes
 
   std::string control_socket() const { return ControlSocket(run_dir); }
   std::string attach_socket() const { return AttachSocket(run_dir); }

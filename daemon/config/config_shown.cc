@@ -80,6 +80,9 @@ std::string ShowConfig(const Config& config) {
   shown.mutable_http()->set_listen(config.http.listen);
   shown.mutable_http()->set_off(config.http.listen.empty());
   for (const std::string& host : config.http.hosts) shown.mutable_http()->add_hosts(host);
+  shown.mutable_rdma()->set_traffic_class(config.rdma.traffic_class);
+  shown.mutable_rdma()->set_service_level(config.rdma.service_level);
+  shown.mutable_rdma()->set_pkey_index(config.rdma.pkey_index);
   std::string text;
   google::protobuf::TextFormat::PrintToString(shown, &text);
   return text;

@@ -21,7 +21,7 @@ constexpr char kWhole[] = R"(
   tls { directory: "/t" } nice: 3 realtime_priority: 0
   grants { roles: VIEW roles: OPERATE roles: DRILL users: "u" groups: "g" everyone: true on_nodes: "n1" operators: "o" }
   drills { allow: true } attach { uids: 5 gids: 6 } limits { nics_per_node: 32 nodes: 100 forget_nodes_after_h: 5 }
-  log_level: "debug" insecure: true)";
+  log_level: "debug" insecure: true rdma { traffic_class: 106 service_level: 3 pkey_index: 2 })";
 
 TEST(ConfigShown, WhatIsShownIsReadAsTheSameConfiguration) {
   const auto config = ParseConfig(kWhole, "f", kContext);
@@ -30,7 +30,8 @@ TEST(ConfigShown, WhatIsShownIsReadAsTheSameConfiguration) {
   const auto again = ParseConfig(shown, "g", kContext);
   ASSERT_TRUE(again.ok()) << again.status() << shown;
   EXPECT_EQ(ShowConfig(*again), shown);
-  for (const char* word : {"rail0", "0x0002c9030000abcd", "n1/rail0", "e1:2379", "/e/node.key", "/c/", "DRILL", "debug", "uids: 5"})
+  for (const char* word : {"rail0", "0x0002c9030000abcd", "n1/rail0", "e1:2379", "/e/node.key", "/c/", "DRILL", "debug", "uids: 5",
+                           "traffic_class: 106", "pkey_index: 2"})
     EXPECT_THAT(shown, HasSubstr(word));
 }
 
@@ -44,7 +45,7 @@ TEST(ConfigShown, DefaultsToo) {
 // A field that is added and not shown would be missed in the middle of the night.
 TEST(ConfigShown, NoFieldIsForgotten) {
   std::set<std::string> known = {"node",     "listen", "peers",  "nics",   "store",  "tls",       "nice", "realtime_priority",
-                                 "insecure", "grants", "drills", "attach", "limits", "log_level", "http"};
+                                 "insecure", "grants", "drills", "attach", "limits", "log_level", "http", "rdma"};
   const auto* message = v1::DaemonConfig::descriptor();
   for (int i = 0; i < message->field_count(); ++i)
     EXPECT_TRUE(known.contains(message->field(i)->name())) << message->field(i)->name() << ": show it, and say whether a reload takes it";

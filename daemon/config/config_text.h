@@ -53,6 +53,8 @@ absl::StatusOr<ParsedConfig> MergeConfigTexts(const std::vector<ConfigText>& tex
 
 // Reads the part `http` into `config`, whose tls and insecure are known by now.
 absl::Status ReadHttp(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config);
+// Reads the part `rdma`.
+absl::Status ReadRdma(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config);
 
 }  // namespace r2cc::daemon
 

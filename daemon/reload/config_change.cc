@@ -146,6 +146,7 @@ ConfigChange Change(const Config& in_force, const Config& next) {
   waits(in_force.tls != next.tls, "tls: the names of the files; what is in them is followed without");
   waits(in_force.insecure != next.insecure, "insecure");
   waits(in_force.http != next.http, "http");
+  waits(in_force.rdma != next.rdma, "rdma");
   waits(in_force.nice != next.nice, "nice");
   waits(in_force.realtime_priority != next.realtime_priority, "realtime_priority");
   ChangeNics(in_force, next, &change);

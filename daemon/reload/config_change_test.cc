@@ -69,6 +69,7 @@ TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
       {"realtime_priority: 0", "realtime_priority"},
       {"listen: '127.0.0.1:9'", "listen"},
       {"http { listen: '127.0.0.1:9' }", "http"},
+      {"rdma { traffic_class: 106 }", "rdma"},
       {"tls { directory: '/t' }", "tls: the names of the files; what is in them is followed without"},
       {"nics { name: 'rail2' interface: 'eth2' cable_to: 'n1/rail2' }", "nics with cables: rail2"},
   };

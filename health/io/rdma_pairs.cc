@@ -78,7 +78,7 @@ void RdmaPairs::Unuse(Verbs* verbs, const std::string& name, Devices* devices) {
   devices->erase(open);
 }
 
-int RdmaPairs::MakePair(Verbs* verbs, const Open& open, const RdmaPlace& place, Pair* pair, RdmaEnd* end) {
+int RdmaPairs::MakePair(Verbs* verbs, const Open& open, const RdmaPlace& place, uint16_t pkey_index, Pair* pair, RdmaEnd* end) {
   PortInfo port;
   if (const int error = verbs->QueryPort(open.context, place.port, &port); error != 0) return error;
   if (port.state != PortState::kActive) return ENETDOWN;
@@ -99,7 +99,7 @@ int RdmaPairs::MakePair(Verbs* verbs, const Open& open, const RdmaPlace& place, 
   }
   pair->queue_pair = info.id;
   // The answer needs the right to write. No memory is registered in this domain: there is nothing that could be written.
-  error = verbs->Init(info.id, place.port, 0, net::verbs::kLocalWrite | net::verbs::kRemoteWrite);
+  error = verbs->Init(info.id, place.port, pkey_index, net::verbs::kLocalWrite | net::verbs::kRemoteWrite);
   if (error != 0) {
     verbs->DestroyQueuePair(info.id);
     verbs->DestroyCompletionQueue(pair->completions);
@@ -125,11 +125,13 @@ RdmaPairs::Id RdmaPairs::Make(const RdmaPlace& place, uint32_t psn, std::functio
   const Id id{++last_id_};
   pairs_.emplace(id, std::nullopt);
   blocking_->Post([this, alive = alive_, verbs = verbs_, core = core_, blocking = blocking_, devices = devices_, id, place, psn,
-                   done = std::move(done)] {
+                   marked = class_, done = std::move(done)] {
     Pair pair{.device = place.device, .psn = psn};
+    pair.path.traffic_class = marked.traffic_class;
+    pair.path.service_level = marked.service_level;
     RdmaEnd end;
     int error = OpenDevice(verbs, place.device, devices.get());
-    if (error == 0) error = MakePair(verbs, devices->at(place.device), place, &pair, &end);
+    if (error == 0) error = MakePair(verbs, devices->at(place.device), place, marked.pkey_index, &pair, &end);
     if (error == 0)
       ++devices->at(place.device).pairs;
     else

@@ -16,6 +16,7 @@
 
 #include "base/core/verbs/verbs.h"
 #include "base/executor.h"
+#include "health/io/rdma_class.h"
 #include "health/io/rdma_end.h"
 
 namespace r2cc::health {
@@ -38,7 +39,8 @@ class RdmaPairs {
   enum class Id : uint64_t {};  // 0: none
 
   // They outlive it, and `verbs` what is posted to `blocking`, which runs its tasks in order.
-  RdmaPairs(net::verbs::Verbs* verbs, Executor* core, Executor* blocking) : verbs_(verbs), core_(core), blocking_(blocking) {}
+  RdmaPairs(net::verbs::Verbs* verbs, Executor* core, Executor* blocking, const RdmaClass& marked = {})
+      : verbs_(verbs), core_(core), blocking_(blocking), class_(marked) {}
   ~RdmaPairs();
   RdmaPairs(const RdmaPairs&) = delete;
   RdmaPairs& operator=(const RdmaPairs&) = delete;
@@ -72,12 +74,13 @@ class RdmaPairs {
 
   static int OpenDevice(net::verbs::Verbs* verbs, const std::string& name, Devices* devices);
   static void Unuse(net::verbs::Verbs* verbs, const std::string& name, Devices* devices);
-  static int MakePair(net::verbs::Verbs* verbs, const Open& open, const RdmaPlace& place, Pair* pair, RdmaEnd* end);
+  static int MakePair(net::verbs::Verbs* verbs, const Open& open, const RdmaPlace& place, uint16_t pkey_index, Pair* pair, RdmaEnd* end);
   static void End(net::verbs::Verbs* verbs, const Pair& pair, Devices* devices);
 
   net::verbs::Verbs* const verbs_;
   Executor* const core_;
   Executor* const blocking_;
+  const RdmaClass class_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   const std::shared_ptr<Devices> devices_ = std::make_shared<Devices>();
   std::map<Id, std::optional<Pair>> pairs_;  // nothing: it is being made

@@ -23,7 +23,7 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Counts what is open.
+// Counts what is open, and keeps how the last queue pair was made.
 class CountingVerbs : public net::verbs::FaultyVerbs {
  public:
   using FaultyVerbs::FaultyVerbs;
@@ -37,7 +37,17 @@ class CountingVerbs : public net::verbs::FaultyVerbs {
     if (error == 0) --open;
     return error;
   }
+  int Init(net::verbs::QueuePairId pair, uint8_t port, uint16_t index, uint32_t access) override {
+    pkey_index = index;
+    return FaultyVerbs::Init(pair, port, index, access);
+  }
+  int MakeReadyToReceive(net::verbs::QueuePairId pair, const net::verbs::ReadyToReceive& how) override {
+    receive = how;
+    return FaultyVerbs::MakeReadyToReceive(pair, how);
+  }
   int open = 0;
+  uint16_t pkey_index = 0;
+  net::verbs::ReadyToReceive receive;
 };
 
 class RdmaPairsTest : public testing::Test {
@@ -93,6 +103,21 @@ TEST_F(RdmaPairsTest, AWriteIsAnsweredByADeviceAloneAndASilentOneFailsInAboutASe
   EXPECT_THAT(pairs_->Poll(id), IsEmpty());
   time_.RunFor(400 * kNanosPerMs);
   EXPECT_THAT(pairs_->Poll(id), ElementsAre(Status::kRetryExceeded, Status::kFlushed, Status::kFlushed));
+}
+
+// A probe that is marked otherwise than jobs' packets tests another way.
+TEST_F(RdmaPairsTest, ProbesAreMarkedAsTheSiteSays) {
+  RdmaPairs marked(&verbs_, &core_, &blocking_, {.traffic_class = 106, .service_level = 3, .pkey_index = 2});
+  std::optional<RdmaEnd> own, other;
+  const auto id = Make(&marked, {"mlx5_0", 1, "10.1.0.1"}, &own);
+  Make(&peer_, {"mlx5_0", 1, "10.1.1.1"}, &other);
+  ASSERT_TRUE(own.has_value() && other.has_value());
+  ASSERT_TRUE(Connect(&marked, id, *other));
+  EXPECT_EQ(verbs_.pkey_index, 2);
+  EXPECT_EQ(verbs_.receive.path.traffic_class, 106);
+  EXPECT_EQ(verbs_.receive.path.service_level, 3);
+  marked.Drop(id);
+  Settle();
 }
 
 TEST_F(RdmaPairsTest, ADeviceIsOpenWhileThereIsAPairOnIt) {
