@@ -18,8 +18,8 @@ constexpr int kCannotTell = 2;
 // The plan gives it traffic: HEALTHY, DEGRADED or SUSPECT, and its weight is not 0.
 bool CarriesJobs(const v1::NicView& nic);
 
-// Judges the view that a daemon has of its own node. A rail is usable if it carries jobs. It cannot tell while PROVING rails would make up the number, as they do for some milliseconds after a start of the
-// daemon. An error means that the daemon gave no answer. Pure.
+// Judges the view that a daemon has of its own node. A rail is usable if it carries jobs. It cannot tell while PROVING rails would make up
+// the number, as they do for some milliseconds after a start of the daemon. An error means that the daemon gave no answer. Pure.
 v1::ReadyReport JudgeReady(const absl::StatusOr<v1::NodeView>& own, size_t rails_min);
 
 }  // namespace r2cc
