@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -27,12 +26,6 @@ void Drain(int fd) {
   uint64_t count;
   while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR) {
   }
-}
-
-Nanos ProcessorTime() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return now.tv_sec * kNanosPerSecond + now.tv_nsec;
 }
 
 // What RunAndWait waits for. Fulfilled by the task, or by the destruction of the task unrun.
@@ -203,12 +196,6 @@ void EventLoop::RunTimers() {
   }
 }
 
-void EventLoop::EndTurn() {
-  if (!observe_) return;
-  const Nanos before = std::exchange(processor_time_, ProcessorTime());
-  observe_(processor_time_ - before);
-}
-
 void EventLoop::ArmTimer() {
   const Nanos due = timers_.NextDue().value_or(0);
   if (due == armed_for_) return;
@@ -223,7 +210,7 @@ void EventLoop::Run() {
   R2CC_CHECK(!ended_ && thread_.load() == std::thread::id());
   thread_.store(std::this_thread::get_id());
   epoll_event events[kEventsPerTurn];
-  processor_time_ = ProcessorTime();
+  EndTurn();
   while (!stop_.load()) {
     ArmTimer();
     const int count = epoll_wait(epoll_fd_, events, kEventsPerTurn, -1);

@@ -52,8 +52,8 @@ class EventLoop final : public Executor {
   // A turn of the loop: what it does from one look at its timers to the next. A turn that has lasted this long looks at them before it goes
   // on, however many tasks and descriptors wait; a single task is never interrupted.
   static constexpr Nanos kTurnMax = 5 * kNanosPerMs;
-  // `observe` hears of each turn of Run, on its thread, how much processor time it took. Before Run.
-  void ObserveTurns(std::function<void(Nanos processor_time)> observe) { observe_ = std::move(observe); }
+  // `turn_ended` is called when Run begins and after each turn, on its thread. Before Run.
+  void ObserveTurns(std::function<void()> turn_ended) { turn_ended_ = std::move(turn_ended); }
 
   // Runs until Stop. Once in the life of a loop.
   void Run();
@@ -73,7 +73,9 @@ class EventLoop final : public Executor {
   void RunTimers();
   void ArmTimer();
   void BeginTurn() { turn_until_ = Now() + kTurnMax; }
-  void EndTurn();
+  void EndTurn() {
+    if (turn_ended_) turn_ended_();
+  }
   bool TurnIsOver() const { return Now() >= turn_until_; }
 
   SteadyClock clock_;
@@ -84,8 +86,7 @@ class EventLoop final : public Executor {
   TimerQueue timers_;
   std::deque<Task> batch_;  // of those that were posted; what is left of it is for the next turn
   Nanos turn_until_ = 0;
-  Nanos processor_time_ = 0;  // of Run's thread, when the last turn ended
-  std::function<void(Nanos)> observe_;
+  std::function<void()> turn_ended_;
   // By a serial number that epoll carries: an event fetched for a removed descriptor finds nothing, even if the number of the
   // descriptor was taken by a new one in between.
   std::map<uint64_t, std::shared_ptr<Watch>> watches_;

@@ -126,8 +126,8 @@ TEST(EventLoop, ManyTasksHoldUpNoTimer) {
   };
   int done = 0;
   int done_at_timer = -1;
-  std::vector<Nanos> turns;
-  loop.ObserveTurns([&](Nanos time) { turns.push_back(time); });
+  int turns = 0;
+  loop.ObserveTurns([&] { ++turns; });
   for (int i = 0; i < 200; ++i)
     loop.Post([&, i] {
       EXPECT_EQ(done, i) << "in their order";
@@ -139,7 +139,7 @@ TEST(EventLoop, ManyTasksHoldUpNoTimer) {
   EXPECT_EQ(done, 200);
   EXPECT_GE(done_at_timer, 0);
   EXPECT_LE(done_at_timer, 20);
-  EXPECT_GE(turns.size(), 20u);
+  EXPECT_GE(turns, 20);
 }
 
 // Likewise with descriptors, and with timers that are due at once.

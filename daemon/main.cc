@@ -123,11 +123,10 @@ absl::Status RaiseDescriptorLimit() {
     if (fd < 0) break;
     opened.push_back(fd);
   }
-  const int error = errno;
   for (const int fd : opened) close(fd);
   if (opened.size() == kDescriptorsMin) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("r2ccd begins with ", kDescriptorsMin, " descriptors and can open ", opened.size(), ": ",
-                                                   std::strerror(error), "; raise its limit (LimitNOFILE of the unit, ulimit -n)"));
+  return absl::ResourceExhaustedError(absl::StrCat("r2ccd begins with ", kDescriptorsMin, " descriptors and can open ", opened.size(),
+                                                   ": raise its limit (LimitNOFILE of the unit, ulimit -n)"));
 }
 
 // Before any thread is made: all of them inherit it. Every hop of a verdict to another node waits for a processor, and jobs leave none

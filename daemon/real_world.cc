@@ -55,7 +55,10 @@ absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const LoadedConfig& l
   auto page = SharedPage::Create();
   if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
   std::unique_ptr<RealWorld> world(new RealWorld(loaded, loader, credentials, loop, *std::move(page)));
-  loop->ObserveTurns([turns = &world->turns_](Nanos time) { turns->Observe(static_cast<double>(time) / kNanosPerSecond); });
+  loop->ObserveTurns([turns = &world->turns_, last = Nanos{0}]() mutable {
+    const Nanos before = std::exchange(last, NanosOf(CLOCK_THREAD_CPUTIME_ID));
+    if (before != 0) turns->Observe(static_cast<double>(last - before) / kNanosPerSecond);
+  });
   return world;
 }
 
