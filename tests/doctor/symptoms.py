@@ -81,7 +81,7 @@ def _mtu(nodes: two_nodes.TwoNodes) -> None:
 
 def _size(nodes: two_nodes.TwoNodes) -> None:
   _both(nodes)
-  rules = "table netdev size { chain in { type filter hook ingress device \"rail1\" priority 0; meta length > 1450 drop; }; }"
+  rules = "table netdev large { chain in { type filter hook ingress device \"rail1\" priority 0; meta length > 1450 drop; }; }"
   two_nodes.run("ip", "netns", "exec", nodes.netns(1), "nft", rules)
 
 
