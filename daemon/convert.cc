@@ -76,7 +76,7 @@ v1::NicState ToProto(plan::NicState state) {
 
 std::string Describe(const plan::PlannedNic& nic) {
   return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), nic.state == plan::NicState::kDrainedNow ? " at once " : " ",
-                      nic.weight_permille,
+                      nic.weight_permille / 10.0, "%",
                       nic.drained_jobs.empty() ? "" : absl::StrCat(" drained for job ", absl::StrJoin(nic.drained_jobs, ", ")));
 }
 

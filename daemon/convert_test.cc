@@ -165,7 +165,7 @@ TEST(ConvertTest, PlansAreTold) {
   plan::Plan after;
   after.epoch = {2, 3};
   after.nics = {{"n0", "a", plan::NicState::kFailed, 0}, {"n0", "c", plan::NicState::kDrained, 0}};
-  EXPECT_EQ(DescribeChange(before, after), "n0/a FAILED 0 (was HEALTHY 1000), n0/c DRAINED 0 (new), n0/b gone");
+  EXPECT_EQ(DescribeChange(before, after), "n0/a FAILED 0% (was HEALTHY 100%), n0/c DRAINED 0% (new), n0/b gone");
   EXPECT_EQ(DescribeChange(after, after), "");
   const v1::Plan message = ToProto(after);
   EXPECT_EQ(message.epoch().counter(), 3u);

@@ -288,7 +288,7 @@ TEST_F(R2ccdTest, ASecondDaemonIsRefusedAndTheFirstGoesOn) {
                         ": stop that one first, or give this one another --state_dir\n");
   EXPECT_EQ(Run({"--config", ConfigFile(0), "--run_dir", RunDir(1), "--state_dir", StateDir(1), "--log_level", "error"}, &output), 1);
   EXPECT_EQ(output, "r2ccd: cannot listen for peers on 127.0.0.1:" + std::to_string(ports_[0]) +
-                        ": Address already in use; set listen in the configuration\n");
+                        ": Address already in use; set listen in the configuration, or end what has the port (`ss -ltnp`)\n");
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
   EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
   Attach(0);

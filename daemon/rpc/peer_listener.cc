@@ -31,8 +31,8 @@ absl::StatusOr<std::unique_ptr<PeerListener>> PeerListener::Start(EventLoop* loo
                                                                   Refusals* refusals) {
   const auto fd = ListenOn(listen);
   if (!fd.ok())
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen for peers on ", listen, ": ", fd.status().message(), "; set listen in the configuration"));
+    return absl::UnavailableError(absl::StrCat("cannot listen for peers on ", listen, ": ", fd.status().message(),
+                                               "; set listen in the configuration, or end what has the port (`ss -ltnp`)"));
   std::unique_ptr<PeerListener> listener(new PeerListener(loop, *fd, PortOf(*fd), std::move(takers), refusals));
   loop->RunAndWait([raw = listener.get()] { raw->Watch(); });
   return listener;
