@@ -94,7 +94,7 @@ constexpr EvidenceCause kEvidenceCauseOf020 = EvidenceCause::kRetired;
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
 const char* CauseName(EvidenceCause cause);
 
-// What happened, for a person: "one of 4 connections carries nothing", "packets over 1500 bytes are lost", else the name. `detail`: bytes.
+// What happened to a link, for a person: "its link is down", "one of 4 connections carries nothing". `detail`: bytes.
 std::string CauseText(EvidenceCause cause, uint64_t detail);
 
 // `cause` for a reader that knows none after `newest`: kStalled and kLargeLost become kSilence.
