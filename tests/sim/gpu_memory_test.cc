@@ -55,6 +55,8 @@ class GpuStream : private Tap {
     for (int host = 0; host < 2; ++host)
       if (opened_[host]) ports_[host].Close(flows_[host]);
     timeline_.Clear();
+    // Its peer belongs to the process.
+    sender_ = {};
   }
 
   // One rail is down, so that chunks are dealt out to the others.
