@@ -2,6 +2,7 @@
 
 load("//bazel:release.bzl", "RELEASE")
 load("//docs:documents.bzl", "DOCUMENTS")
+load("//observe/python:sources.bzl", "SOURCES")
 load(":debian_package.bzl", "debian_package")
 
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
@@ -107,6 +108,23 @@ def _perf(**kwargs):
         **kwargs
     )
 
+def _observe(**kwargs):
+    files = {"/usr/lib/python3/dist-packages/" + source: "//observe/python:" + source for source in SOURCES}
+    files.update({
+        "/usr/include/r2cc/observe.h": "//observe/capi:observe.h",
+        "/usr/share/doc/r2cc-observe/examples/first.py": "//observe/examples:first.py",
+    })
+    debian_package(
+        name = "r2cc-observe",
+        executables = {"/usr/bin/r2cc-observe": "//observe/tool:main.py"},
+        files = files,
+        gzips = {"/usr/share/man/man1/r2cc-observe.1.gz": "//deploy/man:r2cc-observe.1"},
+        # It is never linked to: Python and others open it by its path.
+        libraries = {"/usr/lib/r2cc/libr2cc-observe.so": "//observe/capi:libr2cc-observe.so"},
+        scripts = {script: ":r2cc-observe." + script for script in ["postinst", "prerm"]},
+        **kwargs
+    )
+
 def _drill(**kwargs):
     modules = {"%s/deploy/drill/%s.py" % (_DRILL, module): "//deploy/drill:%s.py" % module for module in _DRILL_MODULES}
     for module in _TRIAL_MODULES:
@@ -138,15 +156,15 @@ def _drill(**kwargs):
     )
 
 def debian_packages(name, release = RELEASE, revision = None, testonly = False):
-    """The five packages, and NAME for all of them."""
+    """The six packages, and NAME for all of them."""
     made = {"release": release, "revision": revision, "testonly": testonly}
-    for make in [_r2ccd, _r2ccctl, _plugin, _perf, _drill]:
+    for make in [_r2ccd, _r2ccctl, _plugin, _perf, _drill, _observe]:
         make(**made)
     native.filegroup(
         name = name,
         testonly = testonly,
         srcs = [
             ":%s_%s_amd64.deb" % (package, release)
-            for package in ["libnccl-net-r2cc", "r2cc-drill", "r2cc-perf", "r2ccctl", "r2ccd"]
+            for package in ["libnccl-net-r2cc", "r2cc-drill", "r2cc-observe", "r2cc-perf", "r2ccctl", "r2ccd"]
         ],
     )

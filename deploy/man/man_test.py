@@ -44,7 +44,7 @@ class ManTest(unittest.TestCase):
     return [word for word in words if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text)]
 
   def test_mandoc_finds_nothing_wrong(self):
-    self.assertEqual(len(self.pages), 7)
+    self.assertEqual(len(self.pages), 8)
     for name, page in self.pages.items():
       with self.subTest(page=name):
         judged = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], check=False, capture_output=True, text=True)
@@ -76,6 +76,16 @@ class ManTest(unittest.TestCase):
     walk()
     self.assertGreaterEqual(len(seen), 20)
     self.assertEqual(self.missing(seen, "r2ccctl.1"), [])
+
+  def test_every_command_and_flag_of_r2cc_observe(self):
+    tool = self.paths["r2cc-observe"]
+    commands = re.findall(r"^    ([a-z]+) ", _help(tool), re.MULTILINE)
+    self.assertGreaterEqual(len(commands), 6)
+    self.assertEqual(self.missing([f"r2cc-observe {command}" for command in commands] + ["--version"], "r2cc-observe.1"), [])
+    for command in commands:
+      flags = set(re.findall(r"(?<![\w-])--?[a-z]+", _help(tool, command).partition("options:")[2])) - {"-h"}
+      self.assertIn("--help", flags)
+      self.assertEqual(self.missing(flags, "r2cc-observe.1"), [], command)
 
   def test_every_field_of_the_configuration(self):
     names = re.findall(r"^#\s*([a-z]\w*)(?:: | \{)", self.paths["r2ccd.textproto"].read_text(encoding="utf-8"), re.MULTILINE)

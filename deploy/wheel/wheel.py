@@ -1,6 +1,7 @@
 """Makes a Python wheel of built files. The same inputs give the same bytes, whenever and wherever.
 
-    wheel.py --release 0.3.0 --epoch 1795564800 --library r2cc/lib/libnccl-net-r2cc.so=bazel-bin/... --module r2cc/__main__.py=... OUT.whl
+    wheel.py --name r2cc --summary "NCCL jobs that ..." --release 0.3.0 --epoch 1795564800 --readme README.md --license LICENSE \
+        --library r2cc/lib/libnccl-net-r2cc.so=bazel-bin/... --module r2cc/__main__.py=... OUT.whl
 """
 
 import argparse
@@ -15,14 +16,13 @@ import zipfile
 from deploy.debian import elf_stamp
 from deploy.debian.package import revision_of
 
-NAME = "r2cc"
-# glibc 2.34 is what the plugin needs (tests/artifact); one build for every Python 3.
+# glibc 2.34 is what the plugin and the library of tensor taps need (tests/artifact); one build for every Python 3.
 TAG = "py3-none-manylinux_2_34_x86_64"
 _METADATA = """\
 Metadata-Version: 2.1
 Name: {name}
 Version: {release}
-Summary: NCCL jobs that survive broken NICs, cables and ports
+Summary: {summary}
 Requires-Python: >=3.9
 License: Apache-2.0
 Description-Content-Type: text/markdown
@@ -36,12 +36,19 @@ Tag: {tag}
 """
 
 
-def file_name(release: str) -> str:
-  return f"{NAME}-{release}-{TAG}.whl"
+def file_name(name: str, release: str) -> str:
+  return f"{stem(name)}-{release}-{TAG}.whl"
+
+
+def stem(name: str) -> str:
+  """The name as a wheel's files have it: a hyphen separates their parts."""
+  return name.replace("-", "_")
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
   parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+  parser.add_argument("--name", required=True, help="as pip lists it")
+  parser.add_argument("--summary", required=True, help="one line")
   parser.add_argument("--release", required=True)
   parser.add_argument("--status", type=pathlib.Path, help="Bazel's stable-status.txt, which has the revision")
   parser.add_argument("--revision", default="unknown", help="where there is no --status")
@@ -51,6 +58,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
   for name, text in (("program", "stripped and stamped, for everybody to run"), ("library", "stripped and stamped"),
                      ("module", "as it is")):
     parser.add_argument(f"--{name}", action="append", default=[], metavar="PATH=FILE", help=text)
+  parser.add_argument("--console", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="a command that pip makes")
   parser.add_argument("out", type=pathlib.Path)
   return parser.parse_args(arguments)
 
@@ -82,7 +90,7 @@ class Wheel:
 def make(asked: argparse.Namespace) -> None:
   """Writes asked.out."""
   revision = revision_of(asked.status.read_text(encoding="utf-8")) if asked.status else asked.revision
-  info = f"{NAME}-{asked.release}.dist-info"
+  info = f"{stem(asked.name)}-{asked.release}.dist-info"
   wheel = Wheel(asked.out, asked.epoch)
   with tempfile.TemporaryDirectory() as folder:
     for executable, given in ((True, asked.program), (False, asked.library)):
@@ -93,8 +101,10 @@ def make(asked: argparse.Namespace) -> None:
   for path, source in (words.split("=", 1) for words in sorted(asked.module)):
     wheel.add(path, pathlib.Path(source).read_bytes())
   readme = asked.readme.read_bytes()
-  wheel.add(f"{info}/METADATA", _METADATA.format(name=NAME, release=asked.release).encode() + readme)
+  wheel.add(f"{info}/METADATA", _METADATA.format(name=asked.name, release=asked.release, summary=asked.summary).encode() + readme)
   wheel.add(f"{info}/WHEEL", _WHEEL.format(release=asked.release, revision=revision, tag=TAG).encode())
+  if asked.console:
+    wheel.add(f"{info}/entry_points.txt", ("[console_scripts]\n" + "".join(f"{line}\n" for line in sorted(asked.console))).encode())
   wheel.add(f"{info}/licenses/LICENSE", asked.license.read_bytes())
   wheel.close(f"{info}/RECORD")
 

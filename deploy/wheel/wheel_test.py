@@ -24,11 +24,11 @@ class WheelTest(unittest.TestCase):
     folder.mkdir(parents=True)
     (folder / "module.py").write_text("x = 1\n", encoding="utf-8")
     (folder / "readme").write_text("# words\n", encoding="utf-8")
-    out = folder / wheel.file_name("1.2.3")
+    out = folder / wheel.file_name("r2cc-x", "1.2.3")
     wheel.make(wheel.parse_arguments([
-        "--release", "1.2.3", "--revision", "abc", "--epoch", "1700000000", "--readme", str(folder / "readme"), "--license",
-        str(self.license), "--program", f"r2cc/bin/tool={self.program}", "--library", f"r2cc/lib/x.so={self.program}", "--module",
-        f"r2cc/module.py={folder / 'module.py'}", str(out)]))
+        "--name", "r2cc-x", "--summary", "does", "--console", "x=r2cc.x:main", "--release", "1.2.3", "--revision", "abc", "--epoch",
+        "1700000000", "--readme", str(folder / "readme"), "--license", str(self.license), "--program", f"r2cc/bin/tool={self.program}",
+        "--library", f"r2cc/lib/x.so={self.program}", "--module", f"r2cc/module.py={folder / 'module.py'}", str(out)]))
     return out
 
   def test_two_places_give_the_same_bytes(self):
@@ -44,13 +44,15 @@ class WheelTest(unittest.TestCase):
 
   def test_the_record_lists_every_file(self):
     with zipfile.ZipFile(self.make("one")) as archive:
-      rows = list(csv.reader(archive.read("r2cc-1.2.3.dist-info/RECORD").decode().splitlines()))
+      rows = list(csv.reader(archive.read("r2cc_x-1.2.3.dist-info/RECORD").decode().splitlines()))
       self.assertEqual([row[0] for row in rows], archive.namelist())
       for path, digest, size in rows[:-1]:
         data = archive.read(path)
         self.assertEqual(digest, "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode())
         self.assertEqual(int(size), len(data))
       self.assertEqual(rows[-1][1:], ["", ""])
+      self.assertEqual(archive.read("r2cc_x-1.2.3.dist-info/entry_points.txt").decode(), "[console_scripts]\nx=r2cc.x:main\n")
+      self.assertIn("\nName: r2cc-x\nVersion: 1.2.3\nSummary: does\n", archive.read("r2cc_x-1.2.3.dist-info/METADATA").decode())
       # Other packages add to r2cc.
       self.assertNotIn("r2cc/__init__.py", archive.namelist())
       modes = {info.filename: info.external_attr >> 16 & 0o777 for info in archive.infolist()}

@@ -32,6 +32,7 @@ typedef struct r2cc_observe_reader r2cc_observe_reader;
 
 /* Of this thread's last call that failed. */
 const char* r2cc_observe_error(void);
+/* As --version of the program prints it: release, revision and the version of records, two lines. */
 const char* r2cc_observe_release(void);
 uint32_t r2cc_observe_crc32c(const void* data, uint64_t bytes, uint32_t seed);
 

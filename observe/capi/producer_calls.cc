@@ -83,8 +83,8 @@ extern "C" {
 const char* r2cc_observe_error(void) { return LastError().c_str(); }
 
 const char* r2cc_observe_release(void) {
-  static const std::string release = r2cc::Release();
-  return release.c_str();
+  static const std::string text = r2cc::VersionText("r2cc-observe", {{"record", kRecordVersion, kRecordVersion}});
+  return text.c_str();
 }
 
 uint32_t r2cc_observe_crc32c(const void* data, uint64_t bytes, uint32_t seed) { return r2cc::Crc32c(data, bytes, seed); }

@@ -1,3 +1,4 @@
+#!/usr/bin/python3 -B
 """r2cc-observe: producers, records, files and ranks of tensor taps."""
 
 import sys

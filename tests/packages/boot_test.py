@@ -109,7 +109,7 @@ class BootTest(unittest.TestCase):
     with self.subTest("an upgrade restarts the daemon, the job goes on and comes back to it"):
       self.check_upgrade()
     with self.subTest("a purge stops it and leaves nothing"):
-      self.run_inside("dpkg", "--purge", "r2cc-drill", "r2cc-perf", "r2ccctl", "r2ccd", "libnccl-net-r2cc")
+      self.run_inside("dpkg", "--purge", "r2cc-drill", "r2cc-observe", "r2cc-perf", "r2ccctl", "r2ccd", "libnccl-net-r2cc")
       self.assertEqual(self.processes("r2ccd"), [])
       left = self.run_inside("find", "/etc", "/run", "/usr", "/var", "-name", "*r2cc*", "-not", "-path", "/var/lib/dpkg/*",
                              "-not", "-path", "/run/systemd/*").stdout.split()

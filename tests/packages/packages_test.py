@@ -43,21 +43,21 @@ class PackagesTest(unittest.TestCase):
     self.addCleanup(self.stop)
 
   def install(self, release_is_next: bool) -> str:
-    """All five, of this release or the next one; what dpkg said."""
+    """All six, of this release or the next one; what dpkg said."""
     place = self.root.path / "tmp/debs"
     place.mkdir()
     for deb in self.debs:
       if (f"_{NEXT}_" in deb.name) == release_is_next:
         shutil.copy(deb, place)
     names = sorted(f"/tmp/debs/{deb.name}" for deb in place.iterdir())
-    self.assertEqual(len(names), 5)
+    self.assertEqual(len(names), 6)
     # A question about a configuration file would wait for ever, and fail: there is no terminal.
     said = self.root.run("dpkg", "--install", "--force-downgrade", *names)
     shutil.rmtree(place)
     return said.stdout + said.stderr
 
   def purge(self) -> None:
-    self.root.run("dpkg", "--purge", "r2cc-drill", "r2cc-perf", "r2ccctl", "r2ccd", "libnccl-net-r2cc")
+    self.root.run("dpkg", "--purge", "r2cc-drill", "r2cc-observe", "r2cc-perf", "r2ccctl", "r2ccd", "libnccl-net-r2cc")
 
   def start(self) -> None:
     """r2ccd as the unit that is installed says, told by a stand-in for systemd where to report."""

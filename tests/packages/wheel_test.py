@@ -1,4 +1,4 @@
-"""The wheel in a fresh folder of packages: `python -m r2cc` as a user has it, and the plugin under the name by which NCCL looks for it."""
+"""The wheels in a fresh folder of packages: `python -m r2cc` as a user has it, and the plugin under the name by which NCCL looks for it."""
 
 import json
 import os
@@ -15,11 +15,11 @@ class WheelTest(unittest.TestCase):
 
   @classmethod
   def setUpClass(cls):
-    cls.wheel, cls.perf = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
+    cls.wheel, cls.observe, cls.perf = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode != 0:
       raise unittest.SkipTest("needs pip: installs the wheel")
     cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-    install = ["install", "--quiet", "--no-index", "--no-deps", "--target", cls.folder / "site", cls.wheel]
+    install = ["install", "--quiet", "--no-index", "--no-deps", "--target", cls.folder / "site", cls.wheel, cls.observe]
     subprocess.run([sys.executable, "-m", "pip", *install], check=True, stdin=subprocess.DEVNULL)
 
   def python(self, *words: str, **variables: str) -> subprocess.CompletedProcess:
@@ -65,3 +65,12 @@ class WheelTest(unittest.TestCase):
     version = self.python("ctl", "--version")
     self.assertEqual(version.returncode, 0, version.stderr)
     self.assertIn(self.wheel.name.split("-")[1], version.stdout)
+
+  def test_tensor_taps_add_to_the_same_package(self):
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.folder / "site")}
+    both = "import r2cc.environment, r2cc.observe, sys; print(r2cc.observe.Policy.__name__, 'ctypes' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", both], check=True, capture_output=True, text=True, cwd=self.folder, env=environment)
+    self.assertEqual(ran.stdout, "Policy True\n")
+    version = subprocess.run([self.folder / "site/bin/r2cc-observe", "--version"], check=True, capture_output=True, text=True,
+                             cwd=self.folder, env=environment)
+    self.assertIn(self.observe.name.split("-")[1], version.stdout)

@@ -153,6 +153,12 @@ call = _the.call
 crc32c = _the.crc32c
 
 
+
+def version():
+  """Release, revision and the version of records, as --version prints them."""
+  return _the.library.r2cc_observe_release().decode("ascii", "replace")
+
+
 def find(run=None):
   """The producers of this user: Run structs."""
   count = ctypes.c_uint64()

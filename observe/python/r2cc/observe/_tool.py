@@ -139,8 +139,20 @@ def _agree(arguments):
   return 0
 
 
+class _Version(argparse.Action):
+  """Asks the library, which --help does not need."""
+
+  def __call__(self, parser, namespace, values, option_string=None):
+    try:
+      print(_library.version())
+    except (_library.Error, OSError) as error:
+      parser.exit(2, f"{parser.prog}: {error}\n")
+    parser.exit()
+
+
 def _parser():
   parser = argparse.ArgumentParser(prog="r2cc-observe", description=__doc__)
+  parser.add_argument("--version", action=_Version, nargs=0, help="print release, revision and the version of records")
   commands = parser.add_subparsers(dest="command", required=True)
 
   def command(name, function, text):
