@@ -21,7 +21,7 @@ constexpr uid_t kFirstUser = 70'000;
 // After so many more, others must be served as before.
 constexpr int kAskedEach = 1000;
 
-enum class Door { kTls, kClear, kControl, kAttach };
+enum class Door { kTls, kClear, kControl, kAttach, kHttp, kHttpTls };
 
 class CrowdTest : public Attacked, public testing::WithParamInterface<Door> {
  protected:
@@ -31,8 +31,11 @@ class CrowdTest : public Attacked, public testing::WithParamInterface<Door> {
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
     descriptors.rlim_cur = descriptors.rlim_max;
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+    if (GetParam() == Door::kHttpTls) http_ = "listen: \"0.0.0.0:0\"";
     Attacked::SetUp();
-    Start(GetParam() == Door::kTls);
+    Start(tls());
+    http_port_ = HttpPort(0);
+    ASSERT_NE(http_port_, 0);
   }
 
   // Null: the door is closed to it.
@@ -40,14 +43,17 @@ class CrowdTest : public Attacked, public testing::WithParamInterface<Door> {
     const auto source = static_cast<uint32_t>(number % kSources);
     if (GetParam() == Door::kControl) return Http2Attacker::Local(RunDir(0) + "/r2ccd.sock", kFirstUser + source);
     if (GetParam() == Door::kAttach) return Http2Attacker::LocalPackets(RunDir(0) + "/attach.sock", kFirstUser + source);
+    if (http()) return Http2Attacker::Tcp(http_port_, tls, kFirstAddress + source, "http/1.1");
     return Http2Attacker::Tcp(ports_[0], tls, kFirstAddress + source);
   }
-  bool tls() const { return GetParam() == Door::kTls; }
+  bool tls() const { return GetParam() == Door::kTls || GetParam() == Door::kHttpTls; }
+  bool http() const { return GetParam() == Door::kHttp || GetParam() == Door::kHttpTls; }
 
   // One that keeps the rules as long as it may, and one that breaks them in one of five ways.
   std::unique_ptr<Http2Attacker> Behave(int number) {
     auto behaved = Enter(number, tls());
-    if (behaved != nullptr && GetParam() != Door::kAttach) behaved->Send(Http2Attacker::Preface());
+    if (behaved != nullptr && GetParam() != Door::kAttach)
+      behaved->Send(http() ? "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" : Http2Attacker::Preface());
     return behaved;
   }
   std::unique_ptr<Http2Attacker> Attack(int number) {
@@ -55,6 +61,14 @@ class CrowdTest : public Attacked, public testing::WithParamInterface<Door> {
     auto hostile = Enter(number, tls() && number % 5 < 2);
     if (hostile == nullptr) return nullptr;
     const std::string half("\x16\x03\x01\x02\x00\x01\x00", 7);
+    if (http() && number % 5 == 1) {
+      // Asks for all that it can, and reads nothing of it.
+      std::string requests;
+      while (requests.size() < 8000)
+        requests += "GET /api/v1/events?follow=0 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/v1/nics HTTP/1.1\r\nHost: n0\r\n\r\n";
+      hostile->SendUnread(requests);
+      return hostile;
+    }
     switch (number % 5) {
       case 0: hostile->Send(std::string(300, '\xff')); break;
       case 1: hostile->Send(Http2Attacker::Preface() + Http2Attacker::Frame(Http2Attacker::kHeaders, 0, 1, "").substr(0, 5)); break;
@@ -64,17 +78,23 @@ class CrowdTest : public Attacked, public testing::WithParamInterface<Door> {
     }
     return hostile;
   }
+
+  int http_port_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Doors, CrowdTest, testing::Values(Door::kTls, Door::kClear, Door::kControl, Door::kAttach), [](const auto& info) {
-  switch (info.param) {
-    case Door::kTls: return "Tls";
-    case Door::kClear: return "Clear";
-    case Door::kControl: return "ControlSocket";
-    case Door::kAttach: return "AttachSocket";
-  }
-  return "";
-});
+INSTANTIATE_TEST_SUITE_P(Doors, CrowdTest,
+                         testing::Values(Door::kTls, Door::kClear, Door::kControl, Door::kAttach, Door::kHttp, Door::kHttpTls),
+                         [](const auto& info) {
+                           switch (info.param) {
+                             case Door::kTls: return "Tls";
+                             case Door::kClear: return "Clear";
+                             case Door::kControl: return "ControlSocket";
+                             case Door::kAttach: return "AttachSocket";
+                             case Door::kHttp: return "Http";
+                             case Door::kHttpTls: return "HttpTls";
+                           }
+                           return "";
+                         });
 
 TEST_P(CrowdTest, TenThousandThatBehaveAndTenThousandThatDoNot) {
   // What it has once it serves anybody, its libraries' threads and pools among it.
@@ -103,9 +123,17 @@ TEST_P(CrowdTest, TenThousandThatBehaveAndTenThousandThatDoNot) {
   EXPECT_LT(open, Attacked::kDescriptors / 2);
   EXPECT_GT(RefusedInAll(), 1000u);
   crowd.clear();
-  // Wanted is 1.2: 1.24 was measured in the clear, 5 MiB that the allocator does not give back.
-  EXPECT_TRUE(WaitUntil([&] { return 10 * MemoryKb(daemons_[0]->pid(), "VmRSS") < 13 * before_kb_; }, 60 * kNanosPerSecond))
-      << MemoryKb(daemons_[0]->pid(), "VmRSS") << " KiB, and " << before_kb_ << " before";
+  const Nanos left = Now();
+  int64_t after_kb = 0;
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        after_kb = MemoryKb(daemons_[0]->pid(), "VmRSS");
+        return 10 * after_kb < 12 * before_kb_;
+      },
+      60 * kNanosPerSecond))
+      << after_kb << " KiB, and " << before_kb_ << " before";
+  std::printf("%.2f of the memory before, %.0f s after the crowd had left\n",
+              static_cast<double>(after_kb) / static_cast<double>(before_kb_), static_cast<double>(Now() - left) / 1e9);
   ExpectUnharmed();
 }
 
