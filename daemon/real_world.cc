@@ -44,7 +44,7 @@ std::unique_ptr<Store> MakeBareStore(const Config& config, const AllCredentials&
 
 absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config) {
   AllCredentials all;
-  ASSIGN_OR_RETURN(all.peers, LoadCredentials(config.tls, config.insecure, config.file + ": tls"));
+  ASSIGN_OR_RETURN(all.peers, LoadCredentials(config.tls, config.insecure, config.file + ": tls", config.wall_clock_offset));
   ASSIGN_OR_RETURN(all.etcd,
                    LoadEtcdCredentials(config.etcd.has_value() ? config.etcd->tls : std::nullopt, config.file + ": store.etcd_tls"));
   return all;

@@ -75,11 +75,12 @@ int64_t RealtimeNs() { return absl::GetCurrentTimeNanos(); }
 
 }  // namespace
 
-absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, bool insecure, const std::string& where) {
+absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, bool insecure, const std::string& where,
+                                            Nanos wall_clock_offset) {
   Credentials credentials;
   credentials.insecure = insecure;
   if (!tls.has_value()) return credentials;
-  auto files = TlsFiles::Load(*tls, RealtimeNs);
+  auto files = TlsFiles::Load(*tls, [wall_clock_offset] { return RealtimeNs() + wall_clock_offset; });
   if (!files.ok()) return absl::Status(files.status().code(), absl::StrCat(where, ": ", files.status().message()));
   credentials.tls = *std::move(files);
   return credentials;

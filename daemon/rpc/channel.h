@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/core/clock.h"
 #include "daemon/config/config.h"
 #include "daemon/rpc/channel_pool.h"
 #include "daemon/rpc/http2_meter.h"
@@ -29,7 +30,9 @@ struct Credentials {
 };
 
 // Reads the files of `tls`; nothing: there is no TLS. `where` begins the messages.
-absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, bool insecure, const std::string& where);
+// `wall_clock_offset`: Config::wall_clock_offset.
+absl::StatusOr<Credentials> LoadCredentials(const std::optional<TlsSpec>& tls, bool insecure, const std::string& where,
+                                            Nanos wall_clock_offset = 0);
 
 // The ways to one peer, each a channel that connects again as long as somebody holds it: TLS, where the peer's certificate must be that of
 // its node, and clear text. Not empty, TLS first. `contents`: what is shown there, of `credentials.tls`.
