@@ -64,8 +64,8 @@ TEST_F(TlsFilesTest, EachMistakeIsOneLineWithTheFileAndTheWayOut) {
                                        " is the certificate of node n1, and this is node n2: copy this node's own, or correct `node` in "
                                        "the configuration"));
   chmod(spec_.key_file.c_str(), 0644);
-  EXPECT_THAT(Check(), ElementsAre(HasSubstr(spec_.key_file + " can be read by every user of this machine: chown r2ccd: " +
-                                             spec_.key_file + " && chmod 400 " + spec_.key_file)));
+  EXPECT_THAT(Check(), ElementsAre(HasSubstr(spec_.key_file + " can be read by every user of this machine: chown r2ccd: " + spec_.key_file +
+                                             " && chmod 400 " + spec_.key_file)));
   chmod(spec_.key_file.c_str(), 0640);
   EXPECT_THAT(Check(), IsEmpty()) << "a group may be the daemon's own";
   // Who may drain a NIC here must not speak for the node everywhere.
