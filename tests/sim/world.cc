@@ -168,7 +168,8 @@ class World : public Tap {
     const Nanos now = timeline_.now();
     return std::none_of(scenario_.faults.begin(), scenario_.faults.end(), [now](const Fault& fault) {
       const bool holds = std::find(std::begin(kHolding), std::end(kHolding), fault.kind) != std::end(kHolding);
-      return holds && fault.at <= now && now < fault.at + fault.duration + kNanosPerSecond;
+      // The kernel sends lost bytes again at intervals that double.
+      return holds && fault.at <= now && now < fault.at + fault.duration + std::max(fault.duration, kNanosPerSecond);
     });
   }
 
@@ -184,9 +185,14 @@ class World : public Tap {
       if (found == process.send_peers().end()) continue;
       const net::SendSession& session = found->second->session();
       bool is_up = false;
-      for (net::LinkId link = 0; link < session.links(); ++link)
-        is_up |= session.link_state(link) == net::InitiatorState::kUp && session.local_rail(link) == pair.from.rail &&
-                 session.remote_rail(link) == pair.to.rail;
+      for (net::LinkId link = 0; link < session.links(); ++link) {
+        const net::InitiatorState state = session.link_state(link);
+        if (session.local_rail(link) != pair.from.rail || session.remote_rail(link) != pair.to.rail) continue;
+        // One that could not be ended may stay while its successor is up.
+        const net::Incarnation own = state == net::InitiatorState::kIdle ? 0 : session.incarnation(link);
+        const net::Incarnation first = stalled_in_.try_emplace({pair.id, link}, own).first->second;
+        is_up |= state == net::InitiatorState::kUp && first == own;
+      }
       const bool awake = !process.stopped() && !process.dead() && !peer.stopped() && !peer.dead() && !Ending(pair.from.host, pair.to.host);
       const bool quick = network_.BytesPerS(pair.from, pair.to) >= kQuickBytesPerS;
       if (!is_up || !awake || !quick || !session.outstanding() || !IsPeerAwake()) continue;
@@ -340,7 +346,8 @@ class World : public Tap {
   std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
   std::map<std::tuple<int, int, int>, Nanos> cut_off_since_;
   std::map<verbs::QueuePairId, Nanos> stalled_since_;
-  std::shared_ptr<VerbsRails> rails_;  // null: rails are the network's own
+  std::map<std::pair<verbs::QueuePairId, net::LinkId>, net::Incarnation> stalled_in_;  // when it was first seen; 0: it had ended
+  std::shared_ptr<VerbsRails> rails_;                                                  // null: rails are the network's own
   // The job holds peers, which end with their processes, and tell of it to all of the above.
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Job> job_;
