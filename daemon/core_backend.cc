@@ -51,17 +51,19 @@ void CoreBackend::LetSpeak(const std::string& who, const Caller& from, std::func
 }
 
 v1::NodeView CoreBackend::ShownNode(const health::NodeEntry& entry) const {
-  v1::NodeView shown = ToProto(entry.state, parts_.view->StatusOf(entry), parts_.reporter->Now());
+  // Without its pairs, of which it may have a thousand, and the key of its probes: those are for daemons, and people ask with ProbePaths.
+  health::NodeState state;
+  state.node = entry.state.node;
+  state.epoch = entry.state.epoch;
+  state.nics = entry.state.nics;
+  state.rdma_ends = entry.state.rdma_ends;
+  v1::NodeView shown = ToProto(state, parts_.view->StatusOf(entry), parts_.reporter->Now());
   const bool own = entry.state.node == node_;
   const PeerSet::About about = parts_.peer_set->AboutNode(entry.state.node);
   shown.set_peer_address(own ? *parts_.peer_address : about.peer_address);
   shown.set_release(own ? Release() : about.release);
   shown.set_jobs_of_other_releases(own ? parts_.jobs->registry().OfOtherReleases(Release()) : about.jobs_of_other_releases);
   if (about.clock_ahead_ns.has_value() && !own) shown.set_clock_ahead_ns(*about.clock_ahead_ns);
-  shown.clear_probe_nonce();
-  shown.clear_probe_key();
-  // For daemons: people ask with ProbePaths.
-  shown.clear_pairs();
   return shown;
 }
 
