@@ -18,6 +18,9 @@
 namespace r2cc::daemon {
 namespace {
 
+// Between two looks at the processor time of the core's thread. With one in each turn an idle daemon took 0.2 to 0.4 % of a core more.
+constexpr Nanos kTurnsObserved = 20 * kNanosPerMs;
+
 int64_t NanosOf(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
@@ -55,7 +58,11 @@ absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const LoadedConfig& l
   auto page = SharedPage::Create();
   if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
   std::unique_ptr<RealWorld> world(new RealWorld(loaded, loader, credentials, loop, *std::move(page)));
-  loop->ObserveTurns([turns = &world->turns_, last = Nanos{0}]() mutable {
+  // What is observed is the longest that a turn since the last look can have taken.
+  loop->ObserveTurns([turns = &world->turns_, last = Nanos{0}, next = Nanos{0}]() mutable {
+    const Nanos now = NanosOf(CLOCK_MONOTONIC);
+    if (now < next) return;
+    next = now + kTurnsObserved;
     const Nanos before = std::exchange(last, NanosOf(CLOCK_THREAD_CPUTIME_ID));
     if (before != 0) turns->Observe(static_cast<double>(last - before) / kNanosPerSecond);
   });
