@@ -120,7 +120,10 @@ void EtcdStore::OnPage(const grpc::Status& status, const pb::RangeResponse& page
 
 void EtcdStore::HandOver(std::shared_ptr<const std::vector<StoreChange>> changes, size_t from, Task done) {
   const size_t to = std::min(changes->size(), from + kChangesPerTurn);
-  for (size_t i = from; i < to; ++i) callbacks_.on_change((*changes)[i]);
+  // What hears of a change may end this connection.
+  const std::shared_ptr<bool> life = life_;
+  for (size_t i = from; i < to && *life; ++i) callbacks_.on_change((*changes)[i]);
+  if (!*life) return;
   if (to == changes->size()) return done();
   MakePoster(life_)([this, changes = std::move(changes), to, done = std::move(done)] { HandOver(changes, to, done); });
 }
