@@ -121,7 +121,7 @@ void CheckStream(fuzz::Input input) {
   const auto policy = input.Take<uint8_t>();
   Sink sink(policy);
   // Threads that look in different ways take turns at a socket.
-  constexpr BulkReceiver::Look kLooks[] = {BulkReceiver::Look::kPeek, BulkReceiver::Look::kAhead, BulkReceiver::Look::kInPlace};
+  constexpr BulkReceiver::Look kLooks[] = {BulkReceiver::Look::kAhead, BulkReceiver::Look::kInPlace};
   Bytes stream;
   for (size_t chunks = 1 + input.Below(6); chunks > 0; --chunks) AppendChunk(&input, &stream);
   int fds[2];

@@ -19,12 +19,6 @@ constexpr uint64_t kTurnBytes = 1 << 20;
 constexpr size_t kAheadBytes = 8192 + kBulkHeaderBytes;
 constexpr size_t kSmallBytes = 16 * 1024;
 constexpr size_t kCopiedBytes = 1024;
-// After a read of no more than this the next one may be left: a very small message with its header.
-constexpr size_t kTinyBytes = 256 + kBulkHeaderBytes;
-// What is left is read again with every look, and the sender's kernel keeps it too: no more than this, ...
-constexpr size_t kLeftMostBytes = 1024;
-// ... and for so many looks that find nothing. By then whoever has the message is at work on it.
-constexpr int kIdleLooksMost = 2;
 
 // One part is the rule while nothing comes, and recv() is the cheaper call.
 ssize_t Receive(int fd, std::span<iovec> parts) {
@@ -162,11 +156,11 @@ void BulkSender::Retarget(FlowId flow, MessageId message, const std::byte* copy)
 // ---- receiver ----
 
 BulkReceiver::BulkReceiver(UniqueFd fd, uint32_t tag, std::vector<std::byte> proof_pattern)
-    : fd_(std::move(fd)), tag_(tag), proof_pattern_(std::move(proof_pattern)), memory_(kLeftMostBytes + kAheadBytes) {}
+    : fd_(std::move(fd)), tag_(tag), proof_pattern_(std::move(proof_pattern)), ahead_(kAheadBytes) {}
 
 bool BulkReceiver::StartChunk(const Sink& sink) {
   uint8_t header[kBulkHeaderBytes];
-  std::memcpy(header, ahead() + ahead_begin_, kBulkHeaderBytes);
+  std::memcpy(header, ahead_.data() + ahead_begin_, kBulkHeaderBytes);
   ahead_begin_ += kBulkHeaderBytes;
   if (!Decode(header, tag_, &current_)) return false;
   payload_done_ = 0;
@@ -209,7 +203,7 @@ bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
       if (ahead_begin_ == ahead_end_) return true;
       const std::span<std::byte> to = Next();
       const size_t bytes = std::min(to.size(), ahead_end_ - ahead_begin_);
-      std::memcpy(to.data(), ahead() + ahead_begin_, bytes);
+      std::memcpy(to.data(), ahead_.data() + ahead_begin_, bytes);
       ahead_begin_ += bytes;
       payload_done_ += static_cast<uint32_t>(bytes);
       Count(bytes, received_bytes);
@@ -221,50 +215,11 @@ bool BulkReceiver::Consume(const Sink& sink, uint64_t* received_bytes) {
   }
 }
 
-uint8_t* BulkReceiver::ahead() { return memory_.data() + kLeftMostBytes; }
-
-bool BulkReceiver::TakeLeft() {
-  uint8_t nowhere[kLeftMostBytes + kAheadBytes];
-  while (peeked_bytes_ > 0) {
-    const ssize_t n = recv(fd_.get(), nowhere, peeked_bytes_, MSG_DONTWAIT | MSG_TRUNC);
-    if (n <= 0) return false;
-    peeked_bytes_ -= static_cast<size_t>(n);
-  }
-  return true;
-}
-
-void BulkReceiver::Peek() {
-  ahead_begin_ = ahead_end_ = 0;
-  fetched_.wanted = kAheadBytes;
-  // What is left comes again, before what is new.
-  const ssize_t n = recv(fd_.get(), ahead() - peeked_bytes_, peeked_bytes_ + kAheadBytes, MSG_DONTWAIT | MSG_PEEK);
-  fetched_.bytes = n - static_cast<ssize_t>(peeked_bytes_);
-  fetched_.would_block = WouldBlock(n) || (peeked_bytes_ > 0 && fetched_.bytes <= 0);
-  if (fetched_.bytes > 0) {
-    peeked_bytes_ += static_cast<size_t>(fetched_.bytes);
-    idle_looks_ = 0;
-  } else if (peeked_bytes_ > 0) {
-    ++idle_looks_;
-  }
-}
-
 bool BulkReceiver::Fetch(Look look) {
   fetched_ = {};
-  const bool leave = look == Look::kPeek && tiny_ && !in_chunk_ && ahead_begin_ == ahead_end_;
-  if (peeked_bytes_ > 0 && (!leave || peeked_bytes_ > kLeftMostBytes || idle_looks_ >= kIdleLooksMost) && !TakeLeft()) {
-    // What was dealt with must not be read for new: the connection has broken, which Take() tells.
-  } else if (leave)
-    Peek();
-  else
-    FetchAll(look != Look::kInPlace);
-  if (fetched_.bytes > 0) tiny_ = static_cast<size_t>(fetched_.bytes) <= kTinyBytes;
-  return !fetched_.would_block;
-}
-
-void BulkReceiver::FetchAll(bool ahead_too) {
   // The rest of this chunk, then what follows it.
   iovec parts[2];
-  size_t count = 0, ahead_room = ahead_too ? kAheadBytes : kBulkHeaderBytes;
+  size_t count = 0, ahead_room = look == Look::kAhead ? kAheadBytes : kBulkHeaderBytes;
   if (in_chunk_) {
     const std::span<std::byte> to = Next();
     fetched_.payload_room = to.size();
@@ -272,16 +227,17 @@ void BulkReceiver::FetchAll(bool ahead_too) {
     if (current_.chunk.bytes > kSmallBytes) ahead_room = kBulkHeaderBytes;
     ahead_begin_ = ahead_end_ = 0;
   } else if (ahead_begin_ > 0) {
-    std::memmove(ahead(), ahead() + ahead_begin_, ahead_end_ - ahead_begin_);
+    std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
     ahead_end_ -= ahead_begin_;
     ahead_begin_ = 0;
   }
   // Only behind the last bytes of the chunk.
   if (!in_chunk_ || fetched_.payload_room == current_.chunk.bytes - payload_done_)
-    parts[count++] = {ahead() + ahead_end_, ahead_room - ahead_end_};
+    parts[count++] = {ahead_.data() + ahead_end_, ahead_room - ahead_end_};
   for (size_t i = 0; i < count; ++i) fetched_.wanted += parts[i].iov_len;
   fetched_.bytes = Receive(fd_.get(), std::span(parts, count));
   fetched_.would_block = WouldBlock(fetched_.bytes);
+  return !fetched_.would_block;
 }
 
 BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_bytes) {

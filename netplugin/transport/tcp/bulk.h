@@ -104,10 +104,6 @@ class BulkReceiver {
     kInPlace,
     // With its header payload may be read ahead, and then copied, which the job's own thread may do.
     kAhead,
-    // The same, and what very small messages are read of stays with the kernel until looks find nothing more: to take it away, and to
-    // acknowledge it to the sender's kernel, takes as long as to read it, and the job has its message before that. For those alone who come
-    // back at once; while something is left the socket is readable.
-    kPeek,
   };
   // Reads what has arrived, one turn's worth. `*received_bytes` gains the payload of chunks.
   Result Read(const Sink& sink, Look look, uint64_t* received_bytes) {
@@ -120,9 +116,6 @@ class BulkReceiver {
   // ... and of as many more calls as there is something for.
   Result ReadOn(const Sink& sink, Look look, uint64_t* received_bytes);
 
-  // Takes away what was left with the kernel. False: it is not to be had, the connection has broken.
-  bool TakeLeft();
-
   // The buffers of `flow` are given back: the rest of a half-read chunk goes nowhere.
   void Forget(FlowId flow);
 
@@ -133,10 +126,6 @@ class BulkReceiver {
   void Count(size_t payload, uint64_t* received_bytes) const;
   // Uses up what was read ahead. False if it breaks the protocol.
   bool Consume(const Sink& sink, uint64_t* received_bytes);
-  // A call, and what came of it: takes what it reads, or leaves it.
-  void FetchAll(bool ahead_too);
-  void Peek();
-  uint8_t* ahead();  // what was read ahead
   // Where the next bytes of the payload go: the buffer, or memory that nobody reads.
   std::span<std::byte> Next();
 
@@ -150,8 +139,8 @@ class BulkReceiver {
   UniqueFd fd_;
   const uint32_t tag_;
   const std::vector<std::byte> proof_pattern_;
-  // For what was read ahead: a header, and with it a small message. Before it is room for what is left and read once more.
-  std::vector<uint8_t> memory_;
+  // What was read ahead: a header, and with it a small message.
+  std::vector<uint8_t> ahead_;
   size_t ahead_begin_ = 0, ahead_end_ = 0;
   BulkHeader current_;
   bool in_chunk_ = false;
@@ -159,9 +148,6 @@ class BulkReceiver {
   uint32_t payload_done_ = 0;
   std::vector<std::byte> scratch_;
   Fetched fetched_;
-  bool tiny_ = false;        // so little was read last
-  size_t peeked_bytes_ = 0;  // dealt with here, and with the kernel still
-  int idle_looks_ = 0;       // since something was left
 };
 
 }  // namespace r2cc::net

@@ -23,9 +23,6 @@ class QuickAckPolicy {
     return true;
   }
 
-  // So they may.
-  bool late() const { return late_; }
-
  private:
   bool late_ = false;  // as a new connection is
   int reads_ = 0;      // since the kernel was told last

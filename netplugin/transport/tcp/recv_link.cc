@@ -108,10 +108,7 @@ void TcpRecvLink::ReadMore() {
 bool TcpRecvLink::Read(size_t index) {
   Bulk& bulk = bulk_[index];
   bulk.more = false;
-  const bool jobs_thread = port_->state().jobs_thread;
-  // A socket that the poller has must not stay readable.
-  const bool leave = jobs_thread && bulk.unwatched() && bulk.quick_ack.late();
-  const Look look = leave ? Look::kPeek : jobs_thread ? Look::kAhead : Look::kInPlace;
+  const Look look = port_->state().jobs_thread ? Look::kAhead : Look::kInPlace;
   // Most looks find nothing.
   if (!owner_->Alive(name_) || !bulk.receiver->Fetch(look)) return false;
   return Reading(
@@ -162,7 +159,6 @@ bool TcpRecvLink::Forget(FlowId flow) {
 
 void TcpRecvLink::Watch(size_t index) {
   Bulk& bulk = bulk_[index];
-  bulk.receiver->TakeLeft();
   bulk.token = port_->poller()->Add(bulk.receiver->fd(), EPOLLIN, [this, index](uint32_t) { Read(index); });
   bulk.found = 0;
 }

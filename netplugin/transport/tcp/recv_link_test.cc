@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -287,26 +286,6 @@ TEST_F(TcpSocketsTest, OfSmallMessagesTheKernelMayTellTheSenderLater) {
   ASSERT_TRUE(Quick());
   Move(8);
   EXPECT_FALSE(Quick());
-}
-
-TEST_F(TcpSocketsTest, WhatLooksLeaveWithTheKernelWakesNobodyWhenTheyEnd) {
-  const auto waiting = [this] {
-    int bytes = -1;
-    EXPECT_EQ(ioctl(bulk_fd, FIONREAD, &bytes), 0);
-    return bytes;
-  };
-  bool left = false;
-  for (int i = 0; i < kLooksMost; ++i) {
-    Send(kFlow, sent++, 8, 0);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!AllHasCome() && std::chrono::steady_clock::now() < deadline) peer->Progress(kFlow);
-    ASSERT_TRUE(AllHasCome());
-    left = waiting() > 0;
-  }
-  EXPECT_TRUE(left);
-  peer->Tick();
-  EXPECT_EQ(waiting(), 0);
-  EXPECT_FALSE(Wakes());
 }
 
 TEST_F(TcpSocketsTest, OfBulkItTellsHimAtOnce) {
