@@ -115,7 +115,10 @@ class FakeEndsTransport final : public OobTransport {
   bool Reaches(const OobAddress&) const override { return true; }
   bool Listen(const Rail&, Endpoint*, std::string*) override { return true; }
   bool Register(const Memory&, uint16_t, Endpoint*, std::string*) override { return true; }
+  uint32_t flow_slots() const override { return slots; }
   std::unique_ptr<OobPort> NewOobPort(const SessionKey&, const PeerState*) override { return std::make_unique<FakeEndsPort>(ends_); }
+
+  uint32_t slots = 0;
 
  private:
   FakeEnds* const ends_;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <utility>
+#include <vector>
+
 #include "netplugin/transport/fake_ends.h"
 
 namespace r2cc::net {
@@ -52,6 +56,35 @@ TEST_F(RecvPeerTest, ConnectionsThatWaitForTheEndOfALinkAreBounded) {
   }
   EXPECT_EQ(host_.ends.receives->name.incarnation, 3u);
   EXPECT_EQ(host_.ends.receives->attached.size(), static_cast<size_t>(kMost));
+}
+
+// What the peer is told of two flows whose numbers are the same modulo the acceptor's slots.
+std::vector<bool> AnswersTo(const Hello& hello, FakeEndsHost* host) {
+  std::deque<Comm> comms;
+  const auto peer = std::make_shared<RecvPeer>(host, hello, [&comms](FlowId, uint64_t) { return &comms.emplace_back(); });
+  std::vector<bool> answers;
+  {
+    const auto lock = peer->Lock();
+    OobOwner* const owner = host->ends.oob->owner;
+    peer->AttachOob(hello, {.accepted = true}, std::make_unique<Connection>());
+    for (const FlowId flow : {FlowId{1}, FlowId{17}}) {
+      owner->OobHeard({.type = FrameType::kFlowOpen, .flow = flow});
+      peer->RunToCompletion();
+    }
+    for (const Frame& frame : host->ends.oob->channel.frames)
+      if (frame.type == FrameType::kFlowOpened) answers.push_back(frame.ok);
+    peer->CloseFlows();
+  }
+  return answers;
+}
+
+// Only devices that place need slots. An initiator without any picks its numbers freely.
+TEST_F(RecvPeerTest, FlowsNeedNoSlotUnlessBothEndsPlace) {
+  host_.transport.slots = 16;
+  Hello hello = MakeHello();
+  EXPECT_EQ(AnswersTo(hello, &host_), (std::vector{true, true}));
+  hello.rails[1].endpoints.push_back({TransportKind::kVerbs, {3}});
+  EXPECT_EQ(AnswersTo(hello, &host_), (std::vector{true, false}));
 }
 
 }  // namespace
