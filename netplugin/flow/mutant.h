@@ -48,6 +48,7 @@ enum class Mutant {
   kWorkerUnreported,      // what a worker has moved is not told
   // Workers.
   kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
+  kProofsPerLink,     // two data checks on one socket count as those of two sockets
   // Keys.
   kKeyMissing,  // a message leaves before the keys to its buffer are here
   kKeyStale,    // the first keys are used for ever

@@ -1,0 +1,54 @@
+// For programs that run tests of their own once more, each with a bug of flow/mutant.h switched on that it must see: bugs that no seed of
+// the simulation meets often enough.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_FAKE_BUGS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_FAKE_BUGS_H_
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <span>
+
+#include "netplugin/flow/mutant.h"
+
+namespace r2cc::net {
+
+struct BugCase {
+  Mutant bug;
+  const char* test;
+};
+
+// In a process of its own: what gtest's returns, 1 if the test failed; 3 if the process ended otherwise.
+inline int RunWithBug(Mutant bug, const char* test) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    mutant = bug;
+    testing::GTEST_FLAG(filter) = test;
+    const int failed = RUN_ALL_TESTS();
+    std::fflush(nullptr);
+    _exit(testing::UnitTest::GetInstance()->test_to_run_count() == 1 ? failed : 2);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+}
+
+// Of main(): how many cases did not pass without the bug, or were not seen with it.
+inline int RunBugCases(int argc, char** argv, std::span<const BugCase> cases) {
+  testing::InitGoogleTest(&argc, argv);
+  // A child's report would say that this test failed whenever a bug is caught.
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  delete listeners.Release(listeners.default_xml_generator());
+  int wrong = 0;
+  for (const BugCase& each : cases) {
+    const int sound = RunWithBug(Mutant::kNothing, each.test), with = RunWithBug(each.bug, each.test);
+    std::printf("%s: without the bug %d, want 0; with it %d, want 1 or 3\n", each.test, sound, with);
+    wrong += sound != 0 || (with != 1 && with != 3);
+  }
+  return wrong;
+}
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_FAKE_BUGS_H_
