@@ -57,7 +57,7 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   const net::Greet greet = [this](const net::Hello& hello, std::unique_ptr<net::Connection>* connection) {
     return acceptor_->Greet(hello, connection);
   };
-  transport_ = std::make_unique<SimTransport>(&io_, greet);
+  transport_ = std::make_unique<SimTransport>(&io_, greet, !make_rails);
   host_.oob_transport = transport_.get();
   host_.transports = {transport_.get()};
   if (make_rails) host_.transports.push_back((rails_ = make_rails(&io_, greet)).get());

@@ -107,7 +107,7 @@ bool SimTransport::Register(const net::Memory& memory, uint16_t rail, net::Endpo
     *error = "a socket cannot reach the memory of a GPU";
     return false;
   }
-  if (!io_->options.keys) return true;
+  if (!keys_) return true;
   if (io_->device_lost[rail] || io_->refusing_rail == rail) {
     *error = "the device of rail " + std::to_string(rail) + " takes no memory";
     return false;

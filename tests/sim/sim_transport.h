@@ -103,7 +103,9 @@ class SimPort final : public net::OobPort {
 
 class SimTransport final : public net::OobTransport {
  public:
-  SimTransport(Io* io, net::Greet greet) : io_(io), greet_(std::move(greet)), ready_(io->wake), probes_(io) {}
+  // `on_rails`: it carries links too. Else it gives no keys, as TCP does.
+  SimTransport(Io* io, net::Greet greet, bool on_rails)
+      : io_(io), greet_(std::move(greet)), keys_(on_rails && io->options.keys), ready_(io->wake), probes_(io) {}
 
   net::TransportKind kind() const override { return net::TransportKind::kTcp; }
   bool ListenOob(const std::string&, uint16_t*, std::string*) override { return true; }
@@ -131,6 +133,7 @@ class SimTransport final : public net::OobTransport {
 
   Io* const io_;
   const net::Greet greet_;
+  const bool keys_;
   ReadySet ready_;
   SimProbes probes_;
   std::map<uint64_t, Caller> callers_;
