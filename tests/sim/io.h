@@ -74,6 +74,8 @@ class Io {
   std::function<void(net::TransportKind kind, uint16_t rail)> keys_revoked;
   std::function<void(uint16_t rail)> rail_changed;  // the rail is to be listened on once more
   std::function<bool()> running;                    // it is not stopped, and has not ended
+  // How long the process's own thread was kept by calls of devices since the last time. It makes none that may block.
+  std::function<Nanos()> kept = [] { return Nanos{0}; };
 
   bool Reaches(uint16_t rail, const net::Memory& memory) const {
     return std::any_of(registered.begin(), registered.end(),

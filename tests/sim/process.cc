@@ -196,6 +196,7 @@ void Process::Turn() {
     gave_up_ = !Drained();
     return End();
   }
+  if (const Nanos kept = io_.kept(); kept > 0) paused_until_ = std::max(paused_until_, io_.now() + kept);
   bool active = exiting_, more = false;
   ForEachPeer([&](net::Peer* peer) {
     active |= peer->outstanding();

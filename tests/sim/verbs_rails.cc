@@ -17,6 +17,21 @@ constexpr verbs::Status kStatuses[] = {verbs::Status::kLocalQueuePair, verbs::St
 // What a post says that does not fit, or of which the driver thinks nothing.
 constexpr int kPostErrors[] = {ENOMEM, EINVAL};
 constexpr verbs::FakeStall kStalls[] = {verbs::FakeStall::kSendsNothing, verbs::FakeStall::kCompletesNothing};
+// Into the kernel, and perhaps to the device's firmware.
+constexpr verbs::Call kBlockingCalls[] = {verbs::Call::kOpen,
+                                          verbs::Call::kQueryDevice,
+                                          verbs::Call::kQueryPort,
+                                          verbs::Call::kAllocateDomain,
+                                          verbs::Call::kRegister,
+                                          verbs::Call::kDeregister,
+                                          verbs::Call::kCreateCompletionQueue,
+                                          verbs::Call::kCreateQueuePair,
+                                          verbs::Call::kInit,
+                                          verbs::Call::kReadyToReceive,
+                                          verbs::Call::kReadyToSend,
+                                          verbs::Call::kError,
+                                          verbs::Call::kReset,
+                                          verbs::Call::kDestroyQueuePair};
 // Where FakeFabric writes the host into a GID.
 constexpr size_t kHostInGid = 14, kGenerationInGid = 15;
 
@@ -83,11 +98,13 @@ std::unique_ptr<net::Transport> VerbsRails::Make(Io* io) {
   options.log = [io](net::LogLevel, const std::string& line) {
     if (io->logs()) io->Log(line);
   };
-  options.make_control = [this, faulty, io](const std::string&) {
-    const auto takes = [this, faulty, io] {
-      const Nanos late = io->closing.late_most;
-      hosts_.at(io->host).late |= late > 0;
-      return faulty->TakeTime() + (late == 0 ? 0 : io->random().Between(0, late));
+  io->kept = [faulty] { return faulty->TakeTime(); };
+  options.make_control = [this, faulty, io](const std::string& device) {
+    const auto takes = [this, faulty, io, device] {
+      Host& of = hosts_.at(io->host);
+      const Nanos late = io->closing.late_most, calls = faulty->TakeTime();
+      of.late |= late > 0;
+      return (of.slow_device.empty() || of.slow_device == device ? calls : 0) + (late == 0 ? 0 : io->random().Between(0, late));
     };
     return std::make_unique<verbs::FakeControlThread>(&time_, takes, [io] { return io->running(); });
   };
@@ -177,6 +194,14 @@ void VerbsRails::SlowCalls(int host, Nanos takes) {
   for (const verbs::Call call : {verbs::Call::kError, verbs::Call::kReset, verbs::Call::kDestroyQueuePair, verbs::Call::kReadyToReceive})
     hosts_.at(host).faulty->SlowCall(call, takes);
 }
+
+void VerbsRails::SlowDevice(Port port, Nanos takes) {
+  Host& host = hosts_.at(port.host);
+  host.slow_device = takes == 0 ? std::string() : DeviceOf(port.rail);
+  for (const verbs::Call call : kBlockingCalls) host.faulty->SlowCall(call, takes);
+}
+
+void VerbsRails::RefuseRegion(int host, int nth) { hosts_.at(host).faulty->FailCall(verbs::Call::kRegister, nth, ENOMEM); }
 
 void VerbsRails::StallPairs(Port a, Port b, int degree) {
   stalls_ = true;

@@ -58,6 +58,10 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
     Port from, to;
   };
   std::vector<Stalled> StalledPairs();
+  // All calls of the port's device that may block take so long; 0: no time. Of a host one device at a time.
+  void SlowDevice(Port port, Nanos takes);
+  // The `nth` region that the process registers on a device from now on is refused; 1: the next.
+  void RefuseRegion(int host, int nth);
 
   // RailFaults:
   void Carrier(Port port, bool on) override;
@@ -77,7 +81,8 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
     Io* io = nullptr;
     std::unique_ptr<verbs::FakeVerbs> fake;
     std::unique_ptr<verbs::FaultyVerbs> faulty;
-    bool late = false;  // its control threads have been
+    bool late = false;        // its control threads have been
+    std::string slow_device;  // empty: its calls take as long on each
   };
   void KeysRevoked(Io* io, int rail);
   verbs::FakePath PathOf(const verbs::FakePortName& from, const verbs::FakePortName& to) const;
