@@ -132,6 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Mutant::kTicketReused, "TicketReused", {"exactly once", "stripe", "refused", "wrong bytes", "early done"}, kVerbs},
                     Case{Mutant::kSuccessorTheSame, "SuccessorTheSame", {"successor"}, kVerbs},
                     Case{Mutant::kErrorIsGone, "ErrorIsGone", {"late write", "exactly once"}, kVerbs},
+                    Case{Mutant::kNoOwnReceive, "NoOwnReceive", {"keys revoked"}, kVerbs},
                     Case{Mutant::kTornByClose, "TornByClose", {"torn by a close"}, kVerbs},
                     Case{Mutant::kOthersProgress, "OthersProgress", {"stalled"}, kVerbs},
                     Case{Mutant::kFencedEarly, "FencedEarly", {"fence at both ends", "late write", "exactly once"}, kVerbs},
