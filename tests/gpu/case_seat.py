@@ -16,12 +16,19 @@ from tests.gpu.stage import Stage
 SEAT, BALANCE = "seat", "balance"
 # Of the nodes, the rate of each of four rails; where the rails are the limit and not the processors.
 WORLDS = ((4, "8gbit"), (4, "2gbit"), (8, "2gbit"))
+# What --nodes asks for, and the numbers of nodes that no other case has: two have no slack, an odd number has one seat of load D.
+GIVEN_RATE, OTHER_COUNTS = "2gbit", (2, 3, 5, 7)
 # Bytes, first iterations, iterations of a block: several, as the fill of a tree is partly hidden behind the call before.
 ITEMS: Sequence[Item] = ((16 * MIB, 0, 10), (32 * MIB, 0, 8), (64 * MIB, 0, 6), (256 * MIB, 0, 3))
 QUICK_ITEMS: Sequence[Item] = ((32 * MIB, 0, 8), (256 * MIB, 0, 3))
 HEALTHY_ITEMS: Sequence[Item] = ((8, 10, 100), (8192, 10, 100), (MIB, 5, 50), (16 * MIB, 2, 10), (64 * MIB, 1, 4), (256 * MIB, 1, 2))
-PAIRS, QUICK_PAIRS, HEALTHY_PAIRS, QUICK_HEALTHY_PAIRS = 5, 3, 40, 8
-# Calls from one agreement to the next: few, so that a switch is soon there; NCCL's default is 256.
+COUNT_ITEMS: Sequence[Item] = ((256 * MIB, 0, 2),)
+PAIRS, QUICK_PAIRS, COUNT_PAIRS = 5, 3, 2
+# Where a job's threads come to sit decides by more than the interposer costs, for as long as the job lives: so several lives, and a second
+# job without it, which differs from the first by chance alone.
+HEALTHY_LIVES, QUICK_HEALTHY_LIVES, LIFE_PAIRS, QUICK_LIFE_PAIRS = 4, 1, 10, 8
+AGAIN = "balance-again"
+# Calls from one agreement to the next: few, so that a switch is soon there; the default is 256.
 EVERY, LOADED_EVERY = 64, 2
 # A switch takes six agreements; what is not there after so many calls does not come.
 SETTLE_ROUNDS, SETTLE_CALLS, SETTLE_BYTES = 12, 2 * EVERY, 1024
@@ -36,7 +43,8 @@ def environment(context: Context, every: int) -> dict[str, str]:
   return {"LD_PRELOAD": ":".join(map(str, libraries)), "R2CC_SEAT": "1", "R2CC_SEAT_EVERY": str(every), "NCCL_TUNER_PLUGIN": "r2cc"}
 
 
-def _lines(job: Job, words: str) -> list[str]:
+def lines(job: Job, words: str) -> list[str]:
+  """Of rank 0, which logs the switches."""
   return [line for line in job.logs(0).splitlines() if words in line]
 
 
@@ -44,7 +52,7 @@ def _settle(job: Job, words: str | None, count: int) -> bool:
   """Small calls until there are so many lines with `words`; without any, all the calls. False: they did not come."""
   for _ in range(SETTLE_ROUNDS):
     job.ask({"do": "measure", "operation": "all_reduce", "items": [[SETTLE_BYTES, 0, SETTLE_CALLS]]}, 60.0)
-    if words is not None and len(_lines(job, words)) >= count:
+    if words is not None and len(lines(job, words)) >= count:
       return True
   return words is None
 
@@ -69,15 +77,62 @@ def _measured(context: Context, stage: Stage, jobs: dict[str, Job], items: Seque
   return said
 
 
-def _faults(nodes: int, rails: int, quick: bool) -> list[tuple[str, list[RailId], bool]]:
-  """Name, rails that are lost, and whether a seat is expected. Node 1 stands inside the tree."""
+def losses(nodes: int, rails: int, quick: bool) -> list[tuple[str, list[RailId], bool]]:
+  """Name, rails that are lost, and whether a seat is expected. Node 1 has no free seat where the number of nodes is even
+  and above two; a quarter lost gains less than 3 % with four nodes and with five. Pure."""
   half = [RailId(1, rail) for rail in range(rails // 2)]
-  found = [(f"{rails // 2} of {rails} of a node", half, True)]
+  found = [(f"{rails // 2} of {rails} of a node", half, nodes > 2)]
   if not quick:
-    found.append((f"1 of {rails} of a node", [RailId(1, 0)], nodes > 4))
+    found.append((f"1 of {rails} of a node", [RailId(1, 0)], nodes == 3 or nodes > 5))
     if nodes >= 8:
       found.append((f"{rails // 2} of {rails} of two nodes", half + [RailId(4, rail) for rail in range(rails // 2)], True))
   return found
+
+
+def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence[tuple[str, list[RailId], bool]], items: Sequence[Item],
+           pairs: int, daemons: bool) -> list[Sequence[str]]:
+  """One cluster, each fault and its repair; rows of the table."""
+  setup, rows, (nodes, rate) = context.setup, [], world
+  with Stage(setup, f"{case}{nodes}", nodes, rate, daemons) as stage:
+    jobs = {SEAT: stage.begin_job(SEAT, R2CC, environment=environment(context, EVERY)), BALANCE: stage.begin_job(BALANCE, R2CC)}
+    for job in jobs.values():
+      job.wait_ready()
+    common = {"nodes": nodes, "rails": setup.rails, "rate": rate, "daemon": daemons}
+    for name, lost, is_expected in struck:
+      there = len(lines(jobs[SEAT], THERE))
+      for rail in lost:
+        stage.lab.cut(rail)
+      for job in jobs.values():
+        job.stay(SETTLE_S, may_stand_still=True)
+      if not _settle(jobs[SEAT], THERE if is_expected else None, there + 1):
+        raise JobBroken(f"{name} lost: no switch to the tree; {jobs[SEAT].last_words()}")
+      words = lines(jobs[SEAT], THERE)[there:]
+      if words and not is_expected:
+        raise JobBroken(f"{name} lost, {nodes} nodes: a switch to the tree, which gains nothing there: {words[-1][-250:]}")
+      expected = re.search(r"expected (\d\.\d+)", words[-1]) if words else None
+      for said in _measured(context, stage, jobs, items, pairs):
+        ratio = said["seat_over_balance"]
+        context.results.add(case, f"{name} lost", **common, **said, expected_for_large=expected and float(expected.group(1)))
+        rows.append((str(nodes), rate, name, str(said["size_bytes"] // MIB), f"{said['balance_ms']:.1f}", f"{said['seat_ms']:.1f}",
+                     f"{ratio['ratio']} ({ratio['low']} to {ratio['high']})", expected.group(1) if expected else "declines"))
+      checked = check_data(context, jobs[SEAT])
+      context.results.add(case, f"{name} lost, data", **common, line=words[-1][-250:] if words else "", **checked)
+      if checked["wrong"]:
+        raise JobBroken(f"{name} lost, {nodes} nodes: {checked['wrong']} wrong elements")
+      for rail in lost:
+        stage.lab.heal(rail)
+      for job in jobs.values():
+        job.stay(SETTLE_S, may_stand_still=True)
+      if words and not _settle(jobs[SEAT], BACK, len(lines(jobs[SEAT], THERE))):
+        raise JobBroken(f"{name} repaired: no switch back; {jobs[SEAT].last_words()}")
+    for name, job in jobs.items():
+      context.results.add(case, f"{name} exit", **common, **stage.end_job(job))
+  return rows
+
+
+def worlds(nodes_asked: int | None) -> Sequence[tuple[int, str]]:
+  """Of the case `seat`. Pure."""
+  return WORLDS if nodes_asked is None else ((nodes_asked, GIVEN_RATE),)
 
 
 def seat(context: Context, case: str, daemons: bool = False) -> None:
@@ -85,54 +140,52 @@ def seat(context: Context, case: str, daemons: bool = False) -> None:
   context.end_bench()
   setup, rows = context.setup, []
   items, pairs = (QUICK_ITEMS, QUICK_PAIRS) if setup.quick else (ITEMS, PAIRS)
-  for nodes, rate in WORLDS:
-    with Stage(setup, f"{case}{nodes}", nodes, rate, daemons) as stage:
-      jobs = {SEAT: stage.begin_job(SEAT, R2CC, environment=environment(context, EVERY)), BALANCE: stage.begin_job(BALANCE, R2CC)}
-      for job in jobs.values():
-        job.wait_ready()
-      common = {"nodes": nodes, "rails": setup.rails, "rate": rate, "daemon": daemons}
-      for name, lost, is_expected in _faults(nodes, setup.rails, setup.quick):
-        there = len(_lines(jobs[SEAT], THERE))
-        for rail in lost:
-          stage.lab.cut(rail)
-        for job in jobs.values():
-          job.stay(SETTLE_S, may_stand_still=True)
-        if not _settle(jobs[SEAT], THERE if is_expected else None, there + 1):
-          raise JobBroken(f"{name} lost: no switch to the tree; {jobs[SEAT].last_words()}")
-        words = _lines(jobs[SEAT], THERE)[there:]
-        expected = re.search(r"expected (\d\.\d+)", words[-1]) if words else None
-        for said in _measured(context, stage, jobs, items, pairs):
-          ratio = said["seat_over_balance"]
-          context.results.add(case, f"{name} lost", **common, **said, expected_for_large=expected and float(expected.group(1)))
-          rows.append((str(nodes), rate, name, str(said["size_bytes"] // MIB), f"{said['balance_ms']:.1f}", f"{said['seat_ms']:.1f}",
-                       f"{ratio['ratio']} ({ratio['low']} to {ratio['high']})", expected.group(1) if expected else "-"))
-        context.results.add(case, f"{name} lost, data", **common, line=words[-1][-250:] if words else "", **check_data(context, jobs[SEAT]))
-        for rail in lost:
-          stage.lab.heal(rail)
-        for job in jobs.values():
-          job.stay(SETTLE_S, may_stand_still=True)
-        if words and not _settle(jobs[SEAT], BACK, len(_lines(jobs[SEAT], THERE))):
-          raise JobBroken(f"{name} repaired: no switch back; {jobs[SEAT].last_words()}")
-      for name, job in jobs.items():
-        context.results.add(case, f"{name} exit", **common, **stage.end_job(job))
+  for nodes, rate in worlds(setup.nodes_asked):
+    rows += _world(context, case, (nodes, rate), losses(nodes, setup.rails, setup.quick), items, pairs, daemons)
+  _table(context, rows)
+
+
+def counts(context: Context, case: str, daemons: bool = False) -> None:
+  """Two, three, five and seven nodes, one of which loses half of its rails: two decline, the others find the seat."""
+  context.end_bench()
+  rows: list[Sequence[str]] = []
+  for nodes in OTHER_COUNTS:
+    struck = losses(nodes, context.setup.rails, quick=True)
+    rows += _world(context, case, (nodes, GIVEN_RATE), struck, COUNT_ITEMS, COUNT_PAIRS, daemons)
   _table(context, rows)
 
 
 def healthy(context: Context, case: str, daemons: bool = False) -> None:
-  """What the interposer costs while all rails are there."""
+  """What the interposer costs while all rails are there, and how far two jobs without it differ."""
   context.end_bench()
   setup = context.setup
+  lives, pairs = (QUICK_HEALTHY_LIVES, QUICK_LIFE_PAIRS) if setup.quick else (HEALTHY_LIVES, LIFE_PAIRS)
+  environments = {SEAT: environment(context, 256), BALANCE: None, AGAIN: None}
+  found: dict[str, list[list[float]]] = {name: [[] for _ in HEALTHY_ITEMS] for name in environments}
   with Stage(setup, case, 4, setup.rate, daemons) as stage:
-    jobs = {SEAT: stage.begin_job(SEAT, R2CC, environment=environment(context, 256)), BALANCE: stage.begin_job(BALANCE, R2CC)}
-    for job in jobs.values():
-      job.wait_ready()
-    for said in _measured(context, stage, jobs, HEALTHY_ITEMS, QUICK_HEALTHY_PAIRS if setup.quick else HEALTHY_PAIRS):
-      ratio = said["seat_over_balance"]
-      context.results.add(case, "on over off", nodes=4, rate=setup.rate or "none", daemon=daemons, **said)
-      context.results.say(f"  {said['size_bytes']:10d} B  off {said['balance_ms']:9.3f} ms  on {said['seat_ms']:9.3f} ms  "
-                          f"{ratio['ratio']} ({ratio['low']} to {ratio['high']})")
-    for name, job in jobs.items():
-      context.results.add(case, f"{name} exit", **stage.end_job(job))
+    for life in range(lives):
+      jobs = {name: stage.begin_job(name, R2CC, environment=more) for name, more in environments.items()}
+      for job in jobs.values():
+        job.wait_ready()
+      in_turns(context, stage, jobs, [(size, 0, 1) for size, _, _ in HEALTHY_ITEMS], range(1))
+      for name, times in in_turns(context, stage, jobs, HEALTHY_ITEMS, range(life * pairs, (life + 1) * pairs)).items():
+        for index, more in enumerate(times):
+          found[name][index] += [timed.mean_s for timed in more]
+      for name, job in jobs.items():
+        context.results.add(case, f"{name} exit", life=life, **stage.end_job(job))
+      setup.say(f"  life {life + 1} of {lives} is over")
+  highest, noise = 0.0, 0.0
+  for index, (size, _, _) in enumerate(HEALTHY_ITEMS):
+    seconds = {name: times[index] for name, times in found.items()}
+    on_off, chance = (figures.ratio_words(seconds[name], seconds[BALANCE]) for name in (SEAT, AGAIN))
+    size_bytes = setup.size(size) if size >= MIB else size
+    context.results.add(case, "on over off", nodes=4, rate=setup.rate or "none", daemon=daemons, size_bytes=size_bytes, lives=lives,
+                        **{f"{name}_ms": round(1e3 * (figures.percentile(times, 0.5) or 0.0), 4) for name, times in seconds.items()},
+                        on_over_off=on_off, off_again_over_off=chance)
+    context.results.say(f"  {size_bytes:10d} B  on over off {on_off['ratio']} ({on_off['low']} to {on_off['high']})"
+                        f"  off over off {chance['ratio']} ({chance['low']} to {chance['high']})")
+    highest, noise = max(highest, on_off["high"]), max(noise, chance["high"])
+  context.results.say(f"  {case}: {lives * pairs} pairs; highest upper bound of all sizes: on over off {highest}, off over off {noise}")
 
 
 def switches(context: Context, case: str, daemons: bool = False) -> None:
@@ -151,11 +204,11 @@ def switches(context: Context, case: str, daemons: bool = False) -> None:
       # Another node than the last time, so that each seat is a communicator of its own.
       lost = [RailId(1 + done // 2 % 2, rail) for rail in range(setup.rails // 2)]
       words, act = (THERE, stage.lab.cut) if done % 2 == 0 else (BACK, stage.lab.heal)
-      before = len(_lines(job, words))
+      before = len(lines(job, words))
       for rail in lost:
         act(rail)
       waited = 0.0
-      while len(_lines(job, words)) < before + EAGER_COMMUNICATORS:
+      while len(lines(job, words)) < before + EAGER_COMMUNICATORS:
         job.stay(0.2)
         waited += 0.2
         if waited > SWITCH_S:

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Callable
 
-from tests.gpu import case_collnet, case_faults, case_healthy, case_inference, case_loads, case_seat, case_training
+from tests.gpu import case_collnet, case_faults, case_healthy, case_inference, case_loads, case_seat, case_seat_training, case_training
 from tests.gpu.bench import Context
 
 
@@ -49,8 +49,12 @@ CASES = (
          case_collnet.collnet),
     Case("collnet-starts", "communicators with CollNet, 60 of them, to the first sum; at every tenth a rail is lost meanwhile", 150, 60,
          case_collnet.starts),
-    Case("seat", "libr2cc-nccl.so on over off, 4 and 8 nodes: rails of one node lost, at 8 of two", 420, 160, case_seat.seat),
-    Case("seat-healthy", "libr2cc-nccl.so on over off with all rails, 8 B to 256 MiB", 150, 60, case_seat.healthy),
+    Case("seat", "libr2cc-nccl.so on over off, 4 and 8 nodes or --nodes: rails of one node lost, at 8 of two", 420, 160, case_seat.seat),
+    Case("seat-counts", "the same with 2, 3, 5 and 7 nodes; two decline", 170, 170, case_seat.counts),
+    Case("seat-ddp", "DDP on 4 nodes, half of one's rails lost and repaired: time of a step over Balance, loss curves", 170, 170,
+         case_seat_training.training),
+    Case("seat-healthy", "libr2cc-nccl.so on over off with all rails, 40 pairs, 8 B to 256 MiB; and off over off", 260, 75,
+         case_seat.healthy),
     Case("seat-switches", "to a seat and back, 60 times under load: three communicators and a CUDA graph", 200, 110, case_seat.switches),
     Case("socket-cut", "NCCL Socket as control: one cut", 90, 90, case_faults.socket_control),
     Case("socket-silence", "NCCL Socket as control: one silenced rail", 90, 90, case_faults.socket_control),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 import statistics
 from typing import Any, Iterable, Sequence
 
@@ -123,3 +124,20 @@ def phases(marks: Sequence[int], steps: int) -> list[tuple[int, int]]:
 def fault_steps(steps: int) -> list[int]:
   """When the three faults and the repair of a training run happen: cut, silence, repair of the cut, cut of another node."""
   return [steps * share // 100 for share in (20, 40, 60, 80)]
+
+
+def mean_losses(by_rank: Sequence[Sequence[str]]) -> list[float]:
+  """Of each step over all ranks, exactly rounded: the order of ranks makes no difference. The words are float.hex()'s."""
+  return [math.fsum(float.fromhex(word) for word in words) / len(words) for words in zip(*by_rank)]
+
+
+def distance(ours: Sequence[float], others: Sequence[float]) -> float:
+  """Of two curves: the root of the mean square."""
+  return math.sqrt(statistics.fmean((one - other)**2 for one, other in zip(ours, others, strict=True)))
+
+
+def within_noise(curve: Sequence[float], undisturbed: Sequence[Sequence[float]], factor: float) -> tuple[float, float, bool]:
+  """How far a loss curve is from the nearest of two undisturbed ones, how far these are from each other, and whether it is at most
+  `factor` times as far."""
+  nearest, noise = min(distance(curve, other) for other in undisturbed), distance(*undisturbed)
+  return nearest, noise, nearest <= factor * noise

@@ -11,6 +11,24 @@ def steady(count: int, cycle_ms: int = 30, took_ms: int = 20, begin_ms: int = 0,
   return [Row(first + number, begin * MS, (begin + took_ms) * MS) for number, begin in enumerate(begins_ms)]
 
 
+class LossCurves(unittest.TestCase):
+
+  def test_the_mean_does_not_depend_on_the_order_of_ranks(self):
+    ranks = [[0.1.hex(), 1.0.hex()], [0.2.hex(), 2.0.hex()], [1e16.hex(), 3.0.hex()]]
+    self.assertEqual(figures.mean_losses(ranks), figures.mean_losses(ranks[::-1]))
+    self.assertEqual(figures.mean_losses(ranks)[1], 2.0)
+
+  def test_a_curve_is_within_the_noise_of_two_others_or_is_not(self):
+    undisturbed = [[3.0, 2.0], [3.0, 2.001]]
+    self.assertTrue(figures.within_noise([3.0, 1.9995], undisturbed, 1.5)[2])
+    self.assertTrue(figures.within_noise([3.0, 2.0], undisturbed, 1.5)[2])
+    nearest, noise, within = figures.within_noise([3.0, 2.01], undisturbed, 1.5)
+    self.assertFalse(within)
+    self.assertAlmostEqual(nearest / noise, 9)
+    with self.assertRaises(ValueError):
+      figures.distance([1.0], [1.0, 2.0])
+
+
 class Rows(unittest.TestCase):
 
   def test_ranks_are_merged_to_the_slowest(self):

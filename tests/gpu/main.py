@@ -43,7 +43,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   parser.add_argument("--list", action="store_true", help="the cases, with the seconds that each takes, roughly")
   parser.add_argument("--cases", help="comma separated (default: all); one of them with +daemon has an r2ccd on each node")
   parser.add_argument("--gpus", type=int, help="how many to use (default: all)")
-  parser.add_argument("--nodes", type=int, help="emulated nodes (default: one a GPU, from 2 to 4)")
+  parser.add_argument("--nodes", type=int, help="emulated nodes (default: one a GPU, from 2 to 4; of seat: 4 and 8)")
   parser.add_argument("--rails", type=int, default=4, help="of each node (default: %(default)s)")
   parser.add_argument("--rate", default="8gbit", help="of each rail, such as 8gbit; none: not shaped (default: %(default)s)")
   parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("r2cc-gpu"), metavar="DIR",
@@ -133,7 +133,8 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
   results.add("machine", "", **found, used_gpus=gpus, nodes=nodes, rails=options.rails, rate=rate, kernel=platform.release(),
               cores=os.cpu_count(), mps=options.mps, arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
   return Setup(binaries=binaries, program=program, python=options.python,
-               device=options.device, gpus=gpus, cores=cores, nodes=nodes, rails=options.rails, rate=options.rate,
+               device=options.device, gpus=gpus, cores=cores, nodes=nodes, nodes_asked=options.nodes, rails=options.rails,
+               rate=options.rate,
                nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, sizes=options.sizes,
                steps=options.steps, seeds=options.seeds, first_seed=options.first_seed, sequences=options.sequences, rounds=options.rounds,
                library_path=library_path, environment=dict(pair.split("=", 1) for pair in options.env), say=results.say)

@@ -32,6 +32,7 @@ class Setup:
   gpus: int
   cores: Sequence[Sequence[int]]  # processors that nodes share out among them; empty: all may use all
   nodes: int
+  nodes_asked: int | None  # --nodes; None: not given
   rails: int
   rate: str | None
   nccl: pathlib.Path | None

@@ -20,10 +20,12 @@ SETTLE_BYTES, SETTLE_ROUNDS = 64 << 20, 3
 
 
 class Trainer:
-  """One run from fresh weights. A step adds up the gradients of `rounds` batches of `sequences` each, and sums them over all ranks once."""
+  """One run from fresh weights. A step adds up the gradients of `rounds` batches of `sequences` each, and sums them over all ranks once.
+  `shards`: whose tokens each rank has (default: its own), so that the same sums are added in another order of ranks.
+  `bucket_mib`: DDP's (default: DDP's own)."""
 
   def __init__(self, device: Device, orchestrator: RankEnd, seed: int, steps: int, sequences: int, rounds: int,
-               tiny: bool, pauses: list[int] | None = None):
+               tiny: bool, pauses: list[int] | None = None, shards: list[int] | None = None, bucket_mib: int | None = None):
     self._device, self._orchestrator, self._steps, self._rounds = device, orchestrator, steps, rounds
     self._pauses = set(pauses or [])
     self._shape = model.TINY if tiny else model.FULL
@@ -33,10 +35,11 @@ class Trainer:
     torch.manual_seed(seed)
     net = model.Gpt(self._shape).to(device.torch)
     self._model = DistributedDataParallel(net, device_ids=[device.torch.index] if device.kind == "cuda" else None,
-                                          gradient_as_bucket_view=True)
+                                          gradient_as_bucket_view=True, **({"bucket_cap_mb": bucket_mib} if bucket_mib else {}))
     self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=3e-4, foreach=True)
     # Each rank has tokens of its own.
-    generator = torch.Generator(device=device.torch).manual_seed(1000 * seed + self._rank)
+    shard = self._rank if shards is None else shards[self._rank]
+    generator = torch.Generator(device=device.torch).manual_seed(1000 * seed + shard)
     sizes = (8, sequences, self._shape.context + 1)
     self._tokens = torch.randint(self._shape.vocabulary, sizes, generator=generator, device=device.torch)
     self._tokens_per_step = sequences * rounds * self._shape.context * dist.get_world_size()
