@@ -16,7 +16,9 @@ SHOWN = {
     "libr2cc-nccl.so": {
         "ncclAllGather", "ncclAllReduce", "ncclAlltoAll", "ncclBcast", "ncclBroadcast", "ncclCommAbort", "ncclCommDeregister",
         "ncclCommDestroy", "ncclCommFinalize", "ncclCommGetAsyncError", "ncclCommRegister", "ncclCommRevoke", "ncclGather", "ncclGroupEnd",
-        "ncclGroupStart", "ncclRecv", "ncclReduce", "ncclReduceScatter", "ncclScatter", "ncclSend"
+        "ncclGroupStart", "ncclRecv", "ncclReduce", "ncclReduceScatter", "ncclScatter", "ncclSend",
+        # For LD_AUDIT.
+        "la_objopen", "la_preinit", "la_symbind64", "la_version"
     },
 }
 SIZE_BYTES_MAX = 2 << 20
@@ -56,9 +58,9 @@ class PreloadsTest(unittest.TestCase):
     self.assertNotRegex(symbols, r"(?i)mutant")
 
   def test_a_process_without_nccl_does_not_notice(self):
-    for seat in ("0", "1"):
+    for variable, seat in (("LD_PRELOAD", "0"), ("LD_PRELOAD", "1"), ("LD_AUDIT", "1")):
       said = subprocess.run(["cat", "/proc/self/maps"], check=True, capture_output=True, text=True,
-                            env={"LD_PRELOAD": self.files["libr2cc-nccl.so"], "R2CC_SEAT": seat, "PATH": os.environ["PATH"]})
+                            env={variable: self.files["libr2cc-nccl.so"], "R2CC_SEAT": seat, "PATH": os.environ["PATH"]})
       self.assertIn(os.path.realpath(self.files["libr2cc-nccl.so"]), said.stdout)
       self.assertNotIn("libcuda", said.stdout)
       self.assertEqual(said.stderr, "")

@@ -1,4 +1,4 @@
-"""libr2cc-nccl.so before a stub of NCCL, by LD_PRELOAD, as before NCCL. Arguments: the specimen, and the libraries."""
+"""libr2cc-nccl.so in front of a stub of NCCL, by LD_PRELOAD and LD_AUDIT. Arguments: the specimens, and the libraries."""
 
 import os
 import pathlib
@@ -23,10 +23,10 @@ class PreloadTest(unittest.TestCase):
     for name, path in self.files.items():
       shutil.copy(path, self.folder / name.replace("libstub_nccl.so", "libnccl.so.2").replace("libstub_cuda.so", "libcuda.so.1"))
 
-  def run_specimen(self, without: str | None = None, **environment: str) -> tuple[str, str]:
+  def run_specimen(self, without: str | None = None, specimen: str = "specimen", **environment: str) -> tuple[str, str]:
     if without is not None:
       (self.folder / without).unlink()
-    said = subprocess.run([self.folder / "specimen", self.folder / "libnccl-stub-rails.so"], capture_output=True, text=True, timeout=60,
+    said = subprocess.run([self.folder / specimen, self.folder / "libnccl-stub-rails.so"], capture_output=True, text=True, timeout=60,
                           check=True, env={"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ["PATH"], **environment})
     return said.stdout, said.stderr
 
@@ -39,7 +39,18 @@ class PreloadTest(unittest.TestCase):
     self.assertEqual(self.run_specimen(R2CC_SEAT="0", **self.preload()), (OFF, ""))
 
   def test_there_and_back(self):
-    out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", **self.preload())
+    self.check_there_and_back(*self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", **self.preload()))
+
+  def test_an_audit_library_is_in_front_of_nccl_that_is_opened(self):
+    opens = {"specimen": "specimen_opens_nccl", "R2CC_SEAT_EVERY": "4"}
+    audit = {"LD_AUDIT": str(self.folder / "libr2cc-nccl.so")}
+    self.check_there_and_back(*self.run_specimen(R2CC_SEAT="1", **opens, **audit))
+    self.check_there_and_back(*self.run_specimen(R2CC_SEAT="1", **opens, **audit, **self.preload()))
+    self.assertEqual(self.run_specimen(R2CC_SEAT="0", **opens, **audit), (OFF, ""))
+    # Why LD_AUDIT is needed.
+    self.assertEqual(self.run_specimen(R2CC_SEAT="1", **opens, **self.preload()), (OFF, ""))
+
+  def check_there_and_back(self, out: str, err: str) -> None:
     phases = [int(line.split()[2]) for line in out.splitlines()[:3]]
     self.assertEqual(phases[0], 0, out)
     self.assertTrue(16 <= phases[1] <= 28, out)  # found twice, made, agreed on

@@ -1,5 +1,6 @@
 // A program of four ranks that knows nothing of seats. Its second node loses half of its rails and gets them back. It prints how many of
-// 40 AllReduces in each of three phases a child did, on its first rank, and how many communicators are left.
+// 40 AllReduces in each of three phases a child did, on its first rank, and how many communicators are left. With OPENS_NCCL it is not
+// linked to NCCL, and opens it for itself alone.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -16,12 +17,26 @@ namespace {
 constexpr int kRanks = 4, kPhases = 3, kCalls = 40;
 constexpr size_t kElements = 16 << 20;
 
+#ifdef OPENS_NCCL
+void* const nccl = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+#define NCCL(name) const auto name = reinterpret_cast<decltype(&::name)>(dlsym(nccl, #name))
+#else
+#define NCCL(name) const auto name = &::name
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   void* const rails = dlopen(argv[1], RTLD_NOW);
   if (rails == nullptr) return 3;
+  NCCL(stub_begin);
+  NCCL(stub_reduced_by_children);
+  NCCL(stub_alive);
+  NCCL(ncclAllReduce);
+  NCCL(ncclAllGather);
+  NCCL(ncclCommGetAsyncError);
+  NCCL(ncclCommDestroy);
   const auto own_node = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_own_node"));
   const auto keep = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_keep"));
   Comm comms[kRanks];
