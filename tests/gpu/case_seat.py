@@ -37,10 +37,11 @@ LOAD_BYTES, EAGER_COMMUNICATORS = 32 * MIB, 3
 THERE, BACK = "uses NCCL's tree in another order", "is NCCL's own again"
 
 
-def environment(context: Context, every: int) -> dict[str, str]:
+def environment(context: Context, every: int, variable: str = "LD_PRELOAD") -> dict[str, str]:
   """Of a job that has the interposer."""
-  libraries = [built_file("nccl/libr2cc-nccl.so"), *([context.setup.nccl] if context.setup.nccl is not None else [])]
-  return {"LD_PRELOAD": ":".join(map(str, libraries)), "R2CC_SEAT": "1", "R2CC_SEAT_EVERY": str(every), "NCCL_TUNER_PLUGIN": "r2cc"}
+  said = {} if context.setup.nccl is None else {"LD_PRELOAD": str(context.setup.nccl)}
+  said[variable] = ":".join([str(built_file("nccl/libr2cc-nccl.so")), *([said[variable]] if variable in said else [])])
+  return said | {"R2CC_SEAT": "1", "R2CC_SEAT_EVERY": str(every), "NCCL_TUNER_PLUGIN": "r2cc"}
 
 
 def lines(job: Job, words: str) -> list[str]:
@@ -153,6 +154,57 @@ def counts(context: Context, case: str, daemons: bool = False) -> None:
     struck = losses(nodes, context.setup.rails, quick=True)
     rows += _world(context, case, (nodes, GIVEN_RATE), struck, COUNT_ITEMS, COUNT_PAIRS, daemons)
   _table(context, rows)
+
+
+def audit(context: Context, case: str, daemons: bool = False) -> None:
+  """LD_AUDIT instead of LD_PRELOAD, before a communicator of an NCCL that the program opens; PyTorch's own are idle meanwhile."""
+  context.end_bench()
+  nodes = 4
+  with Stage(context.setup, case, nodes, GIVEN_RATE, daemons) as stage:
+    jobs = {SEAT: stage.begin_job(SEAT, R2CC, environment=environment(context, EVERY, "LD_AUDIT")), BALANCE: stage.begin_job(BALANCE, R2CC)}
+    for job in jobs.values():
+      job.wait_ready()
+    wrong, means = 0, {}
+
+    def reduce(name: str, size_bytes: int, count: int) -> float:
+      nonlocal wrong
+      answers = jobs[name].ask({"do": "reduce_opened", "size_bytes": size_bytes, "count": count}, 60.0)
+      wrong += sum(answer["wrong"] for answer in answers)
+      return max(answer["mean_s"] for answer in answers)
+
+    def settle(words: str) -> None:
+      for _ in range(SETTLE_ROUNDS):
+        reduce(SEAT, SETTLE_BYTES, SETTLE_CALLS)
+        if lines(jobs[SEAT], words):
+          return
+      raise JobBroken(f"no line '{words}'; {jobs[SEAT].last_words()}")
+
+    for name in jobs:
+      reduce(name, 256 * MIB, 1)
+    if lines(jobs[SEAT], THERE):
+      raise JobBroken("a switch to the tree before a rail was lost")
+    lost = [RailId(1, rail) for rail in range(context.setup.rails // 2)]
+    for rail in lost:
+      stage.lab.cut(rail)
+    for job in jobs.values():
+      job.stay(SETTLE_S, may_stand_still=True)
+    settle(THERE)
+    for name in jobs:
+      reduce(name, 256 * MIB, 1)
+      means[name] = reduce(name, 256 * MIB, 4)
+    for rail in lost:
+      stage.lab.heal(rail)
+    jobs[SEAT].stay(SETTLE_S, may_stand_still=True)
+    settle(BACK)
+    reduce(SEAT, 256 * MIB, 1)
+    ratio = means[SEAT] / means[BALANCE]
+    context.results.add(case, "opened by dlopen", nodes=nodes, rate=GIVEN_RATE, wrong=wrong, seat_over_balance=round(ratio, 4),
+                        line=lines(jobs[SEAT], THERE)[-1][-250:])
+    context.results.say(f"  {case}: 256 MiB, half of a node lost: {ratio:.3f} of Balance; there and back; {wrong} wrong")
+    if wrong:
+      raise JobBroken(f"{wrong} wrong elements")
+    for name, job in jobs.items():
+      context.results.add(case, f"{name} exit", **stage.end_job(job))
 
 
 def healthy(context: Context, case: str, daemons: bool = False) -> None:

@@ -53,6 +53,7 @@ CASES = (
     Case("seat-counts", "the same with 2, 3, 5 and 7 nodes; two decline", 170, 170, case_seat.counts),
     Case("seat-ddp", "DDP on 4 nodes, half of one's rails lost and repaired: time of a step over Balance, loss curves", 170, 170,
          case_seat_training.training),
+    Case("seat-audit", "a program that opens NCCL itself, libr2cc-nccl.so in LD_AUDIT: to a seat and back", 70, 70, case_seat.audit),
     Case("seat-healthy", "libr2cc-nccl.so on over off with all rails, 40 pairs, 8 B to 256 MiB; and off over off", 260, 75,
          case_seat.healthy),
     Case("seat-switches", "to a seat and back, 60 times under load: three communicators and a CUDA graph", 200, 110, case_seat.switches),

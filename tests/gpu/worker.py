@@ -18,6 +18,7 @@ from tests.gpu import collectives
 from tests.gpu.control import RankEnd
 from tests.gpu.decoding import decode
 from tests.gpu.device import DTYPES, Device
+from tests.gpu.opened import OpenedNccl
 from tests.gpu.training import Trainer
 
 FLUSH_S = 0.05
@@ -48,6 +49,7 @@ class Worker:
     warm_up.run(1)
     self._device.sync()
     self._flag = torch.zeros(1, device=self._device.torch)
+    self._opened: OpenedNccl | None = None
     self._measured: dict[tuple[str, int], collectives.Collective] = {}
     orchestrator.send({"event": "ready", "wrong": warm_up.check(1), **self._device.versions()})
 
@@ -56,6 +58,8 @@ class Worker:
       command = self._orchestrator.receive()
       name = command.pop("do")
       if name == "quit":
+        if self._opened is not None:
+          self._opened.end()
         break
       if name == "stop":  # of a loop that has ended by itself
         continue
@@ -148,6 +152,12 @@ class Worker:
     seconds, wrong = (time.monotonic_ns() - begin_ns) / 1e9, work.check(1)
     dist.destroy_process_group(group)
     return {"seconds": seconds, "wrong": wrong}
+
+  def do_reduce_opened(self, size_bytes: int, count: int) -> dict[str, Any]:
+    """By a communicator that PyTorch does not know, of NCCL as this program opens it."""
+    if self._opened is None:
+      self._opened = OpenedNccl(self._device)
+    return self._opened.reduce(size_bytes, count)
 
   def do_train(self, **command: Any) -> dict[str, Any]:
     return Trainer(self._device, self._orchestrator, **command).run()
