@@ -84,6 +84,27 @@ TEST(ChooseTest, DirectUnlessOptccLeadsByTwoPercent) {
   EXPECT_GT(much, 0);
 }
 
+// An outside simulator (astra-sim, congestion-aware, 1 GiB, one GPU a node), over its healthy ring. Its nodes
+// had four rails of 400 Gbit/s, steps of 1 us and messages of 100 ns, as `r2ccctl plan simulate` assumes: four times the rate of these
+// ports.
+struct Outside {
+  uint32_t members;
+  double kept, direct, optcc;
+};
+
+TEST(ChooseTest, DirectAndOptccAreThoseOfAnOutsideSimulator) {
+  for (const Outside& row : {Outside{4, 0.75, 1.074, 1.073},
+                             {4, 0.5, 1.371, 1.347},
+                             {8, 0.75, 1.036, 1.062},
+                             {8, 0.5, 1.177, 1.155},
+                             {16, 0.75, 1.023, 1.072},
+                             {16, 0.5, 1.099, 1.125}}) {
+    const Decision decision = Choose(uint64_t{1} << 30, OneSlow(row.members, row.kept, 4 * 1e-6, 4 * kRate * 100e-9));
+    EXPECT_NEAR(Find(decision, ScheduleKind::kDirect)->ratio_to_ring, row.direct, 0.03 * row.direct) << row.members << " " << row.kept;
+    EXPECT_NEAR(Find(decision, ScheduleKind::kOptcc)->ratio_to_ring, row.optcc, 0.03 * row.optcc) << row.members << " " << row.kept;
+  }
+}
+
 TEST(ChooseTest, AHealthyClusterKeepsItsRing) {
   const Decision decision = Choose(uint64_t{1} << 30, OneSlow(8, 1));
   EXPECT_EQ(decision.chosen.kind, ScheduleKind::kRing);
