@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/format.h"
 #include "client/format_parts.h"
+#include "client/plan_choices.h"
 #include "client/table.h"
 #include "client/units.h"
 #include "client/words.h"
@@ -113,6 +114,7 @@ std::string FormatExplainPlan(const v1::ExplainPlanReply& reply, const Style& st
     routes.AddRow({route.gpu_pci(), absl::StrJoin(hops, " > ")});
   }
   if (!routes.empty()) absl::StrAppend(&text, "\n", routes.Render(style.colour, style.width));
+  if (const std::string choices = FormatAllReduce(reply, style); !choices.empty()) absl::StrAppend(&text, "\n", choices);
   return text;
 }
 

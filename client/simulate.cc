@@ -9,7 +9,6 @@
 #include "absl/strings/str_replace.h"
 #include "client/table.h"
 #include "client/units.h"
-#include "plan/collective/seats.h"
 #include "plan/simulate/ports_fabric.h"
 #include "plan/simulate/simulate.h"
 
@@ -28,25 +27,12 @@ double SimulatedTime(const plan::Schedule& schedule, const plan::Fabric& fabric)
 // The planner numbers members; here they are nodes.
 std::string WithNodeNames(const std::string& text) { return absl::StrReplaceAll(text, {{"member ", "n"}}); }
 
-// What libr2cc-nccl.so would do: NCCL's tree, in the order that the planner gives its nodes.
-void AddSeat(const SimulateCommand& command, const plan::Ports& ports, const plan::Decision& decision, v1::PlanSimulation* answer) {
-  plan::SeatNodes nodes{.ranks = command.nodes * command.gpus, .channels = 2 * command.rails};
-  for (uint32_t node = 0; node < command.nodes; ++node)
-    nodes.kept_permille.push_back(1000 - (node < command.lost.size() ? command.lost[node] : 0) * 1000 / command.rails);
-  const plan::SeatDecision seat = plan::DecideSeats(nodes);
-  const std::vector<uint32_t> order = seat.order.empty() ? plan::SeatOrder(nodes) : seat.order;
-  v1::ScheduleCandidate* const row = answer->add_candidates();
-  row->set_schedule("seat");
-  row->set_segments(command.rails);
-  row->set_time_s(plan::TreeTime(nodes, order) * plan::TreeFill(command.size_bytes, command.nodes, nodes.channels) *
-                      static_cast<double>(command.size_bytes) / ports.healthy_bytes_per_s +
-                  plan::TreeHops(command.nodes) * ports.step_latency_s);
-  if (decision.ring_s > 0) row->set_ratio_to_ring(row->time_s() / decision.ring_s);
-  if (decision.bound_s > 0) row->set_ratio_to_bound(row->time_s() / decision.bound_s);
-  row->set_note(seat.order.empty() ? "in NCCL's tree no seat gains 3 % over NCCL's own choice"
-                                   : absl::StrCat(NodeName(order[plan::FirstSeat(command.nodes)]), " has a free seat in NCCL's tree; ",
-                                                  absl::StrFormat("%.2f", seat.over_usual), " of NCCL's own time, from ",
-                                                  FormatBytes(seat.bytes_min), " on"));
+std::string SeatNote(const plan::SeatNodes& nodes, absl::Span<const std::string> names, const plan::SeatDecision& seat) {
+  if (nodes.kept_permille.size() < 3) return "the tree of two nodes has no slack: declines";
+  if (seat.order.empty()) return "in NCCL's tree no seat gains 3 % over NCCL's own choice: declines";
+  const uint32_t seated = seat.order[plan::FirstSeat(static_cast<uint32_t>(names.size()))];
+  return absl::StrCat(names[seated], " has a free seat in NCCL's tree; ", absl::StrFormat("%.2f", seat.over_usual),
+                      " of NCCL's own time, from ", FormatBytes(seat.bytes_min), " on");
 }
 
 std::string Seconds(double seconds) {
@@ -56,6 +42,23 @@ std::string Seconds(double seconds) {
 }
 
 }  // namespace
+
+v1::ScheduleCandidate SeatCandidate(const plan::SeatNodes& nodes, absl::Span<const std::string> names, uint64_t bytes,
+                                    const plan::Ports& ports, const plan::Decision& decision) {
+  const auto count = static_cast<uint32_t>(nodes.kept_permille.size());
+  const plan::SeatDecision seat = plan::DecideSeats(nodes);
+  const std::vector<uint32_t> order = seat.order.empty() ? plan::SeatOrder(nodes) : seat.order;
+  v1::ScheduleCandidate row;
+  row.set_schedule("seat");
+  row.set_segments(nodes.channels / 2);
+  row.set_time_s(plan::TreeTime(nodes, order) * plan::TreeFill(bytes, count, nodes.channels) * static_cast<double>(bytes) /
+                     ports.healthy_bytes_per_s +
+                 plan::TreeHops(count) * ports.step_latency_s);
+  if (decision.ring_s > 0) row.set_ratio_to_ring(row.time_s() / decision.ring_s);
+  if (decision.bound_s > 0) row.set_ratio_to_bound(row.time_s() / decision.bound_s);
+  row.set_note(SeatNote(nodes, names, seat));
+  return row;
+}
 
 uint64_t Transfers(const plan::Schedule& schedule) {
   uint64_t transfers = 0;
@@ -119,7 +122,13 @@ v1::PlanSimulation Answer(const SimulateCommand& command) {
     row->set_segments(candidate.segments);
     row->set_note(WithNodeNames(candidate.note));
   }
-  AddSeat(command, ports, decision, &answer);
+  plan::SeatNodes nodes{.ranks = command.nodes * command.gpus, .channels = 2 * command.rails};
+  std::vector<std::string> names;
+  for (uint32_t node = 0; node < command.nodes; ++node) {
+    nodes.kept_permille.push_back(1000 - (node < command.lost.size() ? command.lost[node] : 0) * 1000 / command.rails);
+    names.push_back(NodeName(node));
+  }
+  *answer.add_candidates() = SeatCandidate(nodes, names, command.size_bytes, ports, decision);
   answer.set_why(WithNodeNames(decision.why));
   answer.set_ring_time_s(decision.ring_s);
   answer.set_bound_time_s(decision.bound_s);

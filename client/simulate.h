@@ -9,8 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "client/format.h"
 #include "plan/collective/choose.h"
+#include "plan/collective/seats.h"
 #include "plan/schedule/schedule.h"
 #include "proto/simulation.pb.h"
 
@@ -44,6 +46,10 @@ constexpr uint64_t kTransfersMax = 400'000;
 uint64_t Transfers(const plan::Schedule& schedule);
 
 plan::Ports PortsOf(const SimulateCommand& command);
+
+// What libr2cc-nccl.so would do with a vector of `bytes`: NCCL's tree, in the order that the planner gives its nodes, next to `decision`.
+v1::ScheduleCandidate SeatCandidate(const plan::SeatNodes& nodes, absl::Span<const std::string> names, uint64_t bytes,
+                                    const plan::Ports& ports, const plan::Decision& decision);
 
 // The candidates of the plugin's own AllReduce and a seat in NCCL's tree, the choice among the former, and the chosen step list's simulated
 // time. `command` must have passed CheckCommand().

@@ -53,6 +53,14 @@ TEST(SimulateTest, ASeatInNcclsTree) {
               AllOf(HasSubstr("n3 has a free seat in NCCL's tree; 0.60 of NCCL's own time, from "), HasSubstr("MiB on")));
   EXPECT_NE(half.chosen(), "seat");
   EXPECT_THAT(Of(Answer(EightNodes({})), "seat").note(), HasSubstr("no seat gains"));
+  SimulateCommand two = EightNodes({"n0:4"});
+  two.nodes = 2;
+  two.lost.resize(2);
+  EXPECT_EQ(Of(Answer(two), "seat").note(), "the tree of two nodes has no slack: declines");
+  SimulateCommand three = EightNodes({"n0:4"});
+  three.nodes = 3;
+  three.lost.resize(3);
+  EXPECT_THAT(Of(Answer(three), "seat").note(), HasSubstr("n0 has a free seat in NCCL's tree; 0.79 of NCCL's own time"));
   SimulateCommand command = EightNodes({"n3:1"});
   command.gpus = 8;
   EXPECT_THAT(Of(Answer(command), "seat").note(), HasSubstr("0.93 of NCCL's own time"));
