@@ -1,6 +1,7 @@
 #include "nccl/cuda_driver.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 
 #include <memory>
 
@@ -13,13 +14,14 @@ gpu::Stream Of(Stream stream) { return reinterpret_cast<gpu::Stream>(stream); }
 
 }  // namespace
 
-CudaDriver* CudaDriver::Open(std::string* error) {
+CudaDriver* CudaDriver::Open(Nanos late_after, std::string* error) {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     *error = "there is no CUDA driver";
     return nullptr;
   }
   auto driver = std::make_unique<CudaDriver>();
+  driver->late_after_ = late_after;
   gpu::LibcudaCalls& calls = driver->calls_;
   std::string lacks = calls.Find(library);
   if (lacks.empty() && (calls.event_synchronize == nullptr || calls.event_destroy == nullptr || calls.stream_wait_event == nullptr ||
@@ -46,8 +48,18 @@ bool CudaDriver::MakeEvent(Event* event) {
 bool CudaDriver::Record(Event event, Stream stream) { return calls_.event_record(Of(event), Of(stream)) == 0; }
 bool CudaDriver::Wait(Stream stream, Event event) { return calls_.stream_wait_event(Of(stream), Of(event), 0) == 0; }
 
-bool CudaDriver::Finish(Event event) {
+bool CudaDriver::Finish(Event event, const std::function<void()>& is_late) {
   const Relaxed relaxed(calls_);
+  // The driver has no wait with a limit; its own wait is busy, too.
+  const SteadyClock clock;
+  const Nanos begin = clock.Now();
+  for (;;) {
+    const gpu::Result result = calls_.event_query(Of(event));
+    if (result != gpu::kNotReady) return result == 0;
+    if (clock.Now() - begin >= late_after_) break;
+    sched_yield();
+  }
+  is_late();
   return calls_.event_synchronize(Of(event)) == 0;
 }
 

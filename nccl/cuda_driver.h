@@ -2,23 +2,25 @@
 #ifndef R2CC_NCCL_CUDA_DRIVER_H_
 #define R2CC_NCCL_CUDA_DRIVER_H_
 
+#include <functional>
 #include <string>
 
-#include "nccl/seams.h"
+#include "base/core/clock.h"
 #include "base/core/cuda/libcuda_calls.h"
+#include "nccl/seams.h"
 
 namespace r2cc::nccl {
 
 class CudaDriver final : public Cuda {
  public:
-  // Null and one line: the driver is not there or too old.
-  static CudaDriver* Open(std::string* error);
+  // Null and one line: the driver is not there or too old. `late_after`: see Finish().
+  static CudaDriver* Open(Nanos late_after, std::string* error);
 
   bool IsCaptured(Stream stream) override;
   bool MakeEvent(Event* event) override;
   bool Record(Event event, Stream stream) override;
   bool Wait(Stream stream, Event event) override;
-  bool Finish(Event event) override;
+  bool Finish(Event event, const std::function<void()>& is_late) override;
   bool Finish(Stream stream) override;
   uint32_t* AllocateWords(size_t words) override;
   void Free(Event event) override;
@@ -40,6 +42,7 @@ class CudaDriver final : public Cuda {
   };
 
   gpu::LibcudaCalls calls_{};
+  Nanos late_after_ = 0;
 };
 
 }  // namespace r2cc::nccl

@@ -32,7 +32,7 @@ struct State {
     }
     if (!config.seat) return;
     problem = calls.Unfit();
-    Cuda* const cuda = problem.empty() ? CudaDriver::Open(&problem) : nullptr;
+    Cuda* const cuda = problem.empty() ? CudaDriver::Open(config.deadline_ms * kNanosPerMs, &problem) : nullptr;
     if (cuda == nullptr) {
       Say("R2CC: R2CC_SEAT=1 has no effect: " + problem);
       return;

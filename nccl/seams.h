@@ -64,8 +64,8 @@ class Cuda {
   virtual bool Record(Event event, Stream stream) = 0;
   // What comes on the stream afterwards waits for the event.
   virtual bool Wait(Stream stream, Event event) = 0;
-  // MAY BLOCK.
-  virtual bool Finish(Event event) = 0;
+  // MAY BLOCK. `is_late` is called once if it blocks for long.
+  virtual bool Finish(Event event, const std::function<void()>& is_late) = 0;
   virtual bool Finish(Stream stream) = 0;
   // Memory of the host that kernels can read and write. Null: there is none.
   virtual uint32_t* AllocateWords(size_t words) = 0;

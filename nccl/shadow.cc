@@ -55,6 +55,14 @@ void Shadow::Log(const std::string& line) {
   if (rank_ == 0) parts_.log("R2CC: AllReduce of communicator " + std::to_string(number_) + " " + line);
 }
 
+void Shadow::LogLate() {
+  parts_.log(
+      "R2CC: AllReduce of communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) + ": at call " +
+      std::to_string(calls_) + " the agreement of call " + std::to_string(calls_ - parts_.every) +
+      " has not ended. The job hangs until all ranks take part: one has stopped, has made fewer AllReduces, or runs without R2CC_SEAT=1 "
+      "or libr2cc-nccl.so");
+}
+
 bool Shadow::IsCounted(const AllReduceCall& call, bool in_group) {
   if (is_alone_ || machine_.is_off()) return false;
   if (in_group && !IsActive(Mutant::kSplitsInGroup)) return false;
@@ -114,7 +122,7 @@ Result Shadow::Boundary(Stream stream) {
 
 Result Shadow::ReadVector(Stream stream) {
   vector_pending_ = false;
-  if (!IsActive(Mutant::kDecidesEarly) && !parts_.cuda->Finish(vector_done_)) return Result::kUnhandledCudaError;
+  if (!IsActive(Mutant::kDecidesEarly) && !parts_.cuda->Finish(vector_done_, [this] { LogLate(); })) return Result::kUnhandledCudaError;
   // An abort ends the kernel, too, and what it leaves is no vector.
   if (HasEnded()) return Result::kInternalError;
   if (IsActive(Mutant::kDecidesFromOwnState)) {

@@ -76,6 +76,8 @@ class Shadow {
   Comm child();
   // By another thread, while this one waited: NCCL has freed the communicator.
   bool HasEnded();
+  // The agreement waits for a rank; on every rank that waits.
+  void LogLate();
   void Log(const std::string& line);
   std::string Describe(const Vector& vector) const;
 

@@ -31,7 +31,7 @@ bool FakeCuda::MayWait() {
   return true;
 }
 
-bool FakeCuda::Finish(Event event) {
+bool FakeCuda::Finish(Event event, const std::function<void()>&) {
   if (!MayWait()) return false;
   // An abort ends what the event waits for.
   world_.scheduler().Block([&] { return own().events[event].second >= own().events[event].first || own().gave_up; });

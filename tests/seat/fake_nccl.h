@@ -187,7 +187,7 @@ class FakeCuda final : public Cuda {
   bool MakeEvent(Event* event) override;
   bool Record(Event event, Stream stream) override;
   bool Wait(Stream stream, Event event) override;
-  bool Finish(Event event) override;
+  bool Finish(Event event, const std::function<void()>& is_late) override;
   bool Finish(Stream stream) override;
   uint32_t* AllocateWords(size_t words) override;
   void Free(Event event) override;

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -69,6 +70,18 @@ class PreloadTest(unittest.TestCase):
     out, err = self.run_specimen(R2CC_SEAT="yes", **self.preload())
     self.assertEqual(out, OFF)
     self.assertEqual(err, "R2CC: no seats in NCCL's tree: R2CC_SEAT=yes: want 0 or 1, the same on all ranks\n")
+
+  def test_an_nccl_that_was_not_tried_is_one_line(self):
+    for version, word in (("21704", "NCCL 2.17 is older than 2.18"), ("23300", "NCCL 2.33 is newer than what was tried")):
+      out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", STUB_NCCL_VERSION=version, **self.preload())
+      self.assertEqual((out, err), (OFF, f"R2CC: R2CC_SEAT=1 has no effect: {word}\n"))
+
+  def test_an_agreement_that_waits_for_a_rank_says_at_which_call(self):
+    out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="40", R2CC_DEADLINE_MS="2000", STUB_EVENTS_LATE="1", **self.preload())
+    self.assertTrue(out.endswith("wrong 0, left 0\n"), out)
+    for rank in range(4):
+      self.assertRegex(err, rf"communicator \d, rank {rank}: at call 80 the agreement of call 40 has not ended\. ")
+      self.assertEqual(len(re.findall(rf"rank {rank}: at call", err)), 2, err)  # call 80 and call 120
 
   def test_without_a_driver_there_is_no_seat(self):
     out, err = self.run_specimen(without="libcuda.so.1", R2CC_SEAT="1", R2CC_SEAT_EVERY="4", **self.preload())
