@@ -4,6 +4,7 @@ SOURCES = [
     "r2cc/observe/__init__.py",
     "r2cc/observe/__main__.py",
     "r2cc/observe/_attach.py",
+    "r2cc/observe/_compiled.py",
     "r2cc/observe/_files.py",
     "r2cc/observe/_library.py",
     "r2cc/observe/_plan.py",

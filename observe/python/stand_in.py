@@ -19,6 +19,9 @@ class Tensor:
   def data_ptr(self):
     return self.storage.buffer_info()[0]
 
+  def clone(self):
+    return Tensor(self.storage, self.shape, self.dtype.partition(".")[2], self._stride, self.device)
+
   def element_size(self):
     return self.storage.itemsize
 

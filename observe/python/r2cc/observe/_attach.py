@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 
+from . import _compiled
 from . import _library
 from . import _points
 from . import _policy
@@ -63,12 +64,16 @@ class Taps:
     self._tags, self._rows, self._groups = dict(tags or {}), rows, (1 << len(self._patterns)) - 1
     device = str(device if device is not None else _device_of(model))
     self._gpu = _tensor.gpu_of(device)
+    self._held_bytes = policy.held_mib * (1 << 20)
     self.phase = "decode"  # of the next step: "prefill" or "decode"
-    self.self_check = {}  # tap -> "late" or "inline", as the steps that were checked found
-    self._layouts, self._first_hits, self._by_tags = {}, {}, {}
+    # tap -> "late" or "inline", as the steps that were checked found; "inline: held_mib" where that budget was used up
+    self.self_check = {}
+    self._layouts, self._first_hits, self._by_tags, self._points_of_name = {}, {}, {}, {}
     self._depth, self._steps, self._never, self._warned, self._error = 0, 0, set(range(len(self._patterns))), set(), None
     self._thread = None
     self._clear()
+    self._tracing = _compiled.tracing()
+    self._collector = None
     options = _library.Options(run=run.encode(), device=device.encode(), rank=rank, host_bytes=int(policy.host_mib * (1 << 20)),
                                every=policy.every, phases=policy.decode * 1 + policy.prefill * 2, block_ns=policy.block_ns(),
                                reader_timeout_ns=policy.reader_timeout_ms * 1_000_000, device_bytes=int(policy.device_mib * (1 << 20)))
@@ -78,6 +83,9 @@ class Taps:
     _library.call("open", ctypes.byref(options), ctypes.byref(handle))
     self._handle = handle
     try:
+      if self._tracing is not _compiled._never:  # pylint: disable=protected-access
+        self._collector = _compiled.Collector(self, device, self._tags, rows)
+        self._points_of_name = self._collector.named
       if files is not None:
         _library.call("files", handle, os.fsencode(files), int(policy.segment_mib * (1 << 20)), int(policy.segment_s * 1e9))
       self._hook(model)
@@ -91,20 +99,41 @@ class Taps:
   # Hooks.
 
   def _hook(self, model):
-    keep = self._removable.append
-    keep(model.register_forward_pre_hook(lambda module, args: self._safely(self._begin)))
+    keep, tracing, collector = self._removable.append, self._tracing, self._collector
+
+    # Dynamo traces these: what is above and below the branch alone is in a compiled model.
+    def before(module, args):  # pylint: disable=unused-argument
+      if tracing():
+        collector.begin()
+      else:
+        self._safely(self._begin)
+
+    def after(module, args, output):  # pylint: disable=unused-argument
+      if tracing():
+        collector.end()
+      else:
+        self._safely(self._end)
+
+    keep(model.register_forward_pre_hook(before))
     for name, module in model.named_modules():
       for group, pattern in enumerate(self._patterns):
-        if not pattern.matches(name):
-          continue
-        tap = pattern.tap_name(name)
-        if pattern.side == "in":
-          keep(module.register_forward_pre_hook(
-              lambda module, args, tap=tap, group=group: self._safely(self._hit, tap, group, args)))
-        else:
-          keep(module.register_forward_hook(
-              lambda module, args, output, tap=tap, group=group: self._safely(self._hit, tap, group, output)))
-    keep(model.register_forward_hook(lambda module, args, output: self._safely(self._end)))
+        if pattern.matches(name):
+          hook = self._hook_of(pattern.tap_name(name), group, pattern.index)
+          if pattern.side == "in":
+            keep(module.register_forward_pre_hook(hook))
+          else:
+            keep(module.register_forward_hook(hook))
+    keep(model.register_forward_hook(after))
+
+  def _hook_of(self, tap, group, index):
+    tracing, collector = self._tracing, self._collector
+
+    def hook(module, *tensors):  # what it takes; or what it takes and what it gives
+      if tracing():
+        collector.hit(tap, group, index, tensors[-1])
+      else:
+        self._safely(self._hit, tap, group, tensors[-1])
+    return hook
 
   def _safely(self, call, *arguments):
     if self._handle is None or os.getpid() != self._pid:
@@ -167,9 +196,15 @@ class Taps:
     self._kept_rows = (indices, count)
 
   def _named(self, name, value):
-    for group, pattern in enumerate(self._patterns):
-      if pattern.matches(name):
-        self._safely(self._hit, pattern.tap_name(name), group, value)
+    if self._tracing():
+      self._collector.point(name, value)
+      return
+    its = self._points_of_name.get(name)
+    if its is None:
+      its = self._points_of_name[name] = [(pattern.tap_name(name), group, pattern.index)
+                                          for group, pattern in enumerate(self._patterns) if pattern.matches(name)]
+    for tap, group, _ in its:
+      self._safely(self._hit, tap, group, value)
 
   def _hit(self, tap, group, value):
     if not self._in_step or self._broken:
@@ -187,7 +222,7 @@ class Taps:
         raise _library.Error("it has no rows to choose from")
     except _library.Error as error:
       raise _library.Error(f"{tap}: {error}") from None
-    fired = _Fired(name, group, pattern.op, tensor)
+    fired = self._fired_of(name, group, tensor)
     if not self._fired and self._expected is None:
       self._expected = self._first_hits.get(self._shape_of(fired))
     if self._expected is not None and self._expected.shapes.get(name) != self._shape_of(fired):
@@ -197,6 +232,9 @@ class Taps:
     elif name in self._expected.inline:
       self._inline(self._expected, fired)
     self._fired.append(fired)
+
+  def _fired_of(self, name, group, tensor):
+    return _Fired(name, group, self._patterns[group].op, tensor)
 
   def _inline(self, layout, fired):
     self._begin_record(layout)
@@ -224,6 +262,9 @@ class Taps:
       self._begin_record(layout)
       self._abandon()
       return
+    self._finish(layout)
+
+  def _finish(self, layout):
     self._begin_record(layout)
     if self._taken:
       tensors = (_library.Tensor * len(layout.names))()
@@ -300,7 +341,7 @@ class Taps:
 
   def _check(self):
     """A layout that is new: which taps were overwritten between their point and the step's end?"""
-    inline = set()
+    inline, held_bytes = set(), 0
     for fired in self._fired:
       if fired.hash_at_point is None:
         fired.hash_at_point = self._hash(fired.tensor, fired.name)
@@ -308,6 +349,14 @@ class Taps:
       elif self._hash(fired.tensor, fired.name) != fired.hash_at_point:
         inline.add(fired.name)
       self.self_check[fired.name] = "inline" if fired.name in inline else "late"
+      if fired.name in inline:
+        if self._collector is not None:
+          self._collector.overwritten[fired.name] = True
+      elif self._gpu is not None:
+        held_bytes += fired.tensor.bytes()
+        if held_bytes > self._held_bytes:
+          inline.add(fired.name)
+          self.self_check[fired.name] = "inline: held_mib"
     with_rows = self._kept_rows is not None
     tags = [_struct_of(name, 0, 0, tensor, False) for name, tensor in self._kept_tags]
     taps = [_struct_of(fired.name, fired.op, fired.group, fired.tensor, with_rows) for fired in self._fired]

@@ -10,6 +10,7 @@ class Policy:
   """Budgets and schedule. `full`: "drop", or "block:MILLISECONDS"."""
   host_mib: float = 512
   device_mib: float = 64  # of a GPU
+  held_mib: float = 64  # of tensors on a GPU that a step keeps to its end; those beyond it are copied at their points
   every: int = 1
   prefill: bool = True
   decode: bool = True

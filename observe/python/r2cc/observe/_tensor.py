@@ -67,13 +67,18 @@ class Described:
       expected *= size
     return True
 
+  def bytes(self):
+    """Without holes."""
+    count = _library.DTYPE_BYTES[self.code]
+    for size in self.shape:
+      count *= size
+    return count
+
   def copied(self):
     """The same in memory of its own."""
     if not self.is_contiguous():
       raise _library.Error("it has holes: make it contiguous")
-    count = _library.DTYPE_BYTES[self.code]
-    for size in self.shape:
-      count *= size
+    count = self.bytes()
     data = ctypes.create_string_buffer(ctypes.string_at(self.address, count) if count else b"", max(count, 1))
     return Described(ctypes.addressof(data), self.shape, self.strides, self.dtype, data)
 
