@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from observe.python import stand_in
@@ -146,6 +147,37 @@ class ToolTest(unittest.TestCase):
     for step in range(10):
       model(stand_in.Tensor([step]))
     self.assertEqual(tool("agree", run_name("live"))[:2], (0, "3 ranks agree: 10 steps, 10 hashes\n"))
+
+  def follow(self, name, flipped_step):
+    """Three ranks run, one of which flips a bit in a step: the run, and how agree --follow ended."""
+    run, x = run_name(name), stand_in.Tensor([1.5] * 40)
+    models = [stand_in.Module(a=stand_in.scaled(1)) for _ in range(3)]
+    taps = [observe.attach(one, ["a:hash"], run=run, rank=rank, policy=observe.Policy(host_mib=1 / 16)) for rank, one in enumerate(models)]
+    watcher = subprocess.Popen([sys.executable, "-m", "r2cc.observe", "agree", "--follow", run], stdout=subprocess.PIPE, env=ENVIRONMENT)
+    try:
+      deadline_s = time.monotonic() + 60
+      for step in range(2000):
+        for rank, one in enumerate(models):
+          x.storage[7] = 2.5 if (rank, step) == (2, flipped_step) else 1.5
+          one(x)
+        time.sleep(.0005)
+        if watcher.poll() is not None or time.monotonic() > deadline_s:
+          break
+    finally:
+      for one in taps:
+        one.close()
+    out, _ = watcher.communicate(timeout=60)
+    return run, watcher.returncode, out.decode()
+
+  def test_agree_follows_ranks_that_run(self):
+    run, code, out = self.follow("follow", None)
+    self.assertEqual(code, 0, out)
+    self.assertRegex(out, r"^3 ranks agree: \d+ steps, \d+ hashes$")
+    run, code, out = self.follow("flipped", 1500)
+    self.assertEqual((code, out), (1, f"step 1500: a:hash: rank 2 of {run} differs\n"))
+
+  def test_agree_follows_no_folder(self):
+    self.assertIn("--follow is for runs of this machine", tool("agree", "--follow", self.folder, self.folder)[2])
 
   def test_the_first_example_runs_and_shows_a_gap(self):
     first = pathlib.Path(_tool.__file__).parents[3] / "examples" / "first.py"

@@ -137,7 +137,7 @@ class Live(_Items):
     self._handle, self._follow, self._timeout_s = ctypes.c_void_p(), follow, timeout_s
     self._pid = os.getpid()
     _library.call("reader_open", run.encode(), fits[-1].id if fits else 0, ctypes.byref(self._handle))
-    self.run, self._register = run, register
+    self.run, self._register, self.ended = run, register, False
     if register:
       _library.call("reader_register", self._handle)
 
@@ -159,6 +159,7 @@ class Live(_Items):
         step = self._step(record)
         yield step if step is not None else Gap(record.step, 0, 0, 0, 1)
       elif record.found == _library.END or not self._follow:
+        self.ended = record.found == _library.END
         return
       else:
         now = time.monotonic()

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 from . import _files
 from . import _library
@@ -94,49 +95,102 @@ def _hold(arguments):
   return 0
 
 
-def _hashes(source, rank):
-  """step (or what its tag `iteration` says) -> tap -> hashes."""
-  result = {}
-  reader = _read.read(source, rank=rank, register=False, follow=False)
-  for step in reader.steps():
-    key = step.tags["iteration"].numbers()[0] if "iteration" in step.tags else step.number
-    hashes = {name: value.numbers()[0] for name, value in step.taps.items() if name.rpartition(":")[2].partition("@")[0] == "hash"}
-    if hashes:
-      result[key] = hashes
-  return result
+def _hashes_of(step):
+  """The step (or what its tag `iteration` states), and tap -> hash."""
+  key = step.tags["iteration"].numbers()[0] if "iteration" in step.tags else step.number
+  return key, {name: value.numbers()[0] for name, value in step.taps.items() if name.rpartition(":")[2].partition("@")[0] == "hash"}
+
+
+class _Comparison:
+  """Of the hashes that ranks have, step by step. `labels`: the ranks' names."""
+
+  def __init__(self, labels):
+    self._labels, self.steps, self.hashes = labels, 0, 0
+
+  def differs(self, key, of_rank):
+    """A line that names step, point and ranks: with three ranks or more the minority. None: they agree."""
+    if len({tuple(sorted(one)) for one in of_rank}) > 1:
+      raise _library.Error(f"step {key}: the ranks do not have the same hash taps: their layouts are unlike")
+    self.steps += 1
+    for name in sorted(of_rank[0]):
+      self.hashes += 1
+      values = {}
+      for label, one in zip(self._labels, of_rank):
+        values.setdefault(one[name], []).append(label)
+      if len(values) == 1:
+        continue
+      most = max(len(labels) for labels in values.values())
+      blamed = [label for labels in values.values() if len(labels) < most or 2 * most <= len(of_rank) for label in labels]
+      return f"step {key}: {name}: {', '.join(blamed)} {'differs' if len(blamed) == 1 else 'differ'}"
+    return None
+
+  def conclude(self):
+    if self.hashes == 0:
+      raise _library.Error("no step that all ranks have holds a hash tap: nothing was compared")
+    print(f"{len(self._labels)} ranks agree: {self.steps} steps, {self.hashes} hashes")
+    return 0
 
 
 def _agree(arguments):
   ranks = []
   for source in arguments.sources:
     if os.path.isdir(source):
+      if arguments.follow:
+        raise _library.Error(f"{source} is a folder: --follow is for runs of this machine")
       ranks += [(f"rank {one.rank} of {source}", source, one.rank) for one in _files.manifests(source)]
     else:
       ranks += [(f"rank {one.rank} of {source}", source, one.rank) for one in _library.find(source)]
   if len(ranks) < 2:
     raise _library.Error(f"{len(ranks)} ranks: there is nobody to compare with")
-  hashes = [(label, _hashes(source, rank)) for label, source, rank in ranks]
-  shared = set.intersection(*(set(one) for _, one in hashes))
-  compared = 0
-  for step in sorted(shared):
-    names = [tuple(sorted(one[step])) for _, one in hashes]
-    if len(set(names)) > 1:
-      raise _library.Error(f"step {step}: the ranks do not have the same hash taps: their layouts are unlike")
-    for name in names[0]:
-      compared += 1
-      values = {}
-      for label, one in hashes:
-        values.setdefault(one[step][name], []).append(label)
-      if len(values) == 1:
-        continue
-      most = max(len(labels) for labels in values.values())
-      blamed = [label for labels in values.values() if len(labels) < most or 2 * most <= len(hashes) for label in labels]
-      print(f"step {step}: {name}: {', '.join(blamed)} {'differs' if len(blamed) == 1 else 'differ'}")
-      return 1
-  if compared == 0:
-    raise _library.Error("no step that all ranks have holds a hash tap: nothing was compared")
-  print(f"{len(hashes)} ranks agree: {len(shared)} steps, {compared} hashes")
-  return 0
+  comparison = _Comparison([label for label, _, _ in ranks])
+  line = (_follow if arguments.follow else _compare)(ranks, comparison)
+  if line is None:
+    return comparison.conclude()
+  print(line, flush=True)
+  return 1
+
+
+def _compare(ranks, comparison):
+  """What is there now: the first line, or None."""
+  hashes = []
+  for _, source, rank in ranks:
+    of_steps = dict(map(_hashes_of, _read.read(source, rank=rank, register=False, follow=False).steps()))
+    hashes.append({key: one for key, one in of_steps.items() if one})
+  for key in sorted(set.intersection(*map(set, hashes))):
+    line = comparison.differs(key, [one[key] for one in hashes])
+    if line is not None:
+      return line
+  return None
+
+
+def _follow(ranks, comparison):
+  """The same while ranks run, until the first disagreement or until all have ended. It holds up no rank: what it is too late for is not
+  compared. What it keeps is what the fastest rank is ahead."""
+  readers = [_read.Live(source, rank, False, False, None) for _, source, rank in ranks]
+  waiting, latest = {}, [-1] * len(readers)  # step -> hashes by rank
+  while True:
+    moved = False
+    for place, reader in enumerate(readers):
+      for step in reader.steps():
+        moved = True
+        key, hashes = _hashes_of(step)
+        latest[place] = key
+        if not hashes:
+          continue
+        of_rank = waiting.setdefault(key, [None] * len(readers))
+        of_rank[place] = hashes
+        if None not in of_rank:
+          del waiting[key]
+          line = comparison.differs(key, of_rank)
+          if line is not None:
+            return line
+    # A step that all are past will not be complete any more.
+    for key in [key for key in waiting if key <= min(latest)]:
+      del waiting[key]
+    if not moved and all(reader.ended for reader in readers):
+      return None
+    if not moved:
+      time.sleep(0.005)
 
 
 class _Version(argparse.Action):
@@ -174,8 +228,9 @@ def _parser():
   for with_rank in (tailed, dumped, verified):
     with_rank.add_argument("--rank", type=int)
   command("hold", _hold, "keep a ring beyond its job's end").add_argument("run")
-  command("agree", _agree, "compare the hash taps of ranks; exit 1 names step, point and rank").add_argument(
-      "sources", nargs="+", metavar="RUN|FOLDER")
+  agreed = command("agree", _agree, "compare the hash taps of ranks; exit 1 names step, point and rank")
+  agreed.add_argument("sources", nargs="+", metavar="RUN|FOLDER")
+  agreed.add_argument("--follow", action="store_true", help="compare runs of this machine until ranks disagree or all have ended")
   return parser
 
 
