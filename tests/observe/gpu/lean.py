@@ -2,9 +2,11 @@
 in the same run. Another process reads every record meanwhile."""
 
 import ctypes
+import dataclasses
 import gc
 import json
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import torch.nn.functional as F
 from r2cc import observe
 
 CONTEXT, PROMPT, HEAD, KV_HEADS, VOCABULARY = 512, 64, 128, 8, 32768
+OURS = ("ours", "off", "stats", "hash", "held16", "stopped")
 EVERY = ("h", "q", "k", "v", "a", "o", "x1", "h2", "g", "u", "m", "d", "y")
 
 
@@ -70,6 +73,12 @@ class Model(torch.nn.Module):
     self.position = torch.zeros(1, dtype=torch.long, device="cuda")
     self.places = torch.arange(CONTEXT, device="cuda")
 
+  names_points = True  # of every tensor, by observe.point()
+
+  def control_points(self, every):
+    assert not every
+    return self.layers
+
   def reset(self):
     self.position.fill_(PROMPT)
 
@@ -84,6 +93,10 @@ class Model(torch.nn.Module):
   def see_every(self, every):
     for layer in self.layers:
       layer.every = every
+
+  @staticmethod
+  def points(every):
+    return ["every.*.*"] if every else ["layers.*"]
 
 
 class Control:
@@ -158,7 +171,7 @@ def timed(model, graph, steps):
 class Ours:
   """Taps, their reader, and a graph that was captured with them."""
 
-  def __init__(self, model, points, policy, program, number, off):
+  def __init__(self, model, points, policy, program, number, kind):
     self.run = f"lean-{number}-{time.monotonic_ns()}"
     free = torch.cuda.mem_get_info()[0]
     self.taps = observe.attach(model, points, run=self.run, device="cuda", policy=policy)
@@ -167,7 +180,9 @@ class Ours:
       assert self.reader.stdout.readline().strip() == "ready"
       self.graph = capture(model)
       self.device_mib = (free - torch.cuda.mem_get_info()[0]) / (1 << 20)
-      if off:
+      if kind == "stopped":  # of the time-out it hears nothing: the ring is full, and steps are dropped
+        self.reader.send_signal(signal.SIGSTOP)
+      if kind == "off":
         self.taps.disable()
         self.graph.replay()
         self.graph.replay()
@@ -178,6 +193,7 @@ class Ours:
       raise
 
   def end(self):
+    self.reader.send_signal(signal.SIGCONT)
     self.taps.flush(60)
     counters = self.taps.counters()
     inline = [name for name, placement in self.taps.self_check.items() if placement == "inline"]
@@ -190,17 +206,23 @@ class Ours:
 
 def make(kind, model, options, number):
   """A captured graph, and what ends it."""
-  if kind in ("ours", "off", "stats", "hash"):
+  if kind in OURS:
     points = [point + {"stats": ":stats", "hash": ":hash"}.get(kind, "") for point in options["points"]]
-    ours = Ours(model, points, options["policy"], options["program"], number, kind == "off")
+    policy = options["policy"]
+    if kind == "held16":
+      policy = dataclasses.replace(policy, held_mib=16)
+    if kind == "stopped":
+      policy = dataclasses.replace(policy, host_mib=16 if model.batch > 1 else 2)
+    ours = Ours(model, points, policy, options["program"], number, kind)
     return ours.graph, ours.end
   if kind == "control":
     control, hooks = options["control"], []
     warm(model, 2)
-    if options["every"]:
+    if options["every"] and model.names_points:
       observe.point = lambda name, tensor: control.tap(tensor)
     else:
-      hooks = [layer.register_forward_hook(lambda module, given, out: control.tap(out)) for layer in model.layers]
+      hooks = [layer.register_forward_hook(lambda module, given, out: control.tap(out[0] if isinstance(out, tuple) else out))
+               for layer in model.control_points(options["every"])]
     try:
       graph = torch.cuda.CUDAGraph()
       control.at = 0
@@ -216,7 +238,7 @@ def make(kind, model, options, number):
   return capture(model), lambda: {}
 
 
-def compare(results, kind, model, options, captures, rounds, steps):
+def compare(results, case, kind, model, options, captures, rounds, steps):
   """Each capture against a base capture of its own, in turns, A B B A."""
   ratios, differences, bases, p99s, walls, rows = [], [], [], [], [], []
   for number in range(captures):
@@ -248,54 +270,71 @@ def compare(results, kind, model, options, captures, rounds, steps):
   counters = last.get("counters", {})
   whole = all(row["counters"]["dropped_device"] + row["counters"]["dropped_host"] == 0 and row["records"] == row["counters"]["records"]
               for row in rows if row)
-  results.add("taps-lean", f"{options['name']} {kind}", base_us=round(statistics.median(bases), 1),
+  dropped = counters.get("dropped_device", 0) + counters.get("dropped_host", 0)
+  if kind == "stopped":  # nothing is asked but that it is as quick, and that it did drop
+    whole = dropped > 0
+  results.add(case, f"{options['name']} {kind}", base_us=round(statistics.median(bases), 1),
               more_us=round(statistics.median(differences), 1), more_percent=round(100 * statistics.median(ratios), 3),
               least_percent=round(100 * min(ratios), 3), greatest_percent=round(100 * max(ratios), 3),
               p99_percent=round(100 * statistics.median(p99s), 3), captures=captures, rounds=rounds, steps=steps, whole=whole,
+              dropped=dropped,
               records=last.get("records"), bytes_a_record=last.get("bytes_a_record"), counters=counters, reader=last.get("reader"),
               inline=last.get("inline"), device_mib=last.get("device_mib"))
   return 0 if whole else 1
 
 
-def run(results, program, quick, only=None, captures=3, rounds=4, steps=40, deadline_s=None):
-  """`only`: names of configurations. Leaves out what no longer fits before `deadline_s` (of time.monotonic()), and says so."""
+def run_all(results, case, program, configurations, kinds, only, captures, rounds, steps, deadline_s):
+  """`configurations`: (batch, every, kinds, function that makes the model, name). Leaves out what no longer fits before `deadline_s` (of
+  time.monotonic()), and says so."""
   failed = 0
   try:
-    control = Control(pathlib.Path(__file__).resolve().parent)
+    control = Control(pathlib.Path(__file__).resolve().parent) if kinds is None or "control" in kinds else None
   except (OSError, RuntimeError) as error:
-    results.add("taps-lean", "control", error=f"{type(error).__name__}: {error}"[:1500])
+    results.add(case, "control", error=f"{type(error).__name__}: {error}"[:1500])
     control, failed = None, 1
-  layers, width, inner = (4, 2048, 8192) if quick else (32, 4096, 14336)
-  captures, rounds = (1, 2) if quick else (captures, rounds)
-  usual, large = observe.Policy(reader_timeout_ms=60_000), observe.Policy(device_mib=1024, host_mib=1024, reader_timeout_ms=60_000)
-  main, more = ("none", "ours", "control"), ("off", "stats", "hash")
-  took_s, model = 0, None
-  # What matters most first, as time may run out.
-  for batch, every, kinds in ((1, False, main), (1, True, main), (32, True, main), (32, False, main + more), (1, False, more)):
-    name = f"batch {batch}, {layers * (len(EVERY) if every else 1)} taps"
+  usual = observe.Policy(reader_timeout_ms=60_000)
+  large = observe.Policy(device_mib=1024, host_mib=1024, held_mib=256, reader_timeout_ms=60_000)
+  took_s, model, made_by = 0, None, None
+  for batch, every, its_kinds, make_model, name in configurations:
     if only and name.replace(", ", "-").replace(" ", "") not in only:
       continue
-    if model is None or model.batch != batch:
+    if model is None or made_by != (make_model, batch):
       model = None
       gc.collect()
       torch.cuda.empty_cache()
       with torch.no_grad():
-        model = Model(layers, width, inner, batch)
-    options = dict(name=name, every=every, points=["every.*.*"] if every else ["layers.*"], program=program, control=control,
+        model, made_by = make_model(batch), (make_model, batch)
+    options = dict(name=name, every=every, points=model.points(every), program=program, control=control,
                    policy=large if every and batch > 1 else usual, point=observe.point)
-    for kind in kinds:
+    for kind in kinds or its_kinds:
       if kind == "control" and control is None:
         continue
       if deadline_s is not None and time.monotonic() + 1.2 * took_s > deadline_s:
-        results.add("taps-lean", f"{name} {kind}", left_out="no time is left")
+        results.add(case, f"{name} {kind}", left_out="no time is left")
         continue
       begin_s = time.monotonic()
-      results.say(f"taps-lean {name}: {kind}")
+      results.say(f"{case} {name}: {kind}")
       try:
         with torch.no_grad():
-          failed += compare(results, kind, model, options, captures, rounds, steps)
+          failed += compare(results, case, kind, model, options, captures, rounds, steps)
       except (observe.Error, RuntimeError, AssertionError, ValueError) as error:
-        results.add("taps-lean", f"{name} {kind}", error=f"{type(error).__name__}: {error}"[:1500])
+        results.add(case, f"{name} {kind}", error=f"{type(error).__name__}: {error}"[:1500])
         failed += 1
       took_s = time.monotonic() - begin_s
   return failed
+
+
+def run(results, program, quick, only=None, captures=3, rounds=4, steps=40, deadline_s=None, kinds=None):
+  """`only`: names of configurations, such as batch1-32taps. `kinds`: in place of those of each."""
+  layers, width, inner = (4, 2048, 8192) if quick else (32, 4096, 14336)
+  captures, rounds = (1, 2) if quick else (captures, rounds)
+  main, more = ("none", "ours", "control"), ("off", "stats", "hash", "held16", "stopped")
+
+  def make_model(batch):
+    return Model(layers, width, inner, batch)
+  # What matters most first, as time may run out.
+  configurations = [
+      (batch, every, its_kinds, make_model, f"batch {batch}, {layers * (len(EVERY) if every else 1)} taps")
+      for batch, every, its_kinds in ((1, False, main), (1, True, main), (32, True, main), (32, False, main + more), (8, False, main),
+                                      (1, False, more))]
+  return run_all(results, "taps-lean", program, configurations, kinds, only, captures, rounds, steps, deadline_s)

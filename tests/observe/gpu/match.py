@@ -162,7 +162,7 @@ def one(plan, program, say):
               error=taps.error)
 
 
-def plans(quick):
+def plans(quick, only):
   steps = 60 if quick else 500
   usual = dict(taps=120, rows=0, row_kind="none", chosen=1, steps=steps, device_mib=256, host_mib=3072, reader_s=0, switches=False,
                overflows=False)
@@ -173,12 +173,17 @@ def plans(quick):
   yield "rows-i32", dict(usual, **rows, seed=7, row_kind="i32")
   yield "rows-first", dict(usual, **dict(rows, chosen=13), seed=9, row_kind="first")
   yield "switched", dict(usual, seed=11, switches=True)
+  if only and any(name.startswith("tiny") for name in only):  # of taps-sanitize
+    tiny = dict(usual, taps=60, steps=20, host_mib=256)
+    yield "tiny", dict(tiny, seed=1)
+    yield "tiny-rows", dict(tiny, **dict(rows, row_kind="i64"), seed=5)
+    yield "tiny-first", dict(tiny, **dict(rows, row_kind="first", chosen=13), seed=9)
   yield "overflows", dict(usual, seed=13, device_mib=16, host_mib=24, reader_s=.05, overflows=True)
 
 
 def run(results, program, quick, only=None):
   failed = 0
-  for name, plan in plans(quick):
+  for name, plan in plans(quick, only):
     if only and name not in only:
       continue
     plan.update(name=name, run=f"match-{name}-{int(time.time())}")

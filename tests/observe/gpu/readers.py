@@ -1,7 +1,8 @@
-"""The readers of taps-match and taps-lean, in processes of their own, without PyTorch."""
+"""The readers of cases, in processes of their own, without PyTorch."""
 
 import ctypes
 import json
+import random
 import time
 
 import numpy
@@ -9,6 +10,8 @@ import numpy
 from r2cc import observe
 from r2cc.observe import _library
 from tests.observe.gpu import values
+
+SIZE_KEY, DATA_KEY = 20_000, 20_001  # of taps-readers
 
 
 def verify(plan):
@@ -90,3 +93,87 @@ def count_records(run):
     elif found == _library.NOTHING:
       time.sleep(0.0002)
   print(json.dumps(dict(records=records, bytes=size, counts=reader.counts())), flush=True)
+
+
+def count_of(step, rows_most):
+  with numpy.errstate(over="ignore"):
+    bits = values.words(numpy.arange(1, dtype=numpy.int64), numpy.int64(step), SIZE_KEY)
+    power = int(values.below(bits, rows_most.bit_length())[0])
+    return 1 + int(values.below(bits >> 16, 1 << 16)[0]) * ((1 << power) - 1) // (1 << 16)
+
+
+class Raw:
+  """A reader in place, without the copies of observe.read()."""
+
+  def __init__(self, run, register, rank=None):
+    self.live = observe.read(run, register=register, rank=rank)
+    self.handle = self.live._handle  # pylint: disable=protected-access
+    self.record, self.view = _library.Record(), _library.View()
+    self.numbers = None
+
+  def next(self):
+    _library.call("next", self.handle, ctypes.byref(self.record))
+    return self.record.found
+
+  def release(self):
+    """Whether what was read in place is right."""
+    try:
+      _library.call("release_record", self.handle)
+      return True
+    except _library.Error as error:
+      if error.code != _library.CUT_OFF:
+        raise
+      _library.call("reader_register", self.handle)
+      return False
+
+  def is_whole(self, rows_most):
+    """Whether the record is that of its step, each byte."""
+    if self.numbers is None:
+      self.numbers = numpy.arange(2 * rows_most, dtype=numpy.int64)
+    record = self.record
+    _library.call("record_tap", self.handle, 0, 0, ctypes.byref(self.view))
+    count = count_of(record.step, rows_most)
+    if record.rows != count or self.view.data_bytes != 16 * count:
+      return False
+    found = numpy.frombuffer((ctypes.c_char * (16 * count)).from_address(self.view.data), numpy.int64)
+    with numpy.errstate(over="ignore"):
+      return numpy.array_equal(found, values.words(self.numbers[:2 * count], numpy.int64(record.step), DATA_KEY))
+
+
+def read_all(plan):
+  """In a process of its own, until the producer's end. Prints one JSON object."""
+  chance, habit = random.Random(plan["seed"]), plan["habit"]
+  raw = Raw(plan["run"], habit != "copies")
+  print(json.dumps("ready"), flush=True)
+  report, found = dict(records=0, bytes=0, torn=0, unsure=0), None
+  while found != _library.END:
+    found = raw.next()
+    if found == _library.NOTHING:
+      time.sleep(0.0002)
+    if found != _library.RECORD:
+      continue
+    size = raw.record.data_bytes
+    if habit == "slow" and chance.random() < .002:
+      time.sleep(chance.random() * .03)
+    whole = raw.is_whole(plan["rows_most"])
+    if raw.release():
+      report["records"] += 1
+      report["bytes"] += size
+      report["torn"] += not whole
+    else:
+      report["unsure"] += 1  # it was cut off with the record in its hands, and knows
+  report["counts"] = raw.live.counts()
+  print(json.dumps(report), flush=True)
+
+
+def watch(plan):
+  """In a process of its own: when each step was readable. Spins."""
+  raw = Raw(plan["run"], True)
+  print(json.dumps("ready"), flush=True)
+  times, found = {}, None
+  while found != _library.END:
+    found = raw.next()
+    if found == _library.RECORD:
+      times[raw.record.step] = time.monotonic_ns()
+      raw.release()
+  print(json.dumps(times), flush=True)
