@@ -47,6 +47,7 @@ typedef struct {
   uint64_t block_ns;          /* 0: a step that finds no room is dropped at once; of "host" alone */
   uint64_t reader_timeout_ns; /* 0: 5 s */
   uint64_t device_bytes;      /* of a GPU's ring; 0: 64 MiB */
+  uint64_t held_bytes;        /* of tensors that r2cc_observe_hold keeps waiting on a GPU; 0: 64 MiB */
 } r2cc_observe_options;
 
 typedef struct {
@@ -95,6 +96,13 @@ int r2cc_observe_inline(r2cc_observe_producer* producer, int is_tag, uint64_t in
 /* Copies all taps that are not copied yet, and ends the step. `taps` by the layout's order; those of no bytes (struct size 0) are left out.
  */
 int r2cc_observe_gather(r2cc_observe_producer* producer, const r2cc_observe_tensor* taps, uint64_t count);
+/* *must: 1 if steps of the layout do not fit twice into a GPU's ring. Then a step is r2cc_observe_hold and no other call. */
+int r2cc_observe_must_hold(r2cc_observe_producer* producer, uint32_t layout, int* must);
+/* A whole step that is copied from where its tensors are, in the stream's order; not in a capture. All tags and taps of the layout, without
+ * holes. *id: they stay as they are until r2cc_observe_released is as much. 0: the step was dropped, as held_bytes are used up. */
+int r2cc_observe_hold(r2cc_observe_producer* producer, uint32_t layout, uint64_t phase, const r2cc_observe_tensor* tags, uint64_t tag_count,
+                      const r2cc_observe_tensor* taps, uint64_t tap_count, uint64_t* id);
+int r2cc_observe_released(r2cc_observe_producer* producer, uint64_t* id);
 /* The step does not end. */
 int r2cc_observe_abandon(r2cc_observe_producer* producer);
 /* For a self-check: the hash of a tensor as it is now, as R2CC_OBSERVE_HASH makes it. Waits for a GPU; refused while its stream is

@@ -102,6 +102,7 @@ int r2cc_observe_open(const r2cc_observe_options* options, r2cc_observe_producer
     own.rank = static_cast<uint32_t>(options->rank);
     if (options->host_bytes != 0) own.ring_bytes = options->host_bytes;
     if (options->device_bytes != 0) own.device_bytes = options->device_bytes;
+    if (options->held_bytes != 0) own.held_bytes = options->held_bytes;
     if (options->every != 0) own.every = options->every;
     if (options->phases != 0) own.phases = options->phases;
     if (options->reader_timeout_ns != 0) own.reader_timeout_ns = static_cast<r2cc::Nanos>(options->reader_timeout_ns);
@@ -188,6 +189,41 @@ int r2cc_observe_gather(r2cc_observe_producer* producer, const r2cc_observe_tens
       if (!producer->producer->CopyLate(i, source, &error)) return Failed(R2CC_OBSERVE_INVALID, error);
     }
     return producer->producer->Finish(&error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
+  });
+}
+
+int r2cc_observe_must_hold(r2cc_observe_producer* producer, uint32_t layout, int* must) {
+  return With(producer, [&] {
+    if (must == nullptr) return Failed(R2CC_OBSERVE_INVALID, "there is no place for the answer");
+    *must = producer->producer->MustHold(layout) ? 1 : 0;
+    return 0;
+  });
+}
+
+int r2cc_observe_hold(r2cc_observe_producer* producer, uint32_t layout, uint64_t phase, const r2cc_observe_tensor* tags, uint64_t tag_count,
+                      const r2cc_observe_tensor* taps, uint64_t tap_count, uint64_t* id) {
+  return With(producer, [&] {
+    if (id == nullptr || tag_count > kTagsMax || tap_count > kTapsMax || (tag_count != 0 && tags == nullptr) ||
+        (tap_count != 0 && taps == nullptr) || (phase != R2CC_OBSERVE_DECODE && phase != R2CC_OBSERVE_PREFILL))
+      return Failed(R2CC_OBSERVE_INVALID, "a step has at most 64 tags and 4096 taps, and one phase");
+    std::vector<TensorSource> sources(tag_count + tap_count);
+    for (uint64_t i = 0; i < sources.size(); ++i) {
+      const r2cc_observe_tensor& tensor = i < tag_count ? tags[i] : taps[i - tag_count];
+      if (!Sized(&tensor) || !SourceOf(tensor, &sources[i])) return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
+    }
+    std::string error;
+    const std::span<const TensorSource> all(sources);
+    return producer->producer->Hold(layout, static_cast<Phase>(phase), all.first(tag_count), all.subspan(tag_count), id, &error)
+               ? 0
+               : Failed(R2CC_OBSERVE_INVALID, error);
+  });
+}
+
+int r2cc_observe_released(r2cc_observe_producer* producer, uint64_t* id) {
+  return With(producer, [&] {
+    if (id == nullptr) return Failed(R2CC_OBSERVE_INVALID, "there is no place for the answer");
+    *id = producer->producer->released();
+    return 0;
   });
 }
 

@@ -22,6 +22,12 @@ constexpr Nanos kCloseWithin = 10 * kNanosPerSecond;
 
 uint64_t Address(const void* of) { return reinterpret_cast<uint64_t>(of); }
 
+// Whether its tensors may be copied from where they are.
+bool CanHold(const Layout& layout) {
+  const auto is_copy = [](const Tap& tap) { return tap.op == Operator::kCopy && !tap.rows; };
+  return std::all_of(layout.tags.begin(), layout.tags.end(), is_copy) && std::all_of(layout.taps.begin(), layout.taps.end(), is_copy);
+}
+
 std::string Mib(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 }  // namespace
@@ -152,9 +158,12 @@ bool CudaProducer::AddLayout(Layout layout, uint32_t* id, std::string* error) {
   *error = Check(layout);
   if (!error->empty()) return false;
   const uint64_t bytes = SlotsOf(layout, ~uint64_t{0}, layout.rows_most)->record_bytes;
+  bool must_hold = false;
   for (const auto& [ring, name, option] :
        {std::tuple(ring_bytes_, "device's", "device_mib"), std::tuple(writer_.bytes(), "host's", "host_mib")})
     if (bytes + sizeof(RingFrame) > ring / 2) {
+      must_hold = CanHold(layout) && bytes + sizeof(RingFrame) <= writer_.bytes() / 2;
+      if (must_hold) break;
       *error = "a step has up to " + std::to_string(bytes) + " bytes and must fit twice into the " + name + " ring of " +
                std::to_string(ring) + ": raise " + option + ", or take fewer taps, rows, or statistics instead of copies";
       return false;
@@ -169,7 +178,7 @@ bool CudaProducer::AddLayout(Layout layout, uint32_t* id, std::string* error) {
   if (!device_->CopyIn(at, entries.data(), entries.size() * sizeof(LayoutEntry), error)) return false;
   entries_used_ += entries.size();
   *id = layout.id;
-  layouts_.push_back(std::make_unique<Known>(Known{std::move(layout), at}));
+  layouts_.push_back(std::make_unique<Known>(Known{std::move(layout), at, must_hold}));
   return true;
 }
 
@@ -195,6 +204,11 @@ Counts CudaProducer::counts() {
     counts.unwanted = LoadRelaxed(&mapped_->published.unwanted);
   }
   return counts;
+}
+
+uint64_t CudaProducer::released() {
+  const std::lock_guard lock(mutex_);
+  return pump_->released();
 }
 
 uint64_t CudaProducer::cut_off() {

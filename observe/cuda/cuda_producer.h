@@ -6,6 +6,7 @@
 #define R2CC_OBSERVE_CUDA_CUDA_PRODUCER_H_
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,10 @@ class CudaProducer final : public Producer {
   bool Wants(bool is_tag, size_t index) const override;
   bool Finish(std::string* error) override;
   void Abandon() override;
+  bool MustHold(uint32_t layout) const override { return layout < layouts_.size() && layouts_[layout]->must_hold; }
+  bool Hold(uint32_t layout, Phase phase, std::span<const TensorSource> tags, std::span<const TensorSource> taps, uint64_t* id,
+            std::string* error) override;
+  uint64_t released() override;
   // Refused while the stream is captured.
   bool Hash(const TapWork& work, uint64_t* hash, std::string* error) override;
 
@@ -64,6 +69,7 @@ class CudaProducer final : public Producer {
   struct Known {
     Layout layout;
     uint64_t entries;  // an address
+    bool must_hold;    // does not fit twice into the device's ring
   };
   struct Step {
     const Known* known = nullptr;  // null: no step was begun
@@ -79,6 +85,9 @@ class CudaProducer final : public Producer {
   // Memory for the rows of a step that has up to so many.
   bool MakeRoomForRows(uint64_t rows_most, std::string* error);
   bool MakeTap(bool is_tag, size_t index, const TensorSource& source, StepTap* tap, std::string* error);
+  // Everything of a step's launches but its taps.
+  void SetParameters(const Known& known, uint32_t layout, Phase phase, const RowChoice& rows);
+  bool AddressOf(const Tap& tap, const TensorSource& source, uint64_t* address, std::string* error);
   bool LaunchStep(CudaDevice::Kernel kernel, uint32_t blocks, const StepTap* taps, std::string* error);
   // Why it failed; empty: it did not.
   std::string Failure();
@@ -103,6 +112,11 @@ class CudaProducer final : public Producer {
   bool closed_ = false;
   std::vector<std::unique_ptr<Known>> layouts_;
   Step step_;
+  struct HeldBytes {
+    uint64_t id, bytes;
+  };
+  std::deque<HeldBytes> held_;  // by id
+  uint64_t next_hold_ = 1;
   SmallArguments small_{};
   LargeArguments large_{};
 

@@ -35,6 +35,21 @@ CudaProducer::Began CudaProducer::Begin(uint32_t layout, Phase phase, const RowC
       return Began::kRefused;
     }
   captured_ = captured_ || device_->IsCapturing(stream_);
+  SetParameters(known, layout, phase, rows);
+  StepParameters& p = step_.parameters;
+  if (MustKeepRows(p)) {
+    if (!MakeRoomForRows(1, error)) return Began::kRefused;
+    p.kept_rows = kept_rows_.back();
+    if (!LaunchStep(CudaDevice::Kernel::kRows, 1, nullptr, error)) return Began::kRefused;
+    UseKeptRows(&p);
+  }
+  step_.known = &known;
+  step_.copied.assign(step_.places.size(), false);
+  step_.late.clear();
+  return Began::kTaken;
+}
+
+void CudaProducer::SetParameters(const Known& known, uint32_t layout, Phase phase, const RowChoice& rows) {
   StepParameters& p = step_.parameters;
   p = {};
   const bool is_known = rows.count_at == nullptr;
@@ -53,16 +68,71 @@ CudaProducer::Began CudaProducer::Begin(uint32_t layout, Phase phase, const RowC
   p.ring_bytes = ring_bytes_;
   p.hashes = state_ + kHashesAt;
   p.host_words = Address(&mapped_->words);
-  if (MustKeepRows(p)) {
-    if (!MakeRoomForRows(1, error)) return Began::kRefused;
-    p.kept_rows = kept_rows_.back();
-    if (!LaunchStep(CudaDevice::Kernel::kRows, 1, nullptr, error)) return Began::kRefused;
-    UseKeptRows(&p);
+}
+
+bool CudaProducer::AddressOf(const Tap& tap, const TensorSource& source, uint64_t* address, std::string* error) {
+  TapWork work;
+  if (!MakeTapWork(tap, Address(source.data), source.shape, source.strides, &work, error)) return false;
+  const uint64_t bytes = OutputBytes(work, 1);
+  if (bytes != 0 && work.run_bytes != bytes) {
+    *error = tap.name + ": it has holes, and a step this large is copied from where it is: make it contiguous";
+    return false;
   }
-  step_.known = &known;
-  step_.copied.assign(step_.places.size(), false);
-  step_.late.clear();
-  return Began::kTaken;
+  if (bytes != 0 && !device_->Owns(source.data)) {
+    *error = tap.name + ": it is not in the memory of GPU " + std::to_string(device_->gpu());
+    return false;
+  }
+  *address = work.data;
+  return true;
+}
+
+bool CudaProducer::Hold(uint32_t layout, Phase phase, std::span<const TensorSource> tags, std::span<const TensorSource> taps, uint64_t* id,
+                        std::string* error) {
+  Abandon();
+  *id = 0;
+  *error = closed_ ? "the producer is closed" : Failure();
+  if (error->empty() &&
+      (!MustHold(layout) || tags.size() != layouts_[layout]->layout.tags.size() || taps.size() != layouts_[layout]->layout.taps.size()))
+    *error = "layout " + std::to_string(layout) + " is not one whose steps are held, or has another number of taps";
+  if (error->empty() && device_->IsCapturing(stream_))
+    *error = "a step that does not fit twice into the device's ring cannot be captured: raise device_mib, or take fewer taps";
+  if (!error->empty()) return false;
+  const Known& known = *layouts_[layout];
+  Held held;
+  held.layout = layout;
+  held.groups = LoadRelaxed(&mapped_->words.groups);
+  held.slots = *SlotsOf(known.layout, held.groups, 0);
+  uint64_t bytes = 0;
+  for (const bool is_tag : {true, false}) {
+    const std::vector<Slot>& slots = is_tag ? held.slots.tags : held.slots.taps;
+    std::vector<uint64_t>& addresses = is_tag ? held.tags : held.taps;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      uint64_t address = 0;
+      if (slots[i].offset != 0 &&
+          !AddressOf((is_tag ? known.layout.tags : known.layout.taps)[i], (is_tag ? tags : taps)[i], &address, error))
+        return false;
+      addresses.push_back(address);
+      bytes += slots[i].bytes;
+    }
+  }
+  const uint64_t released_id = released();
+  while (!held_.empty() && held_.front().id <= released_id) held_.pop_front();
+  for (const HeldBytes& one : held_) bytes += one.bytes;
+  SetParameters(known, layout, phase, {});
+  StepParameters& p = step_.parameters;
+  p.blocks = 1;
+  if (bytes > options_.held_bytes) {
+    p.abandoned = 2;
+  } else {
+    held.id = p.hold = next_hold_++;
+    held_.push_back({held.id, held.slots.record_bytes});
+    const std::lock_guard lock(mutex_);
+    pump_->Hold(std::move(held));
+  }
+  // Behind the kernels that made the tensors: its publication says that they are there.
+  if (!LaunchStep(CudaDevice::Kernel::kGatherSmall, 1, nullptr, error)) return false;
+  *id = p.hold;
+  return true;
 }
 
 bool CudaProducer::Wants(bool is_tag, size_t index) const {

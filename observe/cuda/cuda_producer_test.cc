@@ -343,12 +343,17 @@ TEST_F(CudaProducerTest, OneLineForWhatIsRefused) {
   Of<void(bool)>("stub_lock_memory")(true);
   const auto producer = Open({.ring_bytes = 1 << 20, .device_bytes = 8192});
   Layout layout;
-  layout.taps = {{"x", Operator::kCopy, Dtype::kU8, 0, false, {5000}}};
+  // Without rows it could be held.
+  layout.taps = {{"x", Operator::kCopy, Dtype::kU8, 0, true, {5000}}};
+  layout.rows_most = 1;
   uint32_t id = 0;
   EXPECT_FALSE(producer->AddLayout(layout, &id, &error_));
   EXPECT_EQ(error_,
             "a step has up to 5120 bytes and must fit twice into the device's ring of 8192: raise device_mib, or take fewer taps, rows, or "
             "statistics instead of copies");
+  layout.rows_most = 0;
+  layout.taps[0] = {"x", Operator::kCopy, Dtype::kU8, 0, false, {600'000}};
+  EXPECT_FALSE(producer->AddLayout(layout, &id, &error_)) << "it does not fit twice into the host's ring either";
   layout.taps[0].shape = {8};
   ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
   ASSERT_EQ(producer->Begin(id, Phase::kDecode, {}, &error_), Producer::Began::kTaken);

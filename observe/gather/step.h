@@ -29,6 +29,7 @@ struct DirectoryEntry {
 struct Published {
   uint64_t records;  // all below are whole, with their entries: the one word that is released
   uint64_t dropped, unwanted;
+  uint64_t held;                                // stubs up to this one have their outcome; released after the records that they may be
   uint64_t faults;                              // steps among the unwanted whose rows were beyond their tensors, or too many
   DirectoryEntry directory[kDirectoryEntries];  // by sequence
 };
@@ -76,7 +77,7 @@ struct StepParameters {
   uint32_t blocks;  // that arrive in the step, those of all its launches
   uint16_t producer;
   uint8_t linear;     // offsets of a record that has all groups are fixed + rows * for_each_row
-  uint8_t abandoned;  // the step did not end
+  uint8_t abandoned;  // 1: the step did not end; 2: it found no room before it was launched
   Phase phase;
   RowList rows;
   uint64_t rows_most;
@@ -172,8 +173,12 @@ R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
   plan.rows = p.count_at != 0 ? LoadIndex(ops, p.count_at, p.count_bytes) : p.rows.count;
   plan.faulty = plan.rows > p.rows_most;
   const uint64_t groups = plan.state.words.groups;
-  if (p.abandoned != 0 || plan.faulty || !Wanted(plan.state.step, p.phase, plan.state.words)) {
+  if (p.abandoned == 1 || plan.faulty || !Wanted(plan.state.step, p.phase, plan.state.words)) {
     plan.decision = {Verdict::kUnwanted, 0, plan.state.head};
+    return plan;
+  }
+  if (p.abandoned == 2) {
+    plan.decision = {Verdict::kDrop, 0, plan.state.head};
     return plan;
   }
   if (p.hold == 0) {
@@ -330,11 +335,16 @@ R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, uint64_t time_
   ops->template Store<uint64_t>(p.state + offsetof(DeviceState, arrived), 0);
   ops->template Store<uint64_t>(p.published + offsetof(Published, dropped), after.dropped);
   ops->template Store<uint64_t>(p.published + offsetof(Published, unwanted), after.unwanted);
+  if (IsActive(Mutant::kHeldBeforeRecords) && p.hold != 0) ops->template Store<uint64_t>(p.published + offsetof(Published, held), p.hold);
   if (IsActive(Mutant::kDeviceScopeRelease))
     ops->FenceDevice();
   else
     ops->FenceSystem();
   ops->template Store<uint64_t>(p.published + offsetof(Published, records), after.sequence);
+  if (p.hold != 0) {
+    ops->FenceSystem();
+    ops->template Store<uint64_t>(p.published + offsetof(Published, held), p.hold);
+  }
 }
 
 }  // namespace r2cc::observe

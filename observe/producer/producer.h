@@ -25,6 +25,7 @@ struct ProducerOptions {
   Nanos block_ns = 0;  // a step waits for readers at most so long; 0: it is dropped at once
   Nanos reader_timeout_ns = 5 * kNanosPerSecond;
   uint64_t device_bytes = uint64_t{64} << 20;  // of a GPU's ring
+  uint64_t held_bytes = uint64_t{64} << 20;    // of tensors on a GPU that wait for their copies
 };
 
 struct TensorSource {
@@ -60,6 +61,13 @@ class Producer {
   // In force: is this tap in the record of the step that was begun, and not copied yet?
   virtual bool Wants(bool is_tag, size_t index) const = 0;
   virtual bool Finish(std::string* error) = 0;
+  // Whether a step of the layout is too large for Begin(), and goes by Hold(): its record is made of the tensors where they are.
+  virtual bool MustHold(uint32_t) const { return false; }
+  // A whole step, by the layout's order, without holes. `*id`: the tensors stay as they are until released() is as much. 0: they need not,
+  // as the step was dropped. False and one line: nothing is counted.
+  virtual bool Hold(uint32_t layout, Phase phase, std::span<const TensorSource> tags, std::span<const TensorSource> taps, uint64_t* id,
+                    std::string* error);
+  virtual uint64_t released() { return 0; }
   // The step does not end. Nothing if none was begun.
   virtual void Abandon() = 0;
   // Of a tensor as it is now; for a self-check. Waits for the device.
@@ -77,6 +85,11 @@ class Producer {
 
   virtual RunMemory* memory() = 0;
 };
+
+inline bool Producer::Hold(uint32_t, Phase, std::span<const TensorSource>, std::span<const TensorSource>, uint64_t*, std::string* error) {
+  *error = "steps of this device are not held";
+  return false;
+}
 
 }  // namespace r2cc::observe
 

@@ -8,6 +8,8 @@ namespace r2cc::observe {
 bool Pump::Turn(Nanos now) {
   if (!failure_.empty()) return false;
   bool moved = false;
+  // In this order: a stub that has its outcome and is not among the records was not taken.
+  const uint64_t outcome = LoadAcquire(&published_->held);
   const uint64_t records = LoadAcquire(&published_->records);
   for (; next_ < records && items_.size() < kOpenMax && failure_.empty(); ++next_, moved = true) Take(next_, now);
   moved = (failure_.empty() && MovePieces()) || moved;
@@ -21,6 +23,7 @@ bool Pump::Turn(Nanos now) {
     items_.pop_front();
     moved = true;
   }
+  ForgetUntaken(outcome, records);
   return moved;
 }
 
@@ -134,6 +137,15 @@ void Pump::WriteEnds(const Item& item) {
                             1,
                             static_cast<uint32_t>(item.entry.unwanted)};
   const RecordTrailer trailer{kTrailerMagic, 0, header.step, header.sequence, header.bytes};
+  // Of what was in the ring before nothing is left between tensors.
+  uint64_t end = sizeof(header);
+  for (const std::vector<Slot>* const slots : {&item.held.slots.tags, &item.held.slots.taps})
+    for (const Slot& slot : *slots) {
+      if (slot.offset == 0) continue;
+      std::memset(item.to + end, 0, slot.offset - end);
+      end = slot.offset + slot.bytes;
+    }
+  std::memset(item.to + end, 0, item.bytes - sizeof(trailer) - end);
   std::memcpy(item.to, &header, sizeof(header));
   std::memcpy(item.to + item.bytes - sizeof(trailer), &trailer, sizeof(trailer));
 }
@@ -148,13 +160,21 @@ void Pump::ForgetHolds(uint64_t up_to) {
   holds_.erase(holds_.begin(), holds_.upper_bound(up_to));
 }
 
+void Pump::ForgetUntaken(uint64_t outcome, uint64_t records) {
+  if (failure_.empty() && items_.empty() && next_ == records && outcome > released_hold_) ForgetHolds(outcome);
+}
+
 void Pump::Fail(const std::string& cause) {
   failure_ = cause;
   StoreRelease(&words_->closed, 1);
   host_->Close(cause);
 }
 
-bool Pump::Drained() const { return !failure_.empty() || (items_.empty() && next_ == LoadAcquire(&published_->records)); }
+bool Pump::Drained() const {
+  // Before the records, as in Turn().
+  const uint64_t outcome = LoadAcquire(&published_->held);
+  return !failure_.empty() || (items_.empty() && next_ == LoadAcquire(&published_->records) && outcome <= released_hold_);
+}
 
 void Pump::Finish() {
   if (!failure_.empty()) return;

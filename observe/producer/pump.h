@@ -53,7 +53,7 @@ class Pump {
 
   // True: something moved.
   bool Turn(Nanos now);
-  // All that was published has its outcome.
+  // All that was published has its outcome, and no hold waits that was not taken.
   bool Drained() const;
   // The device does nothing more, and all is drained: the last counts, and the end.
   void Finish();
@@ -86,6 +86,7 @@ class Pump {
   void WriteEnds(const Item& item);
   void Free(const DirectoryEntry& entry, uint64_t sequence);
   void ForgetHolds(uint64_t up_to);
+  void ForgetUntaken(uint64_t outcome, uint64_t records);
   void Fail(const std::string& cause);
 
   CopyEngine* engine_;

@@ -165,6 +165,61 @@ class GpuTest(unittest.TestCase):
           self.assertEqual(step["a"].tolist(), [[(before + i) % 5 * 1000 + step.number] * 100 for i in range(before % 4)])
           self.assertEqual({name: tag.tolist() for name, tag in step.tags.items()}, {name: [7] for name in tags})
 
+  def held(self, name, policy, steps, tags=None, overwrite=False):
+    """Steps of 128 KiB, twice as much as a ring of 128 KiB takes. Items, counts, taps."""
+    second = stand_in.in_place(10) if overwrite else stand_in.Module(lambda tensor: tensor)
+    model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor), b=second)
+    with observe.attach(model, ["a", "b"], run=run_name(name), device="cuda", tags=tags or {}, policy=policy) as taps:
+      reader = observe.read(run_name(name))
+      for number in range(steps):
+        model(on_gpu([number + 1] * 16384))
+        if tags:
+          tags["id"].storage[0] += 1
+        taps.flush()
+      counters = taps.counters()
+    items, counts = everything(reader)
+    self.assertEqual({key: counts[key] for key in ("steps", "records", "dropped_device", "dropped_host", "unwanted")},
+                     {key: counters[key] for key in ("steps", "records", "dropped_device", "dropped_host", "unwanted")})
+    return [item for item in items if isinstance(item, observe.Step)], counters, taps
+
+  LARGE = observe.Policy(host_mib=4, device_mib=1 / 8, held_mib=1)
+
+  def test_a_step_that_is_too_large_for_the_ring_is_copied_from_where_it_is(self):
+    steps, counters, taps = self.held("held", self.LARGE, 20)
+    self.assertEqual(counters["records"], 20)
+    for number, step in enumerate(steps):
+      self.assertEqual((step.number, step["a"].tolist(), step["b"].tolist()), (number, [number + 1] * 16384, [number + 1] * 16384))
+    self.assertEqual(len(taps._holding), 0)  # pylint: disable=protected-access
+
+  def test_a_large_step_with_tags_and_a_layer_that_overwrites(self):
+    steps, counters, taps = self.held("held-tags", self.LARGE, 10, {"id": on_gpu([7], dtype="int64")}, True)
+    self.assertEqual(taps.self_check, {"a": "inline", "b": "late"})
+    self.assertEqual((counters["records"], counters["unwanted"]), (9, 1))
+    self.assertEqual([(step.number, step.tags["id"].tolist(), step["a"].tolist()[5], step["b"].tolist()[5]) for step in steps],
+                     [(number, [7 + number], number + 1, 10 * number + 10) for number in range(1, 10)])
+
+  def test_large_steps_that_nobody_wants_are_let_go(self):
+    policy = observe.Policy(host_mib=4, device_mib=1 / 8, held_mib=3 / 16, every=3)
+    steps, counters, _ = self.held("held-every", policy, 30)
+    self.assertEqual(([step.number for step in steps], counters["unwanted"], counters["dropped_device"]), (list(range(0, 30, 3)), 20, 0))
+
+  def test_a_large_step_beyond_held_mib_is_dropped_and_counted(self):
+    steps, counters, _ = self.held("held-none", observe.Policy(host_mib=4, device_mib=1 / 8, held_mib=1 / 16), 5)
+    self.assertEqual((steps, counters["dropped_device"], counters["records"]), ([], 5, 0))
+
+  def test_a_large_step_is_not_captured(self):
+    warnings.simplefilter("ignore")
+    model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))
+    with self.assertRaisesRegex(observe.Error, "does not fit twice into the device's ring cannot be captured"):
+      with observe.attach(model, ["a"], run=run_name("held-graph"), device="cuda", policy=self.LARGE):
+        x = on_gpu([1] * 32768)
+        model(x)
+        self.stub.stub_begin_capture(0)
+        try:
+          model(x)
+        finally:
+          self.stub.stub_end_capture(3)
+
   def test_what_is_refused(self):
     warnings.simplefilter("ignore")
     model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))

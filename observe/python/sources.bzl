@@ -11,6 +11,7 @@ SOURCES = [
     "r2cc/observe/_points.py",
     "r2cc/observe/_policy.py",
     "r2cc/observe/_read.py",
+    "r2cc/observe/_steps.py",
     "r2cc/observe/_tensor.py",
     "r2cc/observe/_tool.py",
 ]

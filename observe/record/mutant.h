@@ -21,6 +21,7 @@ enum class Mutant {
   kOldLayout,              // a record names the layout of the step before
   kPublishedEarly,         // a record is published before all blocks have arrived
   kHoldByOrder,            // a stub gets the oldest hold instead of its own
+  kHeldBeforeRecords,      // a stub's outcome is shown before the record that it may be
   kOldMask,                // offsets are those of the groups of the step before
   kRowsReadLate,           // each launch of a step reads the rows where the program has them
   kFailedCheckStaysLate,   // a tap that is overwritten before the step's end is still read there

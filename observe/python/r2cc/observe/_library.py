@@ -30,7 +30,8 @@ class Sized(ctypes.Structure):
 class Options(Sized):
   _fields_ = [("bytes", ctypes.c_uint64), ("run", ctypes.c_char_p), ("device", ctypes.c_char_p), ("rank", ctypes.c_uint64),
               ("host_bytes", ctypes.c_uint64), ("every", ctypes.c_uint64), ("phases", ctypes.c_uint64), ("block_ns", ctypes.c_uint64),
-              ("reader_timeout_ns", ctypes.c_uint64), ("device_bytes", ctypes.c_uint64)]
+              ("reader_timeout_ns", ctypes.c_uint64), ("device_bytes", ctypes.c_uint64),
+              ("held_bytes", ctypes.c_uint64)]
 
 
 class Tap(Sized):
@@ -82,6 +83,9 @@ _CALLS = {
     "begin": (_HANDLE, ctypes.c_uint32, _U64, _POINTER(Rows), _POINTER(ctypes.c_int)),
     "inline": (_HANDLE, ctypes.c_int, _U64, _POINTER(Tensor)),
     "gather": (_HANDLE, _POINTER(Tensor), _U64),
+    "must_hold": (_HANDLE, ctypes.c_uint32, _POINTER(ctypes.c_int)),
+    "hold": (_HANDLE, ctypes.c_uint32, _U64, _POINTER(Tensor), _U64, _POINTER(Tensor), _U64, _POINTER(_U64)),
+    "released": (_HANDLE, _POINTER(_U64)),
     "abandon": (_HANDLE,),
     "stream": (_HANDLE, _U64),
     "hash": (_HANDLE, _POINTER(Tensor), ctypes.c_uint8, _POINTER(_U64)),
