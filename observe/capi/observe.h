@@ -44,7 +44,7 @@ typedef struct {
   uint64_t host_bytes;        /* 0: 512 MiB */
   uint64_t every;             /* 0: 1 */
   uint64_t phases;            /* 0: both */
-  uint64_t block_ns;          /* 0: a step that finds no room is dropped at once; of "host" alone */
+  uint64_t block_ns;          /* 0: a step that finds no room is dropped at once */
   uint64_t reader_timeout_ns; /* 0: 5 s */
   uint64_t device_bytes;      /* of a GPU's ring; 0: 64 MiB */
   uint64_t held_bytes;        /* of tensors that r2cc_observe_hold keeps waiting on a GPU; 0: 64 MiB */

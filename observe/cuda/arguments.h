@@ -28,6 +28,7 @@ constexpr const char kGatherSmall[] = "r2cc_observe_gather_small";  // SmallArgu
 constexpr const char kGatherLarge[] = "r2cc_observe_gather_large";  // LargeArguments
 constexpr const char kInline[] = "r2cc_observe_inline";             // SmallArguments
 constexpr const char kRows[] = "r2cc_observe_rows";                 // SmallArguments: one block
+constexpr const char kWait[] = "r2cc_observe_wait";                 // SmallArguments: one block
 constexpr const char kHash[] = "r2cc_observe_hash";                 // SmallArguments: adds to `hashes`
 
 }  // namespace r2cc::observe

@@ -45,10 +45,6 @@ std::unique_ptr<CudaProducer> CudaProducer::Open(const ProducerOptions& options,
     *error = "no step would ever be wanted: every is " + std::to_string(options.every) + ", phases are " + std::to_string(options.phases);
     return nullptr;
   }
-  if (options.block_ns != 0) {
-    *error = "a step in a GPU's memory is dropped if there is no room: full=\"block\" is for device=\"host\" alone";
-    return nullptr;
-  }
   if (options.device_bytes < 4096 || options.device_bytes > uint64_t{1} << 38) {
     *error = "the device's ring would have " + std::to_string(options.device_bytes) + " bytes; it has 4096 to 274877906944";
     return nullptr;
@@ -102,7 +98,7 @@ bool CudaProducer::Prepare(std::string* error) {
   step_.parameters.blocks = 1;
   step_.parameters.abandoned = 1;
   using Kernel = CudaDevice::Kernel;
-  for (const Kernel kernel : {Kernel::kGatherSmall, Kernel::kGatherLarge, Kernel::kInline, Kernel::kRows, Kernel::kHash})
+  for (const Kernel kernel : {Kernel::kGatherSmall, Kernel::kGatherLarge, Kernel::kInline, Kernel::kRows, Kernel::kHash, Kernel::kWait})
     if ((kernel != Kernel::kGatherLarge || device_->takes_large()) && !LaunchStep(kernel, 1, nullptr, error)) return false;
   if (!device_->Wait(stream_, error) || !device_->CopyIn(state_, zeroes.data(), zeroes.size(), error)) return false;
   std::memset(static_cast<void*>(mapped_), 0, sizeof(*mapped_));
@@ -112,7 +108,7 @@ bool CudaProducer::Prepare(std::string* error) {
   StepState state;
   state.words = mapped_->words;
   if (!device_->CopyIn(state_ + offsetof(DeviceState, state), &state, sizeof(state), error)) return false;
-  pump_ = std::make_unique<Pump>(&engine_, &writer_, &mapped_->published, &mapped_->words, ring_, ring_bytes_);
+  pump_ = std::make_unique<Pump>(&engine_, &writer_, &mapped_->published, &mapped_->words, ring_, ring_bytes_, options_.block_ns);
   {
     const gpu::Driver::InContext in(device_->driver(), device_->gpu(), error);
     if (!in.ok() || !engine_.Open(error)) return false;

@@ -43,6 +43,7 @@ CudaProducer::Began CudaProducer::Begin(uint32_t layout, Phase phase, const RowC
     if (!LaunchStep(CudaDevice::Kernel::kRows, 1, nullptr, error)) return Began::kRefused;
     UseKeptRows(&p);
   }
+  if (options_.block_ns != 0 && !LaunchStep(CudaDevice::Kernel::kWait, 1, nullptr, error)) return Began::kRefused;
   step_.known = &known;
   step_.copied.assign(step_.places.size(), false);
   step_.late.clear();
@@ -67,6 +68,7 @@ void CudaProducer::SetParameters(const Known& known, uint32_t layout, Phase phas
   p.ring = ring_;
   p.ring_bytes = ring_bytes_;
   p.hashes = state_ + kHashesAt;
+  p.block_ns = static_cast<uint64_t>(options_.block_ns);
   p.host_words = Address(&mapped_->words);
 }
 

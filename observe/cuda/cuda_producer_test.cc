@@ -334,8 +334,6 @@ TEST_F(CudaProducerTest, OneLineForWhatIsRefused) {
     return error_;
   };
   EXPECT_EQ(refused({}, 1), "there is no GPU 1: this process sees 1");
-  EXPECT_EQ(refused({.block_ns = 1}),
-            "a step in a GPU's memory is dropped if there is no room: full=\"block\" is for device=\"host\" alone");
   EXPECT_EQ(refused({.device_bytes = 1}), "the device's ring would have 1 bytes; it has 4096 to 274877906944");
   Of<void(bool)>("stub_lock_memory")(false);
   EXPECT_EQ(refused({}),

@@ -133,6 +133,14 @@ extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_rows(const _
   KeepRows(&ops, arguments.step);
 }
 
+// For room, when a step begins.
+extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_wait(const __grid_constant__ SmallArguments arguments) {
+  if (threadIdx.x != 0) return;
+  CudaOps ops;
+  const uint64_t begin = Nanoseconds();
+  while (!LookForRoom(&ops, arguments.step) && Nanoseconds() - begin < arguments.step.block_ns) __nanosleep(1000);
+}
+
 // The hash of one tensor, for the self-check.
 extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_hash(const __grid_constant__ SmallArguments arguments) {
   const StepParameters& p = arguments.step;

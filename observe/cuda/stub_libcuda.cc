@@ -8,8 +8,10 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
+#include "base/core/clock.h"
 #include "base/core/cuda/libcuda_calls.h"
 #include "observe/cuda/arguments.h"
 
@@ -37,7 +39,7 @@ std::vector<std::function<void()>> graph;
 std::map<int, std::vector<std::function<void()>>> graphs;
 int kernels_run = 0, driver_version = 13000;
 bool locks_memory = true;
-const char* const kNames[] = {kGatherSmall, kGatherLarge, kInline, kRows, kHash};
+const char* const kNames[] = {kGatherSmall, kGatherLarge, kInline, kRows, kHash, kWait};
 
 template <typename Arguments>
 void Gather(Arguments* arguments, uint32_t blocks) {
@@ -64,6 +66,16 @@ void Inline(SmallArguments* arguments, uint32_t blocks) {
 void Rows(SmallArguments* arguments) {
   StubOps ops;
   KeepRows(&ops, arguments->step);
+}
+
+// Without the lock, which the copy thread needs. REQUIRES: it is held.
+void Wait(SmallArguments* arguments) {
+  const r2cc::SteadyClock clock;
+  StubOps ops;
+  const r2cc::Nanos until = clock.Now() + static_cast<r2cc::Nanos>(arguments->step.block_ns);
+  mutex.unlock();
+  while (!LookForRoom(&ops, arguments->step) && clock.Now() < until) std::this_thread::yield();
+  mutex.lock();
 }
 
 void Hash(SmallArguments* arguments) {
@@ -233,6 +245,7 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
       case 1: Gather(reinterpret_cast<LargeArguments*>(copy.data()), blocks); break;
       case 2: Inline(small, blocks); break;
       case 3: Rows(small); break;
+      case 5: Wait(small); break;
       default: Hash(small);
     }
   });

@@ -84,6 +84,7 @@ struct StepParameters {
   uint64_t count_at, count_bytes;  // an address of the rows' count, which is that of `rows` if this is 0
   uint64_t kept_rows;              // an address: where KeepRows() puts count and indices
   uint64_t hold;                   // not 0: a stub
+  uint64_t block_ns;               // a step waits at most so long for room
   uint64_t groups_at_launch;
   uint64_t all_groups;  // of the layout's taps
   uint64_t end_fixed, end_for_each_row;
@@ -165,11 +166,10 @@ struct StepPlan {
   bool faulty = false;
 };
 
-// What all blocks of a step decide alike.
 template <typename Ops>
-R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
+R2CC_OBSERVE_BOTH StepPlan PlanWith(Ops* ops, const StepParameters& p, const StepState& state) {
   StepPlan plan;
-  plan.state = LoadWords<StepState>(ops, p.state + offsetof(DeviceState, state));
+  plan.state = state;
   plan.rows = p.count_at != 0 ? LoadIndex(ops, p.count_at, p.count_bytes) : p.rows.count;
   plan.faulty = plan.rows > p.rows_most;
   const uint64_t groups = plan.state.words.groups;
@@ -188,6 +188,33 @@ R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
   }
   plan.decision = Decide(plan.state, p.phase, plan.bytes, p.ring_bytes, kDirectoryEntries);
   return plan;
+}
+
+// What all blocks of a step decide alike.
+template <typename Ops>
+R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
+  return PlanWith(ops, p, LoadWords<StepState>(ops, p.state + offsetof(DeviceState, state)));
+}
+
+template <typename Ops>
+R2CC_OBSERVE_BOTH HostWords LoadHostWords(Ops* ops, const StepParameters& p) {
+  const uint64_t own = p.host_words + (IsActive(Mutant::kOtherTail) ? 0 : p.producer) * sizeof(HostWords);
+  uint64_t words[sizeof(HostWords) / 8];
+  for (uint64_t i = 0; i < sizeof(HostWords) / 8; ++i) words[i] = ops->LoadSystem(own + i * 8);
+  HostWords result;
+  memcpy(&result, words, sizeof(words));
+  return result;
+}
+
+// One look of a step that waits for room, by a kernel of one thread before all others of the step. True: there is room, or the step is not
+// wanted; then the step decides by what was seen here.
+template <typename Ops>
+R2CC_OBSERVE_BOTH bool LookForRoom(Ops* ops, const StepParameters& p) {
+  StepState state = LoadWords<StepState>(ops, p.state + offsetof(DeviceState, state));
+  state.words = LoadHostWords(ops, p);
+  if (PlanWith(ops, p, state).decision.verdict == Verdict::kDrop && p.abandoned == 0) return false;
+  StoreWords(ops, p.state + offsetof(DeviceState, state) + offsetof(StepState, words), state.words);
+  return true;
 }
 
 template <typename Ops>
@@ -327,10 +354,7 @@ R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, uint64_t time_
     const uint64_t place = plan.state.sequence % kDirectoryEntries;
     StoreWords(ops, p.published + offsetof(Published, directory) + place * sizeof(entry), entry);
   }
-  const uint64_t own = p.host_words + (IsActive(Mutant::kOtherTail) ? 0 : p.producer) * sizeof(HostWords);
-  uint64_t words[sizeof(HostWords) / 8];
-  for (uint64_t i = 0; i < sizeof(HostWords) / 8; ++i) words[i] = ops->LoadSystem(own + i * 8);
-  memcpy(&after.words, words, sizeof(words));
+  after.words = LoadHostWords(ops, p);
   StoreWords(ops, p.state + offsetof(DeviceState, state), after);
   ops->template Store<uint64_t>(p.state + offsetof(DeviceState, arrived), 0);
   ops->template Store<uint64_t>(p.published + offsetof(Published, dropped), after.dropped);

@@ -11,7 +11,7 @@ bool Pump::Turn(Nanos now) {
   // In this order: a stub that has its outcome and is not among the records was not taken.
   const uint64_t outcome = LoadAcquire(&published_->held);
   const uint64_t records = LoadAcquire(&published_->records);
-  for (; next_ < records && items_.size() < kOpenMax && failure_.empty(); ++next_, moved = true) Take(next_, now);
+  for (; next_ < records && items_.size() < kOpenMax && failure_.empty() && Take(next_, now); ++next_) moved = true;
   moved = (failure_.empty() && MovePieces()) || moved;
   while (failure_.empty() && !items_.empty()) {
     Item& oldest = items_.front();
@@ -27,23 +27,36 @@ bool Pump::Turn(Nanos now) {
   return moved;
 }
 
-void Pump::Take(uint64_t sequence, Nanos now) {
+bool Pump::Take(uint64_t sequence, Nanos now) {
   Item item{};
   item.entry = published_->directory[sequence % kDirectoryEntries];
   item.sequence = sequence;
   const DirectoryEntry& entry = item.entry;
   if (entry.hold != 0) {
     const auto held = IsActive(Mutant::kHoldByOrder) ? holds_.begin() : holds_.find(entry.hold);
-    if (held == holds_.end()) return Fail("a stub names hold " + std::to_string(entry.hold) + ", which is not there");
-    item.held = std::move(held->second);
-    holds_.erase(held);
-    item.bytes = item.held.slots.record_bytes;
+    if (held == holds_.end()) {
+      Fail("a stub names hold " + std::to_string(entry.hold) + ", which is not there");
+      return false;
+    }
+    item.bytes = held->second.slots.record_bytes;
   } else {
-    if (entry.bytes < kRecordBytesLeast || entry.bytes > ring_bytes_ || entry.begin % ring_bytes_ + entry.bytes > ring_bytes_)
-      return Fail("the device published a record of " + std::to_string(entry.bytes) + " bytes at " + std::to_string(entry.begin));
+    if (entry.bytes < kRecordBytesLeast || entry.bytes > ring_bytes_ || entry.begin % ring_bytes_ + entry.bytes > ring_bytes_) {
+      Fail("the device published a record of " + std::to_string(entry.bytes) + " bytes at " + std::to_string(entry.begin));
+      return false;
+    }
     item.bytes = entry.bytes;
   }
   item.to = host_->Reserve(item.bytes, now);
+  if (item.to == nullptr && block_ns_ != 0) {
+    if (!waits_since_) waits_since_ = now;
+    if (now - *waits_since_ < block_ns_) return false;
+  }
+  waits_since_.reset();
+  if (entry.hold != 0) {
+    const auto held = IsActive(Mutant::kHoldByOrder) ? holds_.begin() : holds_.find(entry.hold);
+    item.held = std::move(held->second);
+    holds_.erase(held);
+  }
   if (item.to == nullptr) {
     // Counted in its order, as records that are open come before it.
   } else if (entry.hold == 0) {
@@ -55,6 +68,7 @@ void Pump::Take(uint64_t sequence, Nanos now) {
       AddPieces(&item, item.held.taps[i], item.held.slots.taps[i].offset, item.held.slots.taps[i].bytes);
   }
   items_.push_back(std::move(item));
+  return true;
 }
 
 void Pump::AddPieces(Item* item, uint64_t from, uint64_t offset, uint64_t bytes) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,9 +44,11 @@ class Pump {
   static constexpr size_t kPiecesMax = 4;
   static constexpr size_t kOpenMax = 8;
 
-  // All outlive it. `words` are the lane's own. `ring`: the device's address.
-  Pump(CopyEngine* engine, RingWriter* host, const Published* published, HostWords* words, uint64_t ring, uint64_t ring_bytes)
-      : engine_(engine), host_(host), published_(published), words_(words), ring_(ring), ring_bytes_(ring_bytes) {}
+  // All outlive it. `words` are the lane's own. `ring`: the device's address. A record waits at most `block_ns` for readers, then it is
+  // dropped.
+  Pump(CopyEngine* engine, RingWriter* host, const Published* published, HostWords* words, uint64_t ring, uint64_t ring_bytes,
+       Nanos block_ns = 0)
+      : engine_(engine), host_(host), published_(published), words_(words), ring_(ring), ring_bytes_(ring_bytes), block_ns_(block_ns) {}
 
   void Hold(Held held) { holds_.emplace(held.id, std::move(held)); }
   // Tensors of holds up to this one are not needed any more.
@@ -77,7 +80,8 @@ class Pump {
     std::vector<Piece> pieces;
   };
 
-  void Take(uint64_t sequence, Nanos now);
+  // False: the record waits for readers.
+  bool Take(uint64_t sequence, Nanos now);
   void AddPieces(Item* item, uint64_t from, uint64_t offset, uint64_t bytes);
   bool MovePieces();
   // The oldest item has all its bytes, or is dropped.
@@ -94,7 +98,9 @@ class Pump {
   const Published* published_;
   HostWords* words_;
   uint64_t ring_, ring_bytes_;
-  uint64_t next_ = 0;  // sequence
+  Nanos block_ns_;
+  std::optional<Nanos> waits_since_;  // the record that is next
+  uint64_t next_ = 0;                 // sequence
   uint64_t released_hold_ = 0;
   size_t under_way_ = 0;
   std::deque<Item> items_;

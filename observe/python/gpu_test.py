@@ -3,6 +3,8 @@
 import array
 import ctypes
 import os
+import threading
+import time
 import unittest
 import warnings
 
@@ -164,6 +166,43 @@ class GpuTest(unittest.TestCase):
           before = step.number - 1
           self.assertEqual(step["a"].tolist(), [[(before + i) % 5 * 1000 + step.number] * 100 for i in range(before % 4)])
           self.assertEqual({name: tag.tolist() for name, tag in step.tags.items()}, {name: [7] for name in tags})
+
+  def blocked(self, name, full, steps, pause_s):
+    """Steps of 2 KiB as fast as they go, into rings for 16 and 32 of them; a reader that pauses after each. Items, counts, seconds."""
+    policy = observe.Policy(host_mib=1 / 16, device_mib=1 / 32, full=full, reader_timeout_ms=60_000)
+    model, items = stand_in.Module(a=stand_in.Module(lambda tensor: tensor)), []
+    with observe.attach(model, ["a"], run=run_name(name), device="cuda", policy=policy) as taps:
+      reader = observe.read(run_name(name))
+
+      def read():
+        for item in reader:
+          items.append(item)
+          time.sleep(pause_s)
+      thread = threading.Thread(target=read)
+      begin_s = time.monotonic()
+      if pause_s is not None:
+        thread.start()
+      for number in range(steps):
+        model(on_gpu([number] * 512))
+      taps.flush()
+      took_s, counters = time.monotonic() - begin_s, taps.counters()
+    if pause_s is not None:
+      thread.join()
+    reader.close()
+    return items, counters, took_s
+
+  def test_a_step_waits_for_a_reader_that_is_slow(self):
+    items, counters, _ = self.blocked("block", "block:60000", 200, .001)
+    self.assertEqual([(step.number, step["a"].tolist()[9]) for step in items], [(number, number) for number in range(200)])
+    self.assertEqual((counters["records"], counters["dropped_device"] + counters["dropped_host"]), (200, 0))
+    _, counters, _ = self.blocked("drop", "drop", 200, .001)
+    self.assertGreater(counters["dropped_device"] + counters["dropped_host"], 0)
+
+  def test_a_step_waits_no_longer_than_it_may(self):
+    _, counters, took_s = self.blocked("bounded", "block:20", 80, None)
+    self.assertEqual((counters["steps"], counters["records"] > 0), (80, True))
+    self.assertGreater(counters["dropped_device"] + counters["dropped_host"], 0)
+    self.assertLess(took_s, 30)
 
   def held(self, name, policy, steps, tags=None, overwrite=False):
     """Steps of 128 KiB, twice as much as a ring of 128 KiB takes. Items, counts, taps."""

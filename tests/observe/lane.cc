@@ -52,6 +52,7 @@ Lane::Lane(const Shared& shared, uint16_t number, uint64_t base) : shared_(share
   published_at_ = take(sizeof(Published) / 8);
   count_is_known_ = Random(2) != 0;
   changes_rows_ = Random(4) == 0;
+  block_looks_ = Random(4) == 0 ? 1 + Random(200) : 0;
   chunk_bytes_ = Random(2) != 0 ? 16 : 64;
   entries_ = take(2 * kTapsOfModel * sizeof(LayoutEntry) / 8);
   hashes_ = take(kTapsOfModel * sizeof(HashSum) / 8);
@@ -82,7 +83,8 @@ Lane::Lane(const Shared& shared, uint16_t number, uint64_t base) : shared_(share
   StepState state;
   state.words = *words;
   std::memcpy(shared_.device->System(state_), &state, sizeof(state));
-  pump_ = std::make_unique<Pump>(shared_.engine, writer_.get(), published_, words, ring_, ring_bytes_);
+  pump_ = std::make_unique<Pump>(shared_.engine, writer_.get(), published_, words, ring_, ring_bytes_,
+                                 block_looks_ != 0 ? static_cast<Nanos>(block_looks_) : 0);
 }
 
 Lane::~Lane() = default;
@@ -199,7 +201,8 @@ void Lane::WriteRows(const std::vector<uint64_t>& indices) {
 void Lane::Launch(const StepParameters& parameters, KernelKind kind) {
   kernel_.parameters = parameters;
   kernel_.kind = kind;
-  kernel_.left = kind == KernelKind::kKeepRows ? 1 : parameters.blocks;
+  kernel_.left = kind == KernelKind::kKeepRows || kind == KernelKind::kWait ? 1 : parameters.blocks;
+  kernel_.looks = 0;
   kernel_.phases.assign(kernel_.left, 0);
 }
 
@@ -222,6 +225,7 @@ void Lane::BeginStep() {
     stream_.push_back([this, p] { Launch(p, KernelKind::kKeepRows); });
     UseKeptRows(&p);
   }
+  if (block_looks_ != 0) stream_.push_back([this, p] { Launch(p, KernelKind::kWait); });
   for (size_t i = 0; i < model.taps.size(); ++i) {
     const uint64_t at = tensors_ + i * kTapWords * 8;
     stream_.push_back([this, &model, i, at, step] { WriteTensor(model, i, at, step); });
@@ -308,7 +312,14 @@ bool Lane::StepKernel() {
   const StepParameters& p = kernel_.parameters;
   int& phase = kernel_.phases[block];
   const auto number = static_cast<uint32_t>(block);
-  if (kernel_.kind == KernelKind::kKeepRows) {
+  if (kernel_.kind == KernelKind::kWait) {
+    if (LookForRoom(&ops, p)) {
+      waited_ += kernel_.looks > 0 ? 1 : 0;
+      phase = 2;
+    } else if (++kernel_.looks > block_looks_) {
+      phase = 2;
+    }
+  } else if (kernel_.kind == KernelKind::kKeepRows) {
     KeepRows(&ops, p);
     phase = 2;
   } else if (phase == 0) {

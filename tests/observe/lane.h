@@ -91,6 +91,7 @@ class Lane {
   uint64_t steps() const { return launched_; }
   uint64_t ring_bytes() const { return ring_bytes_; }
   uint64_t stubs() const { return stubs_; }
+  uint64_t waited() const { return waited_; }
   uint64_t at_points() const { return at_points_; }
 
  private:
@@ -102,13 +103,14 @@ class Lane {
     StepParameters parameters{};
     std::vector<bool> overwritten;  // before the step's end
   };
-  enum class KernelKind { kKeepRows, kAtPoint, kGather };  // only the last one publishes
+  enum class KernelKind { kWait, kKeepRows, kAtPoint, kGather };  // only the last one publishes
   struct Kernel {
     StepParameters parameters;
     KernelKind kind = KernelKind::kGather;
     std::vector<int> phases;
     size_t left = 0;
     bool ends = false;
+    uint64_t looks = 0;
   };
 
   uint64_t Random(uint64_t below) { return (*shared_.random)() % below; }
@@ -140,10 +142,11 @@ class Lane {
   Kernel kernel_;
   std::vector<int> model_of_step_;
   bool count_is_known_ = false;
+  uint64_t block_looks_ = 0;                // a step looks so often for room
   bool changes_rows_ = false;               // within a step
   std::deque<std::vector<StepTap>> alone_;  // of the launches at points
   uint64_t chunk_bytes_ = 16;
-  uint64_t launched_ = 0, stubs_ = 0, at_points_ = 0, next_hold_ = 1;
+  uint64_t launched_ = 0, stubs_ = 0, at_points_ = 0, waited_ = 0, next_hold_ = 1;
 };
 
 }  // namespace r2cc::observe

@@ -38,14 +38,14 @@ TEST_P(MutantTest, IsCaught) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MutantTest,
-                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 21},
-                                         Pinned{Mutant::kOtherTail, 632}, Pinned{Mutant::kNextTag, 1}, Pinned{Mutant::kNoTrailer, 0},
-                                         Pinned{Mutant::kWrapOffByOne, 1}, Pinned{Mutant::kSlotFreedEarly, 15695},
+                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 42},
+                                         Pinned{Mutant::kOtherTail, 1300}, Pinned{Mutant::kNextTag, 2}, Pinned{Mutant::kNoTrailer, 0},
+                                         Pinned{Mutant::kWrapOffByOne, 2}, Pinned{Mutant::kSlotFreedEarly, 15781},
                                          Pinned{Mutant::kCursorBeyondHead, 25}, Pinned{Mutant::kDropUncounted, 2},
-                                         Pinned{Mutant::kOldLayout, 1}, Pinned{Mutant::kPublishedEarly, 0},
-                                         Pinned{Mutant::kHoldByOrder, 59}, Pinned{Mutant::kHeldBeforeRecords, 544},
-                                         Pinned{Mutant::kOldMask, 1}, Pinned{Mutant::kRowsReadLate, 0},
-                                         Pinned{Mutant::kFailedCheckStaysLate, 1}, Pinned{Mutant::kCommittedBeforeCopied, 1}));
+                                         Pinned{Mutant::kOldLayout, 2}, Pinned{Mutant::kPublishedEarly, 0},
+                                         Pinned{Mutant::kHoldByOrder, 68}, Pinned{Mutant::kHeldBeforeRecords, 737},
+                                         Pinned{Mutant::kOldMask, 3}, Pinned{Mutant::kRowsReadLate, 3},
+                                         Pinned{Mutant::kFailedCheckStaysLate, 3}, Pinned{Mutant::kCommittedBeforeCopied, 2}));
 
 }  // namespace
 }  // namespace r2cc::observe

@@ -192,6 +192,7 @@ class World {
       result.cut_off += lane->control()->cut_off;
       result.lied += lane->control()->lied;
       result.stubs += lane->stubs();
+      result.waited += lane->waited();
       result.at_points += lane->at_points();
     }
     for (const ReaderActor& reader : readers_) result.records_read += reader.records;

@@ -102,7 +102,8 @@ def wrong_switches(switches, off, steps):
 def one(plan, program, say):
   """One producer's life. Gives its row of results."""
   model = Model(plan)
-  policy = observe.Policy(device_mib=plan["device_mib"], host_mib=plan["host_mib"], reader_timeout_ms=120_000)
+  policy = observe.Policy(device_mib=plan["device_mib"], host_mib=plan["host_mib"], reader_timeout_ms=120_000,
+                          full=plan.get("full", "drop"))
   begin_s = time.monotonic()
   reader = None
   replays = captures = eager = 0
@@ -178,6 +179,7 @@ def plans(quick, only):
     yield "tiny", dict(tiny, seed=1)
     yield "tiny-rows", dict(tiny, **dict(rows, row_kind="i64"), seed=5)
     yield "tiny-first", dict(tiny, **dict(rows, row_kind="first", chosen=13), seed=9)
+  yield "blocked", dict(usual, seed=15, device_mib=16, host_mib=24, reader_s=.02, full="block:20000")
   yield "overflows", dict(usual, seed=13, device_mib=16, host_mib=24, reader_s=.05, overflows=True)
 
 
