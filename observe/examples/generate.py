@@ -3,8 +3,8 @@ that `generate` gives, byte for byte.
 
     python3 generate.py [--model FOLDER_OR_NAME] [--tokens N]
 
-It needs a GPU, PyTorch and transformers. Without --model it makes a small Llama of random weights. `generate` must not compile the model:
-hooks do not run in a compiled one.
+It needs a GPU, PyTorch and transformers. Without --model it makes a small Llama of random weights. `generate` does not compile the model
+here: a compiled step must have been checked without the compiler first.
 """
 
 import argparse
