@@ -259,6 +259,21 @@ std::string FormatEvent(const v1::Event& event, const Style& style, const EventC
                       "\n");
 }
 
+// A line for each process that hangs.
+static std::string HangLines(const v1::ListJobsReply& reply, const Style& style) {
+  std::string lines;
+  for (const v1::Job& job : reply.jobs()) {
+    if (!job.waiting().hangs()) continue;
+    const v1::JobWaiting& waiting = job.waiting();
+    const std::string requests = waiting.requests() == 0 ? "" : absl::StrCat(" with ", waiting.requests(), " requests outstanding");
+    const std::string name = absl::StrCat(job.job().empty() ? "job" : job.job(), " (pid ", job.pid(), ")");
+    absl::StrAppend(&lines, Paint("hangs: ", Colour::kRed, style.colour),
+                    Printable(absl::StrCat(name, requests, ", last progress ", Ago(waiting.since_ns(), style), ": ", waiting.text())),
+                    "\n");
+  }
+  return lines.empty() ? lines : lines + "\n";
+}
+
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
   std::vector<Column> columns = {Right("PID"),
                                  Spare(4, "USER"),
@@ -307,7 +322,7 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
       lost = peers = plugin = Cell("");
     }
   }
-  return JobCounts(reply) + (table.empty() ? "no jobs attached\n" : table.Render(style.colour, style.width));
+  return JobCounts(reply) + HangLines(reply, style) + (table.empty() ? "no jobs attached\n" : table.Render(style.colour, style.width));
 }
 
 std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style) {

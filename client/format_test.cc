@@ -230,6 +230,25 @@ TEST(Format, Jobs) {
   EXPECT_EQ(FormatJobs({}, {}), "no jobs attached\n");
 }
 
+TEST(Format, AJobThatHangsComesFirst) {
+  const auto reply = FromText<v1::ListJobsReply>(R"pb(
+    jobs {
+      pid: 41
+      job: "train"
+      waiting { since_ns: 1735787035000000000 requests: 3 hangs: true text: "it waits for n1/rail2 over rail2\033[2J" }
+    }
+    jobs {
+      pid: 42
+      job: "train"
+      waiting { since_ns: 1735787035000000000 requests: 3 text: "not for long" }
+    })pb");
+  const std::string text = FormatJobs(reply, {.now_ns = kNow});
+  EXPECT_THAT(text,
+              testing::StartsWith(
+                  "hangs: train (pid 41) with 3 requests outstanding, last progress 10.0 s ago: it waits for n1/rail2 over rail2 [2J\n\n"));
+  EXPECT_THAT(text, Not(HasSubstr("not for long")));
+}
+
 TEST(Format, EndedJobs) {
   const auto reply = FromText<v1::ListJobsReply>(R"pb(
     jobs {

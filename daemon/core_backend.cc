@@ -121,6 +121,9 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
     for (const auto& [file, alarm] : *parts_.state_alarms) reply.add_alarms(alarm);
     for (const RailAlarm& alarm : *parts_.rail_alarms) reply.add_alarms(alarm.text);
     for (std::string& alarm : parts_.reload->Alarms()) reply.add_alarms(std::move(alarm));
+    if (const uint32_t hanging = parts_.jobs->registry().Hanging(); hanging > 0)
+      reply.add_alarms(absl::StrCat(hanging, hanging == 1 ? " process of a job makes" : " processes of jobs make",
+                                    " no progress: `r2ccctl jobs --bad` names what it waits for"));
     *reply.mutable_config() = parts_.reload->State();
     reply.set_attach_refused(parts_.jobs->refused());
     reply.set_insecure(parts_.insecure);

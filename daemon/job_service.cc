@@ -59,8 +59,6 @@ Nanos TimeOf(const plan::EvidenceRecord& record, const Moment& now) {
   return std::clamp(record.time_ns, now.monotonic_ns - kRecordAgeMax, now.monotonic_ns);
 }
 
-std::string JobName(const v1::Job& job) { return absl::StrCat(job.job().empty() ? "job" : job.job(), " (pid ", job.pid(), ")"); }
-
 }  // namespace
 
 AttachServer::Callbacks JobService::Callbacks() {
@@ -81,6 +79,7 @@ AttachServer::Callbacks JobService::Callbacks() {
 AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request) {
   AttachDecision decision{"", reporter_->node(), MatchRails(request, outputs_.nics(), own_netns_inode_)};
   registry_.Add(id, process, request, decision.nics, reporter_->Now().realtime_ns);
+  hangs_.OnAttach(id);
   const v1::Job& job = *registry_.Find(id);
   std::string unmatched;
   for (const auto& rail : job.rails())
@@ -137,6 +136,7 @@ v1::NicTraffic JobService::TrafficOn(const std::string& nic, const std::string& 
 
 void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   NoteTraffic(id, record);
+  hangs_.OnRecord(id, record);
   if (!registry_.Record(id, record)) return;
   const auto kind = static_cast<plan::EvidenceKind>(record.kind);
   const Moment now = reporter_->Now();
@@ -286,6 +286,7 @@ void JobService::OnEnd(JobId id) {
   registry_.Remove(id, reporter_->Now().realtime_ns);
   for (auto& [nic, processes] : moved_) processes.erase(id);
   unproven_.erase(id);
+  hangs_.OnEnd(id);
   if (told) reporter_->Tell(std::move(event));
 }
 

@@ -11,6 +11,7 @@
 
 #include "daemon/event_reporter.h"
 #include "daemon/io/attach_server.h"
+#include "daemon/job_hangs.h"
 #include "daemon/jobs/job_registry.h"
 #include "daemon/rails/rail_match.h"
 #include "health/evidence/evidence.h"
@@ -45,6 +46,9 @@ class JobService {
   // See JobRegistry.
   bool TakeChanged() { return registry_.TakeChanged(); }
   void Restore(const v1::KeptJobs& kept) { registry_.Restore(kept, reporter_->Now().realtime_ns); }
+  // At least twice a second.
+  void Tick() { hangs_.Tick(); }
+  const JobHangs& hangs() const { return hangs_; }
   // Connections and requests that the attach server turned away.
   uint64_t refused() const { return outputs_.refused(); }
 
@@ -75,6 +79,7 @@ class JobService {
   const uint64_t own_netns_inode_;
   const Outputs outputs_;
   JobRegistry registry_;
+  JobHangs hangs_{reporter_, &registry_, [this](uint32_t uid) { return MayTell(uid, reporter_->Now().monotonic_ns); }};
   std::map<uint32_t, Allowance> allowances_;  // by uid
   // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
   std::map<std::string, std::map<JobId, Nanos>> moved_;

@@ -100,6 +100,7 @@ void MetricsService::AddJobs(MetricFacts* facts) {
     of.rails_usable = of.processes == 0 ? rails_usable : std::min(of.rails_usable, rails_usable);
     of.rails = std::max(of.rails, static_cast<uint32_t>(job.rails_size()));
     of.faults += static_cast<uint32_t>(job.faults_size()) + job.faults_untold();
+    of.waited_s = std::max(of.waited_s, Seconds(parts_.jobs->hangs().WaitedBy(id)));
     ++of.processes;
   });
   for (auto& [name, job] : jobs) {

@@ -168,6 +168,7 @@ absl::Status Wiring::Start() {
     world_.page->Heartbeat(world_.core->Now());
     peer_set_.Tick();
     world_.jobs->DrainRings();
+    jobs_.Tick();
     FollowJobs();
     FollowReleases();
     if (const auto come = missing_.Look(nics_, local_.health().Snapshot(), config_.parts, world_.core->Now())) FollowNics(*come);

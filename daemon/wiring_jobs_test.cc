@@ -50,6 +50,78 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Status().jobs(), 0u);
 }
 
+TEST_F(WiringTest, AJobThatHangsIsNamedWithWhatItWaitsFor) {
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
+  const Nanos since = core_.Now();
+  const auto wait = [&](uint64_t requests) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWaiting);
+    record.time_ns = core_.Now();
+    record.duration_ns = static_cast<uint64_t>(core_.Now() - since);
+    record.bytes = requests;
+    record.local_rail = 1;
+    record.replayed_bytes = static_cast<uint64_t>(plan::WaitFor::kRail);
+    plan::SetText("n1", record.peer_node);
+    plan::SetText("rail1", record.peer_nic);
+    jobs_->Tell(1, {record});
+    Settle();
+  };
+  for (int i = 0; i < 9; ++i) {
+    core_.Advance(kNanosPerSecond);
+    wait(3);
+  }
+  EXPECT_EQ(Count("job-hang"), 0);
+  for (int i = 0; i < 9; ++i) {
+    core_.Advance(kNanosPerSecond);
+    wait(3);
+  }
+  EXPECT_EQ(Count("job-hang"), 1);
+  const v1::Event event = Newest("job-hang");
+  EXPECT_EQ(
+      event.message(),
+      "train (pid 4711) has 3 requests outstanding and has made no progress for 10 s: it waits for n1/rail1 over rail1: what was sent "
+      "there is not acknowledged");
+  EXPECT_EQ(event.peer_node(), "n1");
+  EXPECT_EQ(event.peer_nic(), "rail1");
+  EXPECT_EQ(event.job(), "train");
+  EXPECT_THAT(Status().alarms(), testing::Contains(testing::HasSubstr("1 process of a job makes no progress")));
+  v1::ListJobsReply listed;
+  v1::ListJobsRequest bad;
+  bad.set_bad(true);
+  const auto list = [&] {
+    wiring_->backend().ListJobs(bad, [&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
+    Settle();
+  };
+  list();
+  ASSERT_EQ(listed.jobs_size(), 1);
+  EXPECT_EQ(listed.jobs(0).waiting().requests(), 3u);
+  EXPECT_EQ(listed.jobs(0).waiting().rail(), "rail1");
+  EXPECT_TRUE(listed.jobs(0).waiting().hangs());
+  wait(0);
+  core_.Advance(kNanosPerSecond);
+  EXPECT_EQ(Newest("job-progress").message(), "train (pid 4711) makes progress again after 18 s");
+  EXPECT_THAT(Status().alarms(), testing::Not(testing::Contains(testing::HasSubstr("makes no progress"))));
+  list();
+  EXPECT_EQ(listed.jobs_size(), 0);
+}
+
+// A user's process may put anything into its ring.
+TEST_F(WiringTest, AWaitThatMakesNoSenseHarmsNobody) {
+  core_.Advance(60 * kNanosPerSecond);
+  jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWaiting);
+  record.bytes = record.replayed_bytes = record.duration_ns = UINT64_MAX;
+  for (const int64_t time_ns : {int64_t{0}, int64_t{1}, INT64_MAX}) {
+    record.time_ns = time_ns;
+    jobs_->Tell(1, {record});
+    Settle();
+    core_.Advance(kNanosPerSecond);
+  }
+  EXPECT_EQ(Count("job-hang"), 1);
+  EXPECT_THAT(Newest("job-hang").message(), testing::HasSubstr("a peer that has not answered yet: the reason is unknown"));
+}
+
 TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
   const auto tell = [this](plan::EvidenceKind kind, plan::EvidenceCause cause, uint64_t bytes) {

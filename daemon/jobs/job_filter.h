@@ -14,9 +14,9 @@ namespace r2cc::daemon {
 // Patterns come from whoever asks; one that is longer fits nothing.
 constexpr size_t kJobGlobBytesMax = 256;
 
-// A rail was given up, words were lost, a rail is none of the node's NICs, or a peer could not be reached.
+// A rail was given up, words were lost, a rail is none of the node's NICs, a peer could not be reached, or the job hangs.
 inline bool IsBad(const v1::Job& job) {
-  return job.evidence_dropped() > 0 || job.gave_up_size() > 0 ||
+  return job.evidence_dropped() > 0 || job.gave_up_size() > 0 || job.waiting().hangs() ||
          std::any_of(job.rails().begin(), job.rails().end(),
                      [](const v1::RailTotals& rail) { return rail.failovers() > 0 || rail.nic().empty(); });
 }

@@ -43,6 +43,12 @@ v1::Job Cleaned(v1::Job job) {
     fault.clear_nodes();
   }
   for (v1::JobFailure& failure : *job.mutable_failures()) failure.set_peer_node(CleanKept(failure.peer_node()));
+  if (job.has_waiting()) {
+    v1::JobWaiting& waiting = *job.mutable_waiting();
+    for (std::string* const text :
+         {waiting.mutable_peer_node(), waiting.mutable_peer_nic(), waiting.mutable_rail(), waiting.mutable_text()})
+      *text = CleanKept(*text);
+  }
   for (v1::GaveUp& gave_up : *job.mutable_gave_up()) {
     gave_up.set_text(CleanKept(gave_up.text()));
     gave_up.set_peer_node(CleanKept(gave_up.peer_node()));
@@ -90,6 +96,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
     known->clear_ended_ns();
     known->clear_end_not_seen();
     known->clear_ended_in_order();
+    known->clear_waiting();
     entry.job = *std::move(known);
     entry.heard_totals = true;
   }
@@ -142,7 +149,8 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
     case plan::EvidenceKind::kRailUse:
     case plan::EvidenceKind::kRun:
     case plan::EvidenceKind::kFailed:
-    case plan::EvidenceKind::kEnding: return true;
+    case plan::EvidenceKind::kEnding:
+    case plan::EvidenceKind::kWaiting: return true;
   }
   return false;
 }
@@ -150,6 +158,20 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
 void JobRegistry::SetDropped(JobId id, uint64_t dropped) {
   const auto found = jobs_.find(id);
   if (found != jobs_.end()) found->second.job.set_evidence_dropped(dropped);
+}
+
+void JobRegistry::SetWaiting(JobId id, std::optional<v1::JobWaiting> waiting) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  if (waiting.has_value())
+    *found->second.job.mutable_waiting() = *std::move(waiting);
+  else
+    found->second.job.clear_waiting();
+}
+
+uint32_t JobRegistry::Hanging() const {
+  return static_cast<uint32_t>(
+      std::count_if(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.job.waiting().hangs(); }));
 }
 
 bool JobRegistry::CountPeer(uint32_t uid, const std::string& node) {
@@ -279,7 +301,8 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
     case plan::EvidenceKind::kRailSlow:
     case plan::EvidenceKind::kRailSteady:
     case plan::EvidenceKind::kGaveUp:
-    case plan::EvidenceKind::kProofFailed: return;
+    case plan::EvidenceKind::kProofFailed:
+    case plan::EvidenceKind::kWaiting: return;
   }
   changed_ = true;
 }

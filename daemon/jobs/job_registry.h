@@ -72,6 +72,10 @@ class JobRegistry {
   void Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns);
 
   void SetDropped(JobId id, uint64_t dropped);
+  // Its requests make no progress; nothing: they do, or it has none.
+  void SetWaiting(JobId id, std::optional<v1::JobWaiting> waiting);
+  // Attached processes that hang.
+  uint32_t Hanging() const;
 
   // A job that ended is kept with what it said: of each user the last kEndedPerUserMax, of all kEndedMax. Those that gave up on a peer have
   // places of their own.

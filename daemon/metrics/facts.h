@@ -64,6 +64,7 @@ struct NicFacts {
 struct JobFacts {
   std::string job;
   uint32_t processes = 0, rails = 0, rails_usable = 0, faults = 0;
+  double waited_s = 0;  // of the process that has made no progress for the longest time
 };
 
 struct MetricFacts {

@@ -154,6 +154,12 @@ std::vector<Metric> MakeMetrics() {
        "1: the next fault ends the job", OfJobs<&JobFacts::rails_usable>},
       {"r2cc_job_faults", kGauge, "", "job_name", "Rails that the attached processes of the job have lost so far.",
        "growing: see `r2ccctl job report`", OfJobs<&JobFacts::faults>},
+      {"r2cc_job_without_progress_seconds", kGauge, "seconds", "job_name",
+       "For how long requests of a process of the job have made no progress, of the longest; 0: all make some, or have none.",
+       "above 10: the job hangs, `r2ccctl jobs --bad` names what it waits for",
+       [](const Facts& f, const Process&, Series* s) {
+         for (const JobFacts& job : f.jobs) s->Add({{"job_name", job.job}}, job.waited_s);
+       }},
       {"r2cc_job_processes_of_other_releases", kGauge, "", "", "Attached processes whose plugin is of another release than r2ccd.",
        "not 0 before the next upgrade but one", OfNode<&Facts::jobs_of_other_releases>},
       {"r2cc_job_errors_total", kCounter, "", "", "Peers that processes of jobs gave up: each job ended of it.", "any growth",
@@ -260,7 +266,7 @@ std::string MetricsReference() {
       "# Metrics\n\n"
       "r2ccd serves these at `http://127.0.0.1:9460/metrics` in Prometheus' text format. They are of its own node alone. A node with 8 "
       "NICs has at\n"
-      "most 200 series, and 4 more for each of up to 16 jobs. A scrape asks the core once; one within 100 ms of another gets the same "
+      "most 200 series, and 5 more for each of up to 16 jobs. A scrape asks the core once; one within 100 ms of another gets the same "
       "text. `device` "
       "and\n"
       "`port` are those of the RDMA device, as other exporters of RDMA ports call them, or the interface and `1` where there is none.\n\n"

@@ -48,7 +48,7 @@ std::vector<std::string> SeriesOf(const std::string& text) {
 TEST(MetricsTest, ANodeOfEightNicsHasAtMostTwoHundredSeries) {
   const size_t node = SeriesOf(RenderMetrics(Full(8, 0), {})).size();
   EXPECT_LE(node, 200u);
-  EXPECT_LE(SeriesOf(RenderMetrics(Full(8, 17), {})).size(), node + 17 * 4);
+  EXPECT_LE(SeriesOf(RenderMetrics(Full(8, 17), {})).size(), node + 17 * 5);
 }
 
 TEST(MetricsTest, EachLineIsOneThatPrometheusReads) {

@@ -52,6 +52,10 @@ class RecvFlows {
   // Null: no open flow has this slot.
   const Flow* WithSlot(uint32_t slot, uint32_t slots) const;
   const Flow& at(FlowId id) const { return flows_.at(id); }
+  template <typename Look>
+  void ForEach(Look look) const {
+    for (const auto& [id, flow] : flows_) look(flow);
+  }
   // Its arrivals are told until Forget().
   void Close(FlowId id);
   // The initiator has heard that it is closed.

@@ -19,6 +19,7 @@
 #include "netplugin/link/announced_regions.h"
 #include "netplugin/link/control_queue.h"
 #include "netplugin/link/cross_rail.h"
+#include "netplugin/link/job_wait.h"
 #include "netplugin/link/link_table.h"
 #include "netplugin/link/recv_links.h"
 #include "netplugin/link/retiring_flows.h"
@@ -142,6 +143,9 @@ class RecvSession {
   bool idle() const { return flows_.empty() && control_queue_.idle() && retiring_.empty(); }
   bool failed() const { return failed_; }
   bool any_channel() const { return control_queue_.any_open(); }
+  JobRequests Requests() const;
+  // What those that are outstanding wait for.
+  JobWait WaitsFor(Nanos now) const;
 
  private:
   void AskWriters();

@@ -53,6 +53,26 @@ TEST_F(RecvSessionTest, APostIsNoNewsForTheJobUnlessItsMessageIsThereAlready) {
   EXPECT_EQ(session.PlacedThrough(kFlow), 2u);
 }
 
+TEST_F(RecvSessionTest, WhatIsPostedIsOutstandingUntilItIsPlaced) {
+  EXPECT_EQ(session.Requests().outstanding, 0u);
+  char buffer[3];
+  session.Post(kFlow, buffer, sizeof(buffer), 0);
+  EXPECT_EQ(session.Requests().outstanding, 1u);
+  EXPECT_EQ(session.WaitsFor(0).what, plan::WaitFor::kData);
+  // Its host has vanished.
+  session.OobDown(0);
+  session.PeerProbed(ProbeResult::kSilent, kNanosPerSecond);
+  EXPECT_EQ(session.WaitsFor(kNanosPerSecond).what, plan::WaitFor::kReach);
+  session.PeerProbed(ProbeResult::kAnswers, kNanosPerSecond);
+  EXPECT_EQ(session.WaitsFor(kNanosPerSecond).what, plan::WaitFor::kData);
+  const Chunk chunk{kFlow, 0, 3, 128, 0, nullptr, 3, true};
+  std::byte* to = nullptr;
+  ASSERT_TRUE(session.Begin(0, kFirst, chunk, &to));
+  session.Finish(0, kFirst, chunk);
+  EXPECT_EQ(session.Requests().outstanding, 0u);
+  EXPECT_EQ(session.Requests().done, 1u);
+}
+
 // What arrives there names its flow by so many low bits.
 TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
   RecvSession session({.flow_slots = 16, .peer = "peer"}, 0);

@@ -144,6 +144,8 @@ class SendLinks {
   plan::EvidenceCause last_cause() const { return last_cause_; }
   // Of the home links that are not up.
   std::vector<LinkFate> Fates() const;
+  // Whose chunks are on their way to the peer.
+  std::vector<LinkId> Holding() const;
   // Of all links, cross-rail ones too.
   RailUse Use(Nanos now) const;
 

@@ -25,6 +25,7 @@
 #include "netplugin/link/failure_detector.h"
 #include "netplugin/link/fault_watch.h"
 #include "netplugin/link/fenced_parts.h"
+#include "netplugin/link/job_wait.h"
 #include "netplugin/link/oob_watch.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/link/send_links.h"
@@ -186,6 +187,9 @@ class SendSession {
   // No flow is open and no frame waits for an answer: the session may end.
   bool idle() const { return flows_.empty() && control_queue_.idle(); }
   bool failed() const { return failed_; }
+  JobRequests Requests() const;
+  // What those that are outstanding wait for. Looks at each flow.
+  JobWait WaitsFor() const;
 
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }

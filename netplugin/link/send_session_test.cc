@@ -65,6 +65,18 @@ TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   EXPECT_EQ(Opened(), std::vector<LinkId>{});
 }
 
+TEST_F(SendSessionTest, WhatIsPostedIsOutstandingUntilItsFlowFails) {
+  const FlowId flow = session.OpenFlow(1, 0, now);
+  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, now);
+  char buffer[3] = {};
+  session.Post(flow, buffer, sizeof(buffer), now);
+  session.Post(flow, buffer, sizeof(buffer), now);
+  EXPECT_EQ(session.Requests().outstanding, 2u);
+  EXPECT_EQ(session.WaitsFor().what, plan::WaitFor::kReach);
+  session.Receive(kOobChannel, Frame{.type = FrameType::kBye, .flow = flow}, now);
+  EXPECT_EQ(session.Requests().outstanding, 0u);
+}
+
 // The acceptor may close a flow before connect() has asked for its answer; the words come on different channels.
 TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
   for (const bool answer_is_late : {false, true}) {

@@ -211,6 +211,7 @@ void Engine::Run() {
     if (now - ticked_ < Peer::kTickEvery) continue;
     ticked_ = now;
     TickPeers();
+    WatchRequests(now);
     transports_.Tick(now);
   }
   Drain();

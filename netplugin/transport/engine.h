@@ -32,6 +32,7 @@
 #include "netplugin/transport/peer_watch.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/processors.h"
+#include "netplugin/transport/progress_watch.h"
 #include "netplugin/transport/rail_transports.h"
 #include "netplugin/transport/requests.h"
 #include "netplugin/transport/send_peer.h"
@@ -145,6 +146,8 @@ class Engine {
   // Runs with the locks of all peers, then lets each do what follows from it.
   void Exclusively(const std::function<void()>& call);
   void TickPeers();
+  // Once a second: tells the daemon what the job waits for, if it waits.
+  void WatchRequests(Nanos now);
   // Before the thread runs.
   bool ListenOn(uint16_t rail, std::string* error) {
     return transports_.Listen(parts_.rails[rail], host_.log, &host_.rails[rail].endpoints, error);
@@ -172,6 +175,7 @@ class Engine {
   std::unique_ptr<BouncePool> bounce_;                        // the same
   std::map<uint64_t, std::shared_ptr<SendPeer>> send_peers_;  // by process
   PeerWatch peer_watch_{&poller_};
+  ProgressWatch progress_;
   Nanos ticked_ = 0;
 
   CallQueue calls_{[this] { Wake(); }};

@@ -102,6 +102,20 @@ plan::EvidenceRecord RunRecord(const Host& host, Nanos started) {
   return record;
 }
 
+plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, const JobWait& wait, const LinkEnds& ends) {
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWaiting);
+  record.time_ns = now;
+  record.duration_ns = static_cast<uint64_t>(std::max<Nanos>(waited, 0));
+  record.bytes = requests;
+  record.replayed_bytes = static_cast<uint64_t>(wait.what);
+  if (requests == 0) return record;
+  record.local_rail = ends.local_rail;
+  CopyText(ends.peer_node, record.peer_node, sizeof(record.peer_node));
+  CopyText(ends.peer_nic, record.peer_nic, sizeof(record.peer_nic));
+  return record;
+}
+
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   if (action.report.cause == plan::EvidenceCause::kRetired) {

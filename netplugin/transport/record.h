@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "netplugin/link/action.h"
+#include "netplugin/link/job_wait.h"
 #include "netplugin/rails/reach.h"
 #include "netplugin/transport/host.h"
 
@@ -36,6 +37,9 @@ void RecordUse(Host* host, uint32_t usable, Nanos when);
 
 // Which run this process belongs to, and when the plugin started.
 plan::EvidenceRecord RunRecord(const Host& host, Nanos started);
+
+// That so many requests have made no progress for `waited`, and what they wait for; 0 requests: that is over.
+plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, const JobWait& wait, const LinkEnds& ends);
 
 // That the process of `peer` is of another release, by its greeting: once, and again when it says another. Empty: older than such words.
 // `told`: the caller's memory of that.

@@ -55,6 +55,12 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   bool idle() const override { return session_.idle(); }
   bool over() const override { return session_.idle() && !session_.any_channel() && links_.closing().empty(); }
   const std::string& node() const { return peer_node_; }
+  // With the lock; as SendPeer's.
+  JobRequests Requests() const { return session_.Requests(); }
+  JobWait WaitsFor(LinkEnds* ends) const {
+    *ends = {.peer_node = peer_node_};
+    return session_.WaitsFor(now());
+  }
   // A peer that is gone takes nothing, and a device may not report so.
   bool flushed() const override { return session_.failed() || channels_.flushed(); }
   void HalfClose() override { channels_.HalfClose(); }

@@ -62,6 +62,13 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // Who closed a flow waits for links that may still read its buffers, and a peer that is shut hears of no link's end.
   bool over() const override { return session_.failed() && session_.idle() && releasing_.empty() && links_.closing().empty(); }
   const std::string& node() const { return peer_node_; }
+  // With the lock. What the job waits for, and of which link that is, if it is one.
+  JobRequests Requests() const { return session_.Requests(); }
+  JobWait WaitsFor(LinkEnds* ends) const {
+    const JobWait wait = session_.WaitsFor();
+    *ends = wait.link.has_value() ? Ends(*wait.link) : LinkEnds{.peer_node = peer_node_};
+    return wait;
+  }
   // At its last tick. Any thread.
   RailUse rail_use() const { return {rails_up_.load(std::memory_order_relaxed), rails_lost_.load(std::memory_order_relaxed)}; }
   bool flushed() const override { return channels_.flushed(); }

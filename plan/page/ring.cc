@@ -103,6 +103,19 @@ const char* FailureText(uint64_t failure) {
   return "unknown";
 }
 
+const char* WaitText(uint64_t what) {
+  switch (static_cast<WaitFor>(what)) {
+    case WaitFor::kUnknown: break;
+    case WaitFor::kRail:
+    case WaitFor::kRails: return "what was sent there is not acknowledged";
+    case WaitFor::kReach: return "no rail reaches it";
+    case WaitFor::kStopped: return "the process there does not answer: it is stopped or very busy";
+    case WaitFor::kBuffer: return "it has not heard that a receive is posted there";
+    case WaitFor::kData: return "nothing has arrived from there";
+  }
+  return "the reason is unknown";
+}
+
 bool IsNumbered(EvidenceKind kind) {
   switch (kind) {
     case EvidenceKind::kLinkFenced:
@@ -118,7 +131,8 @@ bool IsNumbered(EvidenceKind kind) {
     case EvidenceKind::kRailSteady:
     case EvidenceKind::kProofFailed:
     case EvidenceKind::kRun:
-    case EvidenceKind::kEnding: return false;
+    case EvidenceKind::kEnding:
+    case EvidenceKind::kWaiting: return false;
   }
   return false;
 }

@@ -50,8 +50,12 @@ enum class EvidenceKind : uint32_t {
   kFailed = 13,
   // The process ends in order: by exit(), or by a return from main().
   kEnding = 14,
+  // Requests of the job are outstanding, `bytes` of them, and none has made progress for duration_ns. Again about once a second while that
+  // lasts, and once with bytes = 0 when it is over. replayed_bytes: a WaitFor, of the peer that says most; peer_node: that peer. With
+  // WaitFor::kRail local_rail and peer_nic are the rail.
+  kWaiting = 15,
 };
-constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kEnding;
+constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kWaiting;
 // The newest kind that a daemon of release 0.2.0 knows, whose rings do not name it.
 constexpr EvidenceKind kEvidenceKindOf020 = EvidenceKind::kGaveUp;
 
@@ -65,6 +69,20 @@ enum class Failure : uint64_t {
 };
 // "its process is gone"; "unknown" for a number out of range.
 const char* FailureText(uint64_t failure);
+
+// What requests of a job wait for at a peer. The numbers are part of the ring's format; the least says most.
+enum class WaitFor : uint64_t {
+  kUnknown = 0,
+  kRail = 1,     // what one rail carries to the peer is not acknowledged, and nothing else is on its way
+  kReach = 2,    // no rail reaches the peer
+  kStopped = 3,  // the peer's process answers on no channel, and its kernel does
+  kRails = 4,    // what several rails carry to the peer is not acknowledged
+  kBuffer = 5,   // the peer has posted no buffer, or its word of that is lost
+  kData = 6,     // nothing has arrived from the peer
+};
+constexpr WaitFor kWaitForNewest = WaitFor::kData;
+// "what it sent there is not acknowledged"; for a number out of range as for kUnknown.
+const char* WaitText(uint64_t what);
 
 // A record whose cause its reader does not know is garbled to it, too. So the ring names the newest cause that its reader knows, and the
 // writer puts the nearest of those in the place of a newer one (CauseFor).

@@ -97,7 +97,7 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
     ASSERT_TRUE(writer_->Put(record));
   };
   put([](EvidenceRecord& r) { r.kind = 0; });
-  put([](EvidenceRecord& r) { r.kind = 15; });
+  put([](EvidenceRecord& r) { r.kind = static_cast<uint32_t>(kEvidenceKindNewest) + 1; });
   put([](EvidenceRecord& r) { r.cause = 12; });
   put([](EvidenceRecord& r) { r.time_ns = -1; });
   put([](EvidenceRecord& r) { r.local_rail = 32; });

@@ -1,0 +1,56 @@
+#include "daemon/jobs/hang_watch.h"
+
+#include <utility>
+
+namespace r2cc::daemon {
+namespace {
+
+// Totals come once a second.
+constexpr Nanos kSilentAfter = 3 * kNanosPerSecond;
+constexpr Nanos kBlindAfter = 2 * kNanosPerSecond;
+
+}  // namespace
+
+void HangWatch::Heard(JobId id, Nanos now) {
+  if (const auto found = processes_.find(id); found != processes_.end()) found->second.heard = now;
+}
+
+void HangWatch::Totals(JobId id, bool changed, Nanos now) {
+  const auto found = processes_.find(id);
+  if (found == processes_.end()) return;
+  found->second.heard = now;
+  // The first ones say what was before this daemon.
+  if (std::exchange(found->second.reports, true) && changed) found->second.moved = now;
+}
+
+void HangWatch::Waits(JobId id, Nanos since) {
+  if (const auto found = processes_.find(id); found != processes_.end()) found->second.waits_since = since;
+}
+
+std::vector<HangWatch::Turn> HangWatch::Look(Nanos now) {
+  const Nanos before = std::exchange(looked_, now);
+  const Nanos blind = before != 0 && now - before > kBlindAfter ? now - before : 0;
+  std::vector<Turn> turns;
+  for (auto& [id, process] : processes_) {
+    if (blind > 0) {
+      process.heard += blind;
+      if (process.moved > 0) process.moved += blind;
+    }
+    const bool silent = now - process.heard > kSilentAfter;
+    const bool was_moving = process.moved > 0 && process.heard - process.moved < kSilentAfter;
+    process.since = process.waits_since > 0 ? process.waits_since : silent && was_moving ? process.heard : 0;
+    const bool hangs = process.since > 0 && now - process.since >= kHangAfter;
+    if (hangs == (process.hung_since > 0)) continue;
+    const Nanos since = hangs ? process.since : process.hung_since;
+    process.hung_since = hangs ? process.since : 0;
+    turns.push_back({id, hangs, silent, since});
+  }
+  return turns;
+}
+
+Nanos HangWatch::Since(JobId id) const {
+  const auto found = processes_.find(id);
+  return found == processes_.end() ? 0 : found->second.since;
+}
+
+}  // namespace r2cc::daemon

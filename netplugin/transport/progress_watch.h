@@ -1,0 +1,55 @@
+// Whether the job's requests make progress. Pure.
+#ifndef R2CC_NETPLUGIN_TRANSPORT_PROGRESS_WATCH_H_
+#define R2CC_NETPLUGIN_TRANSPORT_PROGRESS_WATCH_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "base/core/clock.h"
+
+namespace r2cc::net {
+
+class ProgressWatch {
+ public:
+  // A wait is as long as between two looks more than is known.
+  static constexpr Nanos kLookEvery = kNanosPerSecond;
+  // Pauses that are shorter are those of a job that computes.
+  static constexpr Nanos kTellAfter = 2 * kNanosPerSecond;
+
+  // Of all peers of the process.
+  struct Facts {
+    uint64_t outstanding = 0;
+    uint64_t done = 0;
+    uint64_t moved_bytes = 0;  // sent and received over the rails
+  };
+  struct Verdict {
+    bool tell = false;
+    Nanos waited = 0;  // 0: it moves, or has nothing outstanding
+  };
+
+  // A request that is done, a byte that moves, or a post after there was nothing outstanding is progress. Time in which nobody looked is
+  // not counted: the process was stopped itself.
+  Verdict Look(const Facts& facts, Nanos now) {
+    const Nanos passed = now - std::exchange(looked_, now);
+    const bool moves =
+        facts.outstanding == 0 || facts_.outstanding == 0 || facts.done != facts_.done || facts.moved_bytes != facts_.moved_bytes;
+    facts_ = facts;
+    waited_ = moves || passed > kStoppedAfter ? 0 : waited_ + passed;
+    if (waited_ < kTellAfter) return {std::exchange(told_, false), 0};
+    told_ = true;
+    return {true, waited_};
+  }
+  bool due(Nanos now) const { return now - looked_ >= kLookEvery; }
+
+ private:
+  static constexpr Nanos kStoppedAfter = 3 * kLookEvery;
+
+  Facts facts_;
+  Nanos looked_ = 0;
+  Nanos waited_ = 0;
+  bool told_ = false;
+};
+
+}  // namespace r2cc::net
+
+#endif  // R2CC_NETPLUGIN_TRANSPORT_PROGRESS_WATCH_H_
