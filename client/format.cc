@@ -87,6 +87,23 @@ std::string JobCounts(const v1::ListJobsReply& reply) {
                       "\n\n");
 }
 
+// "24 h: 2 faults masked, 1 restart avoided, 0.5 to 3.0 GPU hours; 30 days: ..."; empty: nothing was, or 0.2.0 does not say.
+std::string SavedText(const v1::StatusReply& reply) {
+  std::vector<std::string> parts;
+  for (const v1::Saved& saved : reply.saved()) {
+    uint32_t died = 0;
+    for (const v1::Saved::Died& cause : saved.died()) died += cause.jobs();
+    if (saved.faults_masked() + died == 0) continue;
+    std::string part = absl::StrCat(&saved == &reply.saved(0) ? "24 h: " : "30 days: ", saved.faults_masked(),
+                                    saved.faults_masked() == 1 ? " fault" : " faults", " masked, ", saved.restarts(),
+                                    saved.restarts() == 1 ? " restart" : " restarts", " avoided");
+    if (saved.gpu_hours_high() > 0) absl::StrAppendFormat(&part, ", %.1f to %.1f GPU hours", saved.gpu_hours_low(), saved.gpu_hours_high());
+    if (died > 0) absl::StrAppend(&part, ", ", died, died == 1 ? " job died" : " jobs died");
+    parts.push_back(std::move(part));
+  }
+  return parts.empty() ? "" : absl::StrCat(absl::StrJoin(parts, "; "), " (r2ccctl report)");
+}
+
 std::string UserOf(const v1::Job& job, const Style& style) {
   const std::string name = style.user_name(job.uid());
   return name.empty() ? absl::StrCat(job.uid()) : name;
@@ -125,6 +142,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool 
   add("uptime", FormatDuration(reply.uptime_ns()));
   add("store", reply.store().empty() ? "none" : reply.store());
   add("jobs", absl::StrCat(reply.jobs()));
+  if (const std::string saved = SavedText(reply); !saved.empty()) add("saved", saved);
   if (reply.has_summary()) {
     add("nodes", NodeCounts(reply.summary()));
     add("NICs", NicCounts(reply.summary()));

@@ -120,6 +120,19 @@ struct Runner {
     const v1::JobReports reports = MakeReports(*gathered, {command.restart_ns, command.checkpoint_ns});
     return WriteText(output == Output::kJson ? ToJsonDocument(reports) : FormatReports(reports, style), out);
   }
+  absl::Status operator()(const SavedCommand& command) {
+    v1::ReportJobsRequest request;
+    request.set_since_ns(command.since_ns);
+    request.set_only_here(command.only_here);
+    request.set_restart_ns(command.restart_ns);
+    request.set_checkpoint_ns(command.checkpoint_ns);
+    const absl::StatusOr<v1::ReportJobsReply> answer = client.ReportJobs(request);
+    if (answer.ok() && !answer->has_saved())
+      return absl::UnimplementedError("this r2ccd is of a release before 0.3.0, which does not keep what it saved");
+    return Write(answer, [&](const v1::ReportJobsReply& reply) {
+      return FormatSaved(reply, {command.restart_ns, command.checkpoint_ns}, command.only_here, style);
+    });
+  }
   absl::Status operator()(const JobSeatsCommand& command) {
     const absl::StatusOr<v1::ListNicsReply> nics = client.ListNics({});
     if (!nics.ok()) return nics.status();

@@ -125,6 +125,8 @@ void CoreBackend::GetStatus(const v1::StatusRequest& request, Answer<v1::StatusR
       reply.add_alarms(absl::StrCat(hanging, hanging == 1 ? " process of a job makes" : " processes of jobs make",
                                     " no progress: `r2ccctl jobs --bad` names what it waits for"));
     *reply.mutable_config() = parts_.reload->State();
+    if (request.after_node().empty())
+      for (const v1::Saved& saved : parts_.report->SavedHere()) *reply.add_saved() = saved;
     reply.set_attach_refused(parts_.jobs->refused());
     reply.set_insecure(parts_.insecure);
     if (parts_.refusals != nullptr)

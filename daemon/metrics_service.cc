@@ -10,6 +10,7 @@
 #include "base/core/release.h"
 #include "plan/page/attach.h"
 #include "plan/page/page.h"
+#include "proto/job_account.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -54,6 +55,7 @@ MetricFacts MetricsService::Gather() {
   AddNics(&facts);
   AddProbes(&facts);
   AddCluster(&facts);
+  AddSaved(&facts);
   facts.insecure = parts_.insecure;
   facts.certificate_until_s = static_cast<double>(parts_.certificates->until_s());
   const v1::ConfigState config = parts_.reload->State();
@@ -73,6 +75,18 @@ MetricFacts MetricsService::Gather() {
   facts.failover_seconds = counters_.failover_seconds();
   if (parts_.turns != nullptr) facts.core_turns = *parts_.turns;
   return facts;
+}
+
+void MetricsService::AddSaved(MetricFacts* facts) const {
+  const v1::Saved& saved = parts_.report->SavedHere().back();
+  SavedFacts& of = facts->saved;
+  of.faults_masked = saved.faults_masked();
+  of.gpu_low_s = saved.gpu_hours_low() * 3600;
+  of.gpu_high_s = saved.gpu_hours_high() * 3600;
+  of.alive_s = Seconds(saved.alive_ns());
+  of.reduced_s = Seconds(saved.reduced_ns());
+  for (const Death death : kDeaths) of.died[DeathWord(death)] = 0;
+  for (const v1::Saved::Died& died : saved.died()) of.died[died.cause()] = died.jobs();
 }
 
 void MetricsService::AddJobs(MetricFacts* facts) {

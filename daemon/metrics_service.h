@@ -17,6 +17,7 @@
 #include "daemon/rails/rdma_paths.h"
 #include "daemon/reload/certificate_watch.h"
 #include "daemon/reload/reload_service.h"
+#include "daemon/report_service.h"
 #include "daemon/trust/refusals.h"
 #include "health/view/cluster_view.h"
 
@@ -40,6 +41,7 @@ class MetricsService {
     bool insecure;
     const std::map<std::string, std::string>* state_alarms;
     const std::vector<RailAlarm>* rail_alarms;
+    ReportService* report;
   };
 
   // The parts outlive it.
@@ -54,6 +56,7 @@ class MetricsService {
   void AddProbes(MetricFacts* facts);
   void AddJobs(MetricFacts* facts);
   void AddCluster(MetricFacts* facts) const;
+  void AddSaved(MetricFacts* facts) const;
 
   const Parts parts_;
   EventCounters counters_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/core/token_bucket.h"
@@ -15,6 +16,7 @@
 #include "daemon/peer_set.h"
 #include "daemon/rpc/answer.h"
 #include "daemon/trust/caller.h"
+#include "health/view/cluster_view.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
@@ -37,6 +39,10 @@ class ReportService {
   static constexpr int kReportsBurst = 30;
   static constexpr size_t kRoundsPerShareMax = 4;
   static constexpr size_t kRoundsMax = 32;
+  // Runs of the whole cluster that are summed up; of some 300 bytes.
+  static constexpr size_t kRunsMax = 16'384;
+  // Going through all runs of this node takes up to milliseconds.
+  static constexpr Nanos kSumsLast = 10 * kNanosPerSecond;
 
   struct Parts {
     Executor* executor;
@@ -44,6 +50,7 @@ class ReportService {
     const PeerSet* peer_set;
     PeerTransport* peers;
     const EventReporter* reporter;
+    const health::ClusterView* view;
   };
 
   // The parts outlive it.
@@ -51,6 +58,9 @@ class ReportService {
   ~ReportService() { *alive_ = false; }
   ReportService(const ReportService&) = delete;
   ReportService& operator=(const ReportService&) = delete;
+
+  // What was saved on this node, in the last 24 hours and in the last 30 days. At most kSumsLast old.
+  const std::vector<v1::Saved>& SavedHere();
 
   // A request that was forwarded is answered for this node alone.
   void Report(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer);
@@ -67,6 +77,8 @@ class ReportService {
   std::map<std::string, TokenBucket> reports_;  // by share
   std::map<std::string, size_t> rounds_;        // likewise, that ask others
   size_t rounds_in_all_ = 0;
+  std::vector<v1::Saved> saved_;
+  Nanos saved_at_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -105,6 +105,77 @@ TEST_F(WiringReportTest, NodesOfTheJobAreAskedAndThoseThatTheyName) {
   EXPECT_EQ(named->jobs(0).sums().job(), "alone");
 }
 
+TEST_F(WiringReportTest, WhatWasSavedIsSummedOverAllNodesAndAFaultOfTwoIsOne) {
+  for (const char* const node : {"n3", "n4"}) Know(node);
+  Attach(1, "train", {"n3"});
+  plan::EvidenceRecord lost{};
+  lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+  lost.time_ns = core_.Now();
+  plan::SetText("n3", lost.peer_node);
+  plan::SetText("rail1", lost.peer_nic);
+  plan::EvidenceRecord passed = lost;
+  passed.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed);
+  jobs_->Tell(1, {lost, passed});
+  Settle();
+  core_.Advance(60 * kNanosPerSecond);
+  Settle();
+  const auto fault_time_ns = [&] { return Report()->jobs(0).sums().faults(0).time_ns(); };
+  const int64_t time_ns = fault_time_ns();
+  ASSERT_GT(time_ns, 0);
+  asked_.clear();
+  const auto tells = [&, time_ns](const std::string& node, const std::string& job) {
+    return [this, node, job, time_ns](const v1::ReportJobsRequest& request) {
+      asked_.push_back(node);
+      EXPECT_NE(request.since_ns(), 0);
+      v1::ReportJobsReply reply;
+      v1::JobSums& sums = *reply.add_jobs()->mutable_sums();
+      sums.set_job(job);
+      sums.set_processes(1);
+      sums.set_begun_ns(time_ns - 1000);
+      sums.set_ended_ns(time_ns + 50 * kNanosPerSecond);
+      v1::Job::Fault& fault = *sums.add_faults();
+      fault.set_nic("rail1");
+      fault.set_time_ns(time_ns + 5);
+      return reply;
+    };
+  };
+  peers_->SetReporter("n3", tells("n3", "train"));
+  peers_->SetReporter("n4", tells("n4", "other"));
+  v1::ReportJobsRequest request;
+  request.set_since_ns(1);
+  const auto saved = [&] {
+    std::optional<v1::ReportJobsReply> told;
+    wiring_->backend().ReportJobs(request, kRoot, [&](absl::StatusOr<v1::ReportJobsReply> reply) { told = *std::move(reply); });
+    Settle();
+    if (!told.has_value()) {
+      core_.Advance(ReportService::kAnswerAfter);
+      Settle();
+    }
+    return *told;
+  };
+  v1::ReportJobsReply reply = saved();
+  EXPECT_THAT(asked_, testing::UnorderedElementsAre("n3", "n4")) << "the nodes of the job, and all others";
+  EXPECT_EQ(reply.jobs_size(), 0);
+  EXPECT_EQ(reply.saved().faults_masked(), 2u) << "n0 and n3 lost the same rail at once";
+  EXPECT_EQ(reply.saved().jobs(), 2u);
+  asked_.clear();
+  request.set_only_here(true);
+  reply = saved();
+  EXPECT_THAT(asked_, IsEmpty());
+  EXPECT_EQ(reply.saved().faults_masked(), 1u);
+  // The same in the status and in the metrics, in both times.
+  ASSERT_EQ(Status().saved_size(), 2);
+  core_.Advance(ReportService::kSumsLast);
+  const v1::StatusReply status = Status();
+  EXPECT_EQ(status.saved(0).faults_masked(), 1u);
+  EXPECT_EQ(status.saved(1).faults_masked(), 1u);
+  std::shared_ptr<const MetricFacts> facts;
+  wiring_->backend().GetMetrics([&](absl::StatusOr<std::shared_ptr<const MetricFacts>> answer) { facts = *answer; });
+  Settle();
+  EXPECT_EQ(facts->saved.faults_masked, 1u);
+  EXPECT_EQ(facts->saved.died.size(), 3u);
+}
+
 TEST_F(WiringReportTest, WhoDoesNotTellIsNamed) {
   for (const char* const node : {"n3", "n4"}) Know(node);
   Attach(1, "train", {"n2", "n3", "n4", "n5"});

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/jobs/job_env.h"
+#include "client/values.h"
 
 namespace r2cc::client {
 namespace {
@@ -30,6 +31,13 @@ struct ReportTyped {
   std::string restart;
   std::string checkpoint;
   bool json = false;
+};
+
+struct SavedTyped {
+  std::string since = "30d";
+  bool here = false;
+  std::string restart;
+  std::string checkpoint;
 };
 
 // Nothing typed: 0.
@@ -86,6 +94,26 @@ void AddReport(CommandTree* tree, Command job) {
   });
 }
 
+void AddSaved(CommandTree* tree) {
+  const auto typed = std::make_shared<SavedTyped>();
+  const Command report = tree->Add(
+      tree->root(), "report", "what R2CC saved: faults masked, restarts avoided and their cost, time with fewer rails, and jobs that died");
+  report.AddOption("--since", &typed->since, "from then on: 24h, 30d, or '2026-11-25 03:12'; at most 30 days").Value("TIME").ShowDefault();
+  report.AddFlag("--here", &typed->here, "only this node; without it all nodes are asked");
+  report.AddOption("--restart", &typed->restart, "what an error costs: until the job computes again; 5m to 15m are assumed").Value("TIME");
+  report.AddOption("--checkpoint", &typed->checkpoint, "between two checkpoints: half of it is done again; 10m to 1h are assumed")
+      .Value("TIME");
+  tree->Means(report, [tree, typed]() -> absl::StatusOr<Chosen> {
+    const absl::StatusOr<absl::Time> since = ParseSince(typed->since, tree->now(), tree->zone());
+    if (!since.ok()) return absl::InvalidArgumentError(absl::StrCat("--since ", since.status().message()));
+    const auto restart = ReadTime("--restart", typed->restart);
+    if (!restart.ok()) return restart.status();
+    const auto checkpoint = ReadTime("--checkpoint", typed->checkpoint);
+    if (!checkpoint.ok()) return checkpoint.status();
+    return Request(SavedCommand{absl::ToUnixNanos(*since), typed->here, *restart, *checkpoint});
+  });
+}
+
 void AddSeats(CommandTree* tree, Command job) {
   const auto command = std::make_shared<JobSeatsCommand>();
   const Command seats = tree->Add(job, "seats", "the order of hosts for a job that starts while NICs are down: a host a line, and why");
@@ -127,6 +155,7 @@ void AddJobCommands(CommandTree* tree) {
   AddEnv(tree, job);
   AddSeats(tree, job);
   AddReport(tree, job);
+  AddSaved(tree);
 }
 
 }  // namespace r2cc::client

@@ -20,12 +20,6 @@ namespace {
 
 constexpr double kNanosPerHour = 3600e9;
 
-// Where the job's owner does not say.
-constexpr int64_t kAssumedRestartNs = 15 * 60 * int64_t{1'000'000'000};
-constexpr int64_t kAssumedCheckpointNs = 3600 * int64_t{1'000'000'000};
-
-// What began so shortly before a peer was given up is what the job died of.
-constexpr int64_t kSameFaultNs = 2'000'000'000;
 // Nodes that a line names; the table has all.
 constexpr int kNodesNamed = 8;
 
@@ -49,26 +43,6 @@ v1::Figure GoodputLost(const v1::JobReport& report, int64_t running_ns) {
   return figure;
 }
 
-// A restart, and half of the time between two checkpoints done again, on average.
-int64_t RestartNs(const v1::JobReport& report) { return report.restart_ns() + report.checkpoint_ns() / 2; }
-
-// The job would have been down, or would have had to do the same steps again, for RestartNs after a fault: a fault within that time costs
-// no restart of its own.
-void CountRestarts(v1::JobReport* report) {
-  int64_t covered_until = 0;
-  for (v1::ReportedFault& fault : *report->mutable_faults()) {
-    // The restart that followed the job's death would have covered it, too.
-    const bool near_death = report->died_ns() != 0 && fault.time_ns() + RestartNs(*report) >= report->died_ns();
-    if (!fault.masked() || near_death) continue;
-    if (report->restarts_saved() > 0 && fault.time_ns() <= covered_until) {
-      fault.set_same_restart(true);
-      continue;
-    }
-    report->set_restarts_saved(report->restarts_saved() + 1);
-    covered_until = fault.time_ns() + RestartNs(*report);
-  }
-}
-
 v1::Figure RestartFigure(const v1::JobReport& report) {
   v1::Figure figure;
   figure.set_unit("process hours");
@@ -77,7 +51,8 @@ v1::Figure RestartFigure(const v1::JobReport& report) {
     figure.set_from("no fault was masked");
     return figure;
   }
-  figure.set_value(static_cast<double>(RestartNs(report)) * report.restarts_saved() * report.processes() / kNanosPerHour);
+  figure.set_value(static_cast<double>(RestartCost{report.restart_ns(), report.checkpoint_ns()}.each_ns()) * report.restarts_saved() *
+                   report.processes() / kNanosPerHour);
   const bool one = report.restarts_saved() == 1;
   figure.set_from(absl::StrCat(report.restarts_saved(), one ? " restart" : " restarts", one ? "" : ", each", " of ",
                                FormatDuration(report.restart_ns()), " and half of ", FormatDuration(report.checkpoint_ns()),
@@ -87,14 +62,14 @@ v1::Figure RestartFigure(const v1::JobReport& report) {
 }
 
 // Stalls that overlap are one: several rails that were lost at once held up the same messages.
-int64_t StallsTogether(const v1::JobReport& report, const std::vector<const v1::Job::Fault*>& faults) {
+int64_t StallsTogether(const v1::JobReport& report, const v1::JobSums& sums) {
   std::vector<std::pair<int64_t, int64_t>> stalls;
   int64_t sum = 0;
-  for (const v1::Job::Fault* const fault : faults) {
-    if (fault->stall_end_ns() == 0)
-      sum += fault->stall_ns();
+  for (const v1::Job::Fault& fault : sums.faults()) {
+    if (fault.stall_end_ns() == 0)
+      sum += fault.stall_ns();
     else
-      stalls.emplace_back(fault->stall_end_ns() - fault->stall_ns(), fault->stall_end_ns());
+      stalls.emplace_back(fault.stall_end_ns() - fault.stall_ns(), fault.stall_end_ns());
   }
   std::sort(stalls.begin(), stalls.end());
   int64_t until = std::numeric_limits<int64_t>::min();
@@ -105,34 +80,23 @@ int64_t StallsTogether(const v1::JobReport& report, const std::vector<const v1::
   return std::max(sum, report.longest_stall_ns());
 }
 
-// A peer that closes early follows from something else, mostly.
-bool IsConsequence(const v1::JobFailure& failure) { return failure.failure() == 2 || failure.failure() == 0; }
-
-void AddDeath(const v1::JobSums& sums, v1::JobReport* report) {
+void AddDeath(const v1::JobSums& sums, const JobAccount& account, v1::JobReport* report) {
   for (const std::string& line : sums.gave_up()) report->add_died(line);
-  if (sums.has_gave_up_begun_ns()) report->set_died_ns(sums.gave_up_begun_ns());
-  std::vector<const v1::JobFailure*> failures;
-  for (const v1::JobFailure& failure : sums.failures()) failures.push_back(&failure);
-  std::stable_sort(failures.begin(), failures.end(), [](const auto* a, const auto* b) {
-    return std::pair(IsConsequence(*a), a->time_ns()) < std::pair(IsConsequence(*b), b->time_ns());
-  });
-  for (const v1::JobFailure* const failure : failures) {
+  report->set_died_ns(account.died_ns);
+  for (const v1::JobFailure* const failure : FailuresByCause(sums)) {
     // The line of the process that gave up says more.
     if (failure->failure() == static_cast<uint32_t>(plan::Failure::kDeadline) && sums.gave_up_size() > 0) continue;
     const std::string rank = failure->rank_plus_one() > 0 ? absl::StrCat(" (rank ", failure->rank_plus_one() - 1, ")") : "";
     report->add_died(absl::StrCat(failure->node(), rank, " lost ", failure->peer_node(), ": ",
                                   failure->failure() == static_cast<uint32_t>(plan::Failure::kPeerGone) ? "rank lost: " : "",
                                   plan::FailureText(failure->failure())));
-    if (report->died_ns() == 0 || failure->time_ns() < report->died_ns()) report->set_died_ns(failure->time_ns());
   }
   if (report->died_size() > 0 || sums.attached() > 0) return;
   // Nobody says why, and it ended without progress past a fault.
-  for (const v1::ReportedFault& fault : report->faults()) {
-    if (fault.masked()) continue;
-    report->add_died(absl::StrCat("it ended without progress after ", absl::StrJoin(fault.nodes(), " "), " lost ", fault.nic(), ": ",
-                                  CauseText(fault.cause())));
-    if (report->died_ns() == 0) report->set_died_ns(fault.time_ns());
-  }
+  for (const v1::ReportedFault& fault : report->faults())
+    if (!fault.masked())
+      report->add_died(absl::StrCat("it ended without progress after ", absl::StrJoin(fault.nodes(), " "), " lost ", fault.nic(), ": ",
+                                    CauseText(fault.cause())));
 }
 
 void AddReduced(const v1::ReducedRails& reduced, int64_t ended_ns, v1::JobReport* report) {
@@ -158,8 +122,8 @@ v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::str
   report.set_ended_silently(sums.ended_silently());
   report.set_ends_not_seen(sums.ends_not_seen());
   report.set_costs_assumed(cost.restart_ns == 0 || cost.checkpoint_ns == 0);
-  report.set_restart_ns(cost.restart_ns == 0 ? kAssumedRestartNs : cost.restart_ns);
-  report.set_checkpoint_ns(cost.checkpoint_ns == 0 ? kAssumedCheckpointNs : cost.checkpoint_ns);
+  report.set_restart_ns(cost.restart_ns == 0 ? kRestartCostHigh.restart_ns : cost.restart_ns);
+  report.set_checkpoint_ns(cost.checkpoint_ns == 0 ? kRestartCostHigh.checkpoint_ns : cost.checkpoint_ns);
   for (const v1::ReducedRails& reduced : sums.reduced()) AddReduced(reduced, sums.ended_ns(), &report);
   report.set_node(node);
   report.set_processes(sums.processes());
@@ -173,35 +137,28 @@ v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::str
   *report.mutable_gave_up() = sums.gave_up();
   report.set_gave_up_more(sums.gave_up_more());
   *report.mutable_nodes() = whole.nodes();
-  std::vector<const v1::Job::Fault*> faults;
-  for (const v1::Job::Fault& fault : sums.faults()) faults.push_back(&fault);
-  std::sort(faults.begin(), faults.end(), [](const auto* a, const auto* b) { return a->time_ns() < b->time_ns(); });
-  for (const v1::Job::Fault* const fault : faults) {
+  const JobAccount account = AccountOf(sums, {report.restart_ns(), report.checkpoint_ns()});
+  for (const JobAccount::Fault& judged : account.faults) {
+    const v1::Job::Fault& fault = *judged.fault;
     v1::ReportedFault& told = *report.add_faults();
-    told.set_nic(fault->nic());
-    told.set_cause(fault->cause());
-    told.set_time_ns(fault->time_ns());
-    told.set_stall_ns(fault->stall_ns());
-    told.set_replayed_bytes(fault->replayed_bytes());
-    *told.mutable_nodes() = fault->nodes();
-    told.set_nodes_more(fault->nodes_more());
-    const bool died_of_it = sums.has_gave_up_begun_ns() && fault->time_ns() + kSameFaultNs >= sums.gave_up_begun_ns();
-    // Processes that ended in order, without a failure, had made all the progress that they wanted.
-    const bool ended_well = sums.attached() == 0 && sums.failures().empty() && sums.ended_silently() == 0 && sums.ends_not_seen() == 0;
-    const bool passed = fault->open_links() == 0 || ended_well;
-    told.set_masked(!died_of_it && passed);
-    told.set_open(!died_of_it && !passed && sums.attached() > 0);
-    if (told.masked())
-      report.set_faults_masked(report.faults_masked() + 1);
-    else if (told.open())
-      report.set_faults_open(report.faults_open() + 1);
-    else
-      report.set_faults_not_masked(report.faults_not_masked() + 1);
-    report.set_longest_stall_ns(std::max(report.longest_stall_ns(), fault->stall_ns()));
+    told.set_nic(fault.nic());
+    told.set_cause(fault.cause());
+    told.set_time_ns(fault.time_ns());
+    told.set_stall_ns(fault.stall_ns());
+    told.set_replayed_bytes(fault.replayed_bytes());
+    *told.mutable_nodes() = fault.nodes();
+    told.set_nodes_more(fault.nodes_more());
+    told.set_masked(judged.masked);
+    told.set_open(judged.open);
+    told.set_same_restart(judged.same_restart);
+    report.set_longest_stall_ns(std::max(report.longest_stall_ns(), fault.stall_ns()));
   }
-  report.set_stall_ns(StallsTogether(report, faults));
-  AddDeath(sums, &report);
-  CountRestarts(&report);
+  report.set_faults_masked(account.masked);
+  report.set_faults_open(account.open);
+  report.set_faults_not_masked(account.not_masked);
+  report.set_restarts_saved(account.restarts);
+  report.set_stall_ns(StallsTogether(report, sums));
+  AddDeath(sums, account, &report);
   *report.mutable_goodput_lost() = GoodputLost(report, sums.running_ns());
   *report.mutable_restart_cost() = RestartFigure(report);
   return report;
@@ -231,6 +188,41 @@ v1::JobReports MakeReports(const v1::ReportJobsReply& gathered, const RestartCos
   all.set_missing_more(gathered.missing_more());
   all.set_jobs_left_out(gathered.jobs_left_out());
   return all;
+}
+
+std::string FormatSaved(const v1::ReportJobsReply& answer, const RestartCost& cost, bool only_here, const Style& style) {
+  std::string text;
+  const auto time = [&](int64_t ns) { return absl::FormatTime("%Y-%m-%d %H:%M", absl::FromUnixNanos(ns), style.zone); };
+  const auto add = [&](const char* name, const std::string& value) {
+    absl::StrAppend(&text, Paint(absl::StrFormat("%-12s", name), Colour::kDim, style.colour), Printable(value), "\n");
+  };
+  const v1::Saved& saved = answer.saved();
+  const auto restart = [](const RestartCost& of) {
+    return absl::StrCat("a restart of ", FormatDuration(of.restart_ns), " and half of ", FormatDuration(of.checkpoint_ns), " done again");
+  };
+  const bool stated = cost.restart_ns != 0 && cost.checkpoint_ns != 0;
+  add("from", absl::StrCat(time(saved.since_ns()), " to ", time(saved.until_ns()),
+                           only_here ? absl::StrCat(", node ", answer.node()) : ", all nodes"));
+  add("faults", absl::StrCat(saved.faults_masked(), " masked, ", saved.faults_not_masked(), " not"));
+  add("restarts", absl::StrCat(saved.restarts(), " avoided, in ", saved.jobs(), saved.jobs() == 1 ? " job" : " jobs"));
+  if (stated)
+    add("GPU hours", absl::StrFormat("%.1f saved (%s; a process is a GPU)", saved.gpu_hours_high(), restart(cost)));
+  else
+    add("GPU hours", absl::StrFormat("%.1f to %.1f saved (assumed: %s, to %s; a process is a GPU; set --restart and --checkpoint)",
+                                     saved.gpu_hours_low(), saved.gpu_hours_high(), restart(kRestartCostLow), restart(kRestartCostHigh)));
+  add("kept alive", absl::StrFormat("%.0f minutes of jobs after a fault", static_cast<double>(saved.alive_ns()) / 60e9));
+  add("fewer rails", FormatDuration(saved.reduced_ns()));
+  for (const v1::Saved::Died& died : saved.died()) {
+    std::string why = died.cause();
+    for (const Death death : kDeaths)
+      if (died.cause() == DeathWord(death)) why = DeathText(death);
+    add("died", absl::StrCat(died.jobs(), died.jobs() == 1 ? " job: " : " jobs: ", why));
+  }
+  for (const v1::ReportJobsReply::Missing& missing : answer.missing())
+    add("not told by", absl::StrCat(missing.node(), ": ", missing.why()));
+  if (answer.missing_more() > 0) add("not told by", absl::StrCat(answer.missing_more(), " nodes more"));
+  if (answer.jobs_left_out() > 0) add("left out", absl::StrCat(answer.jobs_left_out(), " jobs, for which there was no place"));
+  return text;
 }
 
 std::string FormatReports(const v1::JobReports& reports, const Style& style) {

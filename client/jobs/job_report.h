@@ -6,19 +6,17 @@
 #include <string>
 
 #include "client/format.h"
+#include "proto/job_account.h"
 #include "proto/r2cc.pb.h"
 #include "proto/report.pb.h"
 
 namespace r2cc::client {
 
-// What only the job's owner knows. 0: not said.
-struct RestartCost {
-  int64_t restart_ns = 0;     // from the error until the job computes again
-  int64_t checkpoint_ns = 0;  // between two checkpoints
-};
-
-// Of what a daemon gathered. By begin, the newest first.
+// Of what a daemon gathered. By begin, the newest first. `cost`: what only the job's owner knows; 0: not said.
 v1::JobReports MakeReports(const v1::ReportJobsReply& gathered, const RestartCost& cost);
+
+// `r2ccctl report`: `answer` is of a request with this cost.
+std::string FormatSaved(const v1::ReportJobsReply& answer, const RestartCost& cost, bool only_here, const Style& style);
 
 std::string FormatReports(const v1::JobReports& reports, const Style& style);
 

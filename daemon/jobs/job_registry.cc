@@ -169,11 +169,6 @@ void JobRegistry::SetWaiting(JobId id, std::optional<v1::JobWaiting> waiting) {
     found->second.job.clear_waiting();
 }
 
-uint32_t JobRegistry::Hanging() const {
-  return static_cast<uint32_t>(
-      std::count_if(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.job.waiting().hangs(); }));
-}
-
 bool JobRegistry::CountPeer(uint32_t uid, const std::string& node) {
   if (peer_names_in_all_ >= kPeerNamesMax || peer_names_[uid] >= kPeerNamesPerUserMax) return false;
   auto& processes = processes_[uid];
@@ -204,6 +199,7 @@ bool JobRegistry::Remove(JobId id, int64_t now_realtime_ns) {
   }
   found->second.job.set_ended_ns(now_realtime_ns);
   EndReduced(now_realtime_ns, found->second.job.mutable_reduced());
+  saved_.Forget(now_realtime_ns);
   changed_ = true;
   if (found->second.job.gave_up_size() > 0) KeepEnded(found->second.job, &ended_);
   KeepEnded(std::move(found->second.job), &all_ended_);
@@ -326,6 +322,7 @@ v1::KeptJobs JobRegistry::ToKeep(int64_t now_realtime_ns) const {
   for (const auto& [id, entry] : jobs_) *kept.add_attached() = entry.job;
   for (const v1::Job& job : all_ended_) *kept.add_ended() = job;
   for (const v1::Job& job : ended_) *kept.add_gave_up() = job;
+  saved_.ToKeep(&kept);
   return kept;
 }
 
@@ -334,6 +331,7 @@ void JobRegistry::Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns) {
     job.set_ended_ns(std::clamp<int64_t>(job.ended_ns(), 1, std::max<int64_t>(now_realtime_ns, 1)));
     if (now_realtime_ns - job.ended_ns() <= kEndedAgeMaxNs) KeepEnded(Cleaned(std::move(job)), to);
   };
+  saved_.Restore(kept, now_realtime_ns);
   for (const v1::Job& job : kept.ended()) restore(job, &all_ended_);
   for (const v1::Job& job : kept.gave_up()) restore(job, &ended_);
   for (v1::Job job : kept.attached()) {
@@ -345,10 +343,14 @@ void JobRegistry::Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns) {
 
 void JobRegistry::KeepEnded(v1::Job job, std::deque<v1::Job>* kept) {
   const auto his = [uid = job.uid()](const v1::Job& other) { return other.uid() == uid; };
+  const auto drop = [&](std::deque<v1::Job>::iterator oldest) {
+    if (kept == &all_ended_) saved_.Add(*oldest);
+    kept->erase(oldest);
+  };
   if (static_cast<size_t>(std::count_if(kept->begin(), kept->end(), his)) >= kEndedPerUserMax)
-    kept->erase(std::find_if(kept->begin(), kept->end(), his));
+    drop(std::find_if(kept->begin(), kept->end(), his));
   kept->push_back(std::move(job));
-  if (kept->size() > kEndedMax) kept->pop_front();
+  if (kept->size() > kEndedMax) drop(kept->begin());
 }
 
 const v1::Job* JobRegistry::Find(JobId id) const {

@@ -2,6 +2,7 @@
 #ifndef R2CC_DAEMON_JOBS_JOB_REGISTRY_H_
 #define R2CC_DAEMON_JOBS_JOB_REGISTRY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "daemon/jobs/job_peers.h"
+#include "daemon/jobs/saved_runs.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring.h"
 #include "proto/r2cc.pb.h"
@@ -65,7 +67,7 @@ class JobRegistry {
   // What has changed since the last call and is to be kept over a restart of the daemon: a job that came or went, a fault, a failure.
   bool TakeChanged() { return std::exchange(changed_, false); }
   // Jobs that ended longer ago than this are forgotten.
-  static constexpr int64_t kEndedAgeMaxNs = 30 * 24 * 3600 * int64_t{1'000'000'000};
+  static constexpr int64_t kEndedAgeMaxNs = SavedRuns::kAgeMaxNs;
   v1::KeptJobs ToKeep(int64_t now_realtime_ns) const;
   // What a former life kept. A job that was attached then, ended when that was saved, as far as is known; it goes on if its process
   // attaches again. Believes nothing that is out of bounds.
@@ -75,7 +77,10 @@ class JobRegistry {
   // Its requests make no progress; nothing: they do, or it has none.
   void SetWaiting(JobId id, std::optional<v1::JobWaiting> waiting);
   // Attached processes that hang.
-  uint32_t Hanging() const;
+  uint32_t Hanging() const {
+    const auto hangs = [](const auto& entry) { return entry.second.job.waiting().hangs(); };
+    return static_cast<uint32_t>(std::count_if(jobs_.begin(), jobs_.end(), hangs));
+  }
 
   // A job that ended is kept with what it said: of each user the last kEndedPerUserMax, of all kEndedMax. Those that gave up on a peer have
   // places of their own.
@@ -86,6 +91,8 @@ class JobRegistry {
   void GiveUp(JobId id, v1::GaveUp gave_up);
   const std::deque<v1::Job>& ended() const { return ended_; }
   const std::deque<v1::Job>& all_ended() const { return all_ended_; }
+  // Runs of processes that are in neither list any more.
+  const SavedRuns& saved() const { return saved_; }
 
   // True if it was there.
   bool Remove(JobId id, int64_t now_realtime_ns);
@@ -110,7 +117,7 @@ class JobRegistry {
   v1::ListJobsReply Page(const v1::ListJobsRequest& request, size_t bytes_max) const;
 
  private:
-  static void KeepEnded(v1::Job job, std::deque<v1::Job>* kept);
+  void KeepEnded(v1::Job job, std::deque<v1::Job>* kept);
   // What is known of the same process, if it was attached before: taken out of those that ended.
   std::optional<v1::Job> TakeKnown(const v1::Job& process);
   void NoteLost(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when);
@@ -127,8 +134,9 @@ class JobRegistry {
   std::map<JobId, Entry> jobs_;
   bool changed_ = false;
   JobPeers peers_;
-  std::deque<v1::Job> ended_;                                    // those that gave up on a peer, oldest first
-  std::deque<v1::Job> all_ended_;                                // likewise, all
+  std::deque<v1::Job> ended_;      // those that gave up on a peer, oldest first
+  std::deque<v1::Job> all_ended_;  // likewise, all
+  SavedRuns saved_;
   std::map<uint32_t, std::map<std::string, size_t>> processes_;  // of each user, that talk to a node
   std::map<uint32_t, size_t> users_;                             // attached processes of each
   std::map<uint32_t, size_t> peer_names_;                        // that a user's processes keep

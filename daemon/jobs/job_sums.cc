@@ -236,4 +236,22 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
   return true;
 }
 
+void AddOrBegin(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs) {
+  v1::ReportJobsReply::Whole clean = told;
+  v1::JobSums& from = *clean.mutable_sums();
+  from.set_job(Clean(from.job(), kWordBytesMax));
+  from.set_run(Clean(from.run(), kWordBytesMax));
+  if (AddNode(clean, node, clock_ahead_ns, now_ns, jobs)) return;
+  const int64_t begun_ns = Time(from.begun_ns(), clock_ahead_ns);
+  const std::string run = from.run_is_shared() ? from.run() : "@" + std::to_string(begun_ns) + "/" + std::to_string(jobs->size());
+  v1::JobSums& sums = *(*jobs)[{from.uid(), from.job(), run}].mutable_sums();
+  sums.set_job(from.job());
+  sums.set_uid(from.uid());
+  sums.set_run(from.run());
+  sums.set_run_is_shared(from.run_is_shared());
+  sums.set_begun_ns(begun_ns);
+  sums.set_ended_ns(Time(from.ended_ns(), clock_ahead_ns));
+  AddNode(clean, node, clock_ahead_ns, now_ns, jobs);
+}
+
 }  // namespace r2cc::daemon

@@ -67,6 +67,13 @@ struct JobFacts {
   double waited_s = 0;  // of the process that has made no progress for the longest time
 };
 
+// What was saved in the last 30 days.
+struct SavedFacts {
+  uint32_t faults_masked = 0;
+  double gpu_low_s = 0, gpu_high_s = 0, alive_s = 0, reduced_s = 0;
+  std::map<std::string, uint32_t> died;  // by cause: all of a closed list
+};
+
 struct MetricFacts {
   std::string node, release;
   int peer_protocol = 0, attach_version = 0, page_version = 0;
@@ -75,6 +82,7 @@ struct MetricFacts {
   // Attached ones by name, at most kJobFactsMax; the rest is one entry, "other".
   std::vector<JobFacts> jobs;
   uint32_t jobs_attached = 0, jobs_of_other_releases = 0;
+  SavedFacts saved;
   std::map<std::string, uint32_t> nodes;  // of the cluster, by status
   uint32_t peers_connected = 0, peers_lost = 0;
   std::optional<bool> store_connected;  // nothing: there is no store

@@ -43,6 +43,11 @@ void OfJobs(const Facts& facts, const Process&, Series* series) {
   for (const JobFacts& job : facts.jobs) series->Add({{"job_name", job.job}}, static_cast<uint64_t>(job.*member));
 }
 
+template <auto member>
+void OfSaved(const Facts& facts, const Process&, Series* series) {
+  series->Add({}, static_cast<double>(facts.saved.*member));
+}
+
 // A map whose key is the value of label `name`.
 template <typename Map>
 void ByKey(const Map& map, const char* name, Series* series) {
@@ -93,8 +98,12 @@ std::vector<Metric> MakeMetrics() {
        "below its twins': the link came up at a lower rate", OfNics<&NicFacts::speed_bytes_per_s>},
       {"r2cc_nic_link_up", kGauge, "", "nic, device, port", "Whether the kernel shows a link.", "0 on a port with a cable",
        IfNics<&NicFacts::link_up>},
-      {"r2cc_nic_drill", kGauge, "", "nic, device, port", "Whether the NIC is failed by a drill.", "1 outside the time of drills",
-       IfNics<&NicFacts::drill>},
+      {"r2cc_nic_drill", kGauge, "", "nic, device, port", "1 for a NIC that is failed by a drill; absent for the others.",
+       "present outside the time of drills",
+       [](const Facts& f, const Process&, Series* s) {
+         for (const NicFacts& nic : f.nics)
+           if (nic.drill) s->Add(LabelsOf(nic), uint64_t{1});
+       }},
       {"r2cc_link_flaps_total", kCounter, "", "nic, device, port", "How often the link went down.", "more than 3 in an hour: the cable",
        OfNics<&NicFacts::flaps>},
       {"r2cc_nic_verdicts_total", kCounter, "", "nic, device, port", "How often the NIC became SUSPECT, DEGRADED or FAILED.",
@@ -164,6 +173,22 @@ std::vector<Metric> MakeMetrics() {
        "not 0 before the next upgrade but one", OfNode<&Facts::jobs_of_other_releases>},
       {"r2cc_job_errors_total", kCounter, "", "", "Peers that processes of jobs gave up: each job ended of it.", "any growth",
        OfNode<&Facts::job_errors>},
+      {"r2cc_saved_faults_masked", kGauge, "", "", "Faults in the last 30 days after which jobs of this node went on.",
+       "growing: see `r2ccctl report`", OfSaved<&SavedFacts::faults_masked>},
+      {"r2cc_saved_gpu_seconds", kGauge, "seconds", "bound",
+       "What restarts after these faults would have cost this node's processes, if a restart costs little (5 min, and half of 10 min done "
+       "again) and if it costs much (15 min, and half of 1 h).",
+       "-",
+       [](const Facts& f, const Process&, Series* s) {
+         s->Add({{"bound", "low"}}, f.saved.gpu_low_s);
+         s->Add({{"bound", "high"}}, f.saved.gpu_high_s);
+       }},
+      {"r2cc_saved_job_seconds", kGauge, "seconds", "",
+       "For how long jobs ran after the first fault that would have ended them, in the last 30 days.", "-", OfSaved<&SavedFacts::alive_s>},
+      {"r2cc_jobs_reduced_seconds", kGauge, "seconds", "", "For how long jobs ran with fewer rails, in the last 30 days.",
+       "a large part of the time: a NIC waits for its repair", OfSaved<&SavedFacts::reduced_s>},
+      {"r2cc_jobs_died", kGauge, "", "cause", "Jobs that ended early all the same, in the last 30 days.",
+       "no-rail above 0: `r2ccctl jobs --ended`", [](const Facts& f, const Process&, Series* s) { ByKey(f.saved.died, "cause", s); }},
       {"r2cc_evidence_dropped_total", kCounter, "", "", "Records of jobs that had no room in their rings.",
        "growing: r2ccd has no processor", OfNode<&Facts::evidence_dropped>},
       {"r2cc_attach_refused_total", kCounter, "", "", "Connections and requests of jobs that were turned away.",

@@ -26,6 +26,8 @@ MetricFacts Full(size_t nics, size_t jobs) {
     facts.nics.push_back(nic);
   }
   for (size_t i = 0; i < jobs; ++i) facts.jobs.push_back({.job = "job" + std::to_string(i), .processes = 8});
+  facts.saved.died = {{"no-rail", 0}, {"rank-lost", 0}, {"other", 0}};
+  if (nics == 1) facts.nics[0].drill = true;
   facts.nodes = {{"healthy", 1}, {"degraded", 0}, {"unhealthy", 0}, {"initializing", 0}, {"unreachable", 0}};
   facts.store_connected = true;
   facts.plan_published_s = facts.start_time_s = facts.certificate_until_s = 1;

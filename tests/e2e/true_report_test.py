@@ -57,6 +57,23 @@ class TrueReport(NamespaceCase):
   def reports(self, *arguments: str, node: int = 0) -> list[dict]:
     return self.cluster.ctl_json(node, "job", "report", *RESTART_COST, *arguments)["jobs"]
 
+  def tearDown(self) -> None:
+    """What was saved, over all nodes, is the sum of the jobs' reports."""
+    reports = self.reports()
+    saved = self.cluster.ctl_json(0, "report", "--since", "1h", *RESTART_COST)["saved"]
+    total = lambda name: sum(report[name] for report in reports)
+    self.assertEqual([saved[name] for name in ("faults_masked", "faults_not_masked", "restarts")],
+                     [total("faults_masked"), total("faults_not_masked"), total("restarts_saved")], (saved, reports))
+    self.assertAlmostEqual(saved["gpu_hours_high"], sum(report["restart_cost"]["value"] for report in reports))
+    self.assertEqual(saved["gpu_hours_low"], saved["gpu_hours_high"])
+    self.assertEqual(sum(died["jobs"] for died in saved["died"]), sum(1 for report in reports if report["died"]), (saved, reports))
+    reduced_s = sum(int(one["time_ns"]) for report in reports for one in report["reduced"]) / 1e9
+    self.assertAlmostEqual(int(saved["reduced_ns"]) / 1e9, reduced_s, delta=2)
+    print(f"{self.id().rpartition('.')[2]}: saved {saved['faults_masked']} faults, {saved['restarts']} restarts, "
+          f"{saved['gpu_hours_high']:.2f} GPU hours, {int(saved['alive_ns']) / 1e9:.1f} s alive")
+    self.assertIn(f"{saved['faults_masked']} masked", self.cluster.ctl(0, "report", "--since", "1h"))
+    super().tearDown()
+
   def report(self, *arguments: str, node: int = 0) -> dict:
     jobs = self.reports(*arguments, node=node)
     self.assertEqual(len(jobs), 1, jobs)
