@@ -64,7 +64,8 @@ MetricFacts MetricsService::Gather() {
   facts.alarms = {{"configuration", static_cast<uint32_t>(parts_.reload->Alarms().size())},
                   {"node", static_cast<uint32_t>(parts_.state_alarms->size())},
                   {"plan", static_cast<uint32_t>(parts_.publisher->Alarms().size())},
-                  {"rails", static_cast<uint32_t>(parts_.rail_alarms->size())}};
+                  {"rails", 0}};
+  for (const RailAlarm& alarm : *parts_.rail_alarms) ++facts.alarms[alarm.kind == RailAlarm::Kind::kFleet ? "fleet" : "rails"];
   if (parts_.refusals != nullptr)
     for (const v1::Refusal& refusal : parts_.refusals->List())
       if (facts.refusals.size() < kRefusalsMax) facts.refusals[{refusal.listener(), refusal.reason()}] = refusal.times();

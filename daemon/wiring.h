@@ -66,6 +66,7 @@
 #include "health/probe/fabric_probe.h"
 #include "health/probe/rdma_probe.h"
 #include "health/view/cluster_view.h"
+#include "health/view/fleet.h"
 
 namespace r2cc::daemon {
 
@@ -183,6 +184,8 @@ class Wiring {
   std::string state_trouble_;
   std::map<std::string, std::string> state_alarms_;  // by what each is about: a file of the state directory, "nic NAME", "listen"
   std::vector<RailAlarm> rail_alarms_;               // in order
+  std::vector<health::FleetFault> fleet_;            // as of fleet_revision_ of the view
+  uint64_t fleet_revision_ = UINT64_MAX;
   Audit audit_;
   MissingNics missing_;
   CertificateWatch certificates_;

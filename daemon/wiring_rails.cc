@@ -20,6 +20,8 @@ void Wiring::FollowRailAlarms() {
     for (const v1::RailTotals& rail : job.rails())
       if (rail.nic().empty()) unwatched[job.job()].insert(rail.rail());
   for (RailAlarm& alarm : UnwatchedRails(unwatched)) alarms.push_back(std::move(alarm));
+  if (std::exchange(fleet_revision_, cluster_.revision()) != cluster_.revision()) fleet_ = health::FindFleetFaults(cluster_);
+  for (const health::FleetFault& fault : fleet_) alarms.push_back({RailAlarm::Kind::kFleet, "", health::FleetText(fault)});
   std::sort(alarms.begin(), alarms.end());
   for (const RailAlarm& alarm : alarms)
     if (!std::binary_search(rail_alarms_.begin(), rail_alarms_.end(), alarm)) LogWarning(alarm.text, {{"node", config_.node}});

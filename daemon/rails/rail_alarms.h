@@ -36,7 +36,8 @@ struct RailAlarmFacts {
 };
 
 struct RailAlarm {
-  enum class Kind { kBlind, kCrossed, kNoPartner, kSuspect, kUnwatched };
+  // kFleet: many nodes have it in common; not of this node.
+  enum class Kind { kBlind, kCrossed, kNoPartner, kSuspect, kUnwatched, kFleet };
   Kind kind = Kind::kBlind;
   std::string nic;   // of this node; empty: all of them
   std::string text;  // one line, the same as long as the reason is

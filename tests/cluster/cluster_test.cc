@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <string_view>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
@@ -208,6 +210,36 @@ TEST(Cluster, EachFaultIsKnownToAllWhomItConcernsAndNoneIsInvented) {
     story.NobodyWasAccusedFalsely();
     if (testing::Test::HasFailure()) return;
   }
+}
+
+// Each daemon names it in one line, and no other.
+TEST(Cluster, ADeadLeafSwitchOfTwoIsNamedInOneLineWithinFiveSeconds) {
+  Cluster cluster({.nodes = 64, .rails = 8, .rack_nodes = 32, .seed = first_seed});
+  ASSERT_TRUE(cluster.Start(60 * kNanosPerSecond));
+  const auto lines = [&] {
+    std::map<std::string, int> heard;
+    for (const int node : cluster.Running())
+      cluster.node(node).AskAlarms([&](const std::vector<std::string>& alarms) {
+        for (const std::string& alarm : alarms)
+          if (absl::StrContains(alarm, " is bad on ")) ++heard[alarm];
+      });
+    cluster.Run(kMs);
+    return heard;
+  };
+  EXPECT_TRUE(lines().empty());
+  const std::set<int> rack = cluster.Rack(1);
+  for (const int node : rack) cluster.SetSilent({node, 3}, true);
+  cluster.Run(5 * kNanosPerSecond - 2 * kMs);
+  const std::map<std::string, int> heard = lines();
+  ASSERT_EQ(heard.size(), 1U) << absl::StrJoin(heard, "\n", absl::PairFormatter(" by "));
+  EXPECT_EQ(heard.begin()->second, 64);
+  const std::string first = NodeName(*rack.begin()), last = NodeName(*rack.rbegin());
+  EXPECT_EQ(heard.begin()->first,
+            absl::StrCat("rail3 is bad on 32 of 32 nodes of ", first, " to ", last, ": look at its leaf switch there"));
+  for (const int node : rack) cluster.SetSilent({node, 3}, false);
+  EXPECT_TRUE(cluster.RunUntilQuiet(60 * kNanosPerSecond));
+  cluster.Run(2 * kNanosPerSecond);
+  EXPECT_TRUE(lines().empty());
 }
 
 }  // namespace

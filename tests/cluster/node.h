@@ -2,6 +2,7 @@
 #ifndef R2CC_TESTS_CLUSTER_NODE_H_
 #define R2CC_TESTS_CLUSTER_NODE_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,13 @@ class Node {
   const std::vector<JobPeers>& jobs() const { return jobs_; }
   // What the kernel says of a NIC's link.
   void SetLink(int rail, bool up);
+
+  // Hands the alarms of its status to `hear`, a moment later.
+  void AskAlarms(std::function<void(std::vector<std::string>)> hear) const {
+    daemon_->wiring->backend().GetStatus({}, [hear = std::move(hear)](const absl::StatusOr<v1::StatusReply>& reply) {
+      if (reply.ok()) hear({reply->alarms().begin(), reply->alarms().end()});
+    });
+  }
 
   // Streams with other daemons.
   size_t connections() const { return daemon_ == nullptr ? 0 : daemon_->peers.connections(); }
