@@ -84,6 +84,8 @@ TEST(Arguments, Ready) {
   EXPECT_TRUE(ready->json);
   EXPECT_EQ(ready->socket_path, "/r-control/r2ccd.sock");
   EXPECT_THAT(ErrorOf("ready --server h:1"), HasSubstr("this node"));
+  EXPECT_EQ(std::get<ReadyCommand>(Parse("ready --npd")).rails_min, kEachRail);
+  EXPECT_EQ(std::get<ReadyCommand>(Parse("ready --npd --min-rails 1")).rails_min, 1u);
 }
 
 TEST(Arguments, JobsAndBundles) {
@@ -277,6 +279,17 @@ TEST(Arguments, JobsAreSifted) {
   EXPECT_FALSE(RequestOf<v1::ListJobsRequest>("jobs").has_uid());
   EXPECT_EQ(RequestOf<v1::ListJobsRequest>("jobs --uid root").uid(), 0u);
   EXPECT_THAT(ErrorOf("jobs --uid no-such-user"), AllOf(HasSubstr("--uid 'no-such-user'"), HasSubstr("user of this machine")));
+}
+
+TEST(Arguments, WhatIsSeenFromOutside) {
+  const auto saved = RequestOf<SavedCommand>("report --since 1h --here --restart 10m");
+  EXPECT_EQ(saved.since_ns, (1'735'787'045 - 3600) * int64_t{1'000'000'000});
+  EXPECT_TRUE(saved.only_here);
+  EXPECT_EQ(saved.restart_ns, 600 * int64_t{1'000'000'000});
+  EXPECT_EQ(RequestOf<SavedCommand>("report").since_ns, (1'735'787'045 - 30 * 24 * 3600) * int64_t{1'000'000'000});
+  EXPECT_THAT(ErrorOf("report --since never"), HasSubstr("--since"));
+  EXPECT_EQ(std::get<HealthEventsCommand>(Parse("health-events --nvsentinel /s --node k")).node, "k");
+  EXPECT_THAT(ErrorOf("health-events"), HasSubstr("--nvsentinel"));
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "client/completion.h"
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
+#include "client/health/health_events.h"
 #include "client/jobs/job_env.h"
 #include "client/ready.h"
 #include "client/run.h"
@@ -144,6 +145,8 @@ int main(int argc, char** argv) {
   const r2cc::client::Terminal terminal{[] { return absl::GetCurrentTimeNanos(); },
                                         [](int milliseconds) { return poll(nullptr, 0, milliseconds) == 0; }, isatty(STDOUT_FILENO) == 1,
                                         TerminalSize};
+  if (const auto* health = std::get_if<r2cc::client::HealthEventsCommand>(&parsed))
+    return r2cc::client::Run(*health, terminal.now_ns, terminal.wait);
   if (const auto* doctor = std::get_if<r2cc::client::DoctorCommand>(&parsed)) {
     r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
     const absl::Status status = r2cc::client::Run(*doctor, machine, style, std::cout, terminal.wait);

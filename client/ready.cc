@@ -18,7 +18,8 @@ absl::StatusOr<v1::NodeView> AskOwnNode(const std::string& socket_path) {
 int Run(const ReadyCommand& command, std::ostream& out) {
   const v1::ReadyReport report = JudgeReady(AskOwnNode(command.socket_path), command.rails_min);
   const absl::StatusOr<std::string> json = ToJsonDocument(report);
-  out << (command.json && json.ok() ? *json : Printable(report.text()) + "\n") << std::flush;
+  const std::string text = Printable(command.npd ? NpdLine(report) : report.text());
+  out << (command.json && json.ok() ? *json : text + "\n") << std::flush;
   return out ? static_cast<int>(report.exit_code()) : kCannotTell;
 }
 

@@ -14,6 +14,7 @@ struct ReadyCommand {
   std::string socket_path;
   size_t rails_min = 1;
   bool json = false;
+  bool npd = false;  // in one line for the node-problem-detector
 };
 
 // Asks the daemon, writes one line (or JSON) to `out`, and returns the exit code. Takes less than a second whatever the daemon does.

@@ -30,6 +30,7 @@ DOCUMENTS = [
     "operate/configure.md",
     "operate/daemon.md",
     "operate/diagnose.md",
+    "operate/health-tools.md",
     "operate/limits.md",
     "operate/observe.md",
     "operate/rdma.md",

@@ -63,6 +63,7 @@ void AddAllCommands(CommandTree* tree) {
   AddConfigCommands(tree);
   AddDoctorCommand(tree);
   AddReadyCommand(tree);
+  AddHealthEventsCommand(tree);
   AddBundleCommand(tree);
   AddEventsCommand(tree);
   AddJobCommands(tree);

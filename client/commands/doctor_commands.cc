@@ -58,14 +58,32 @@ void AddReadyCommand(CommandTree* tree) {
   const Command ready = tree->Add(tree->root(), "ready",
                                   "whether a job may start on this node: exit code 0 yes, 1 no, 2 cannot tell; one line, under a second; "
                                   "faults of other nodes do not count");
-  ready.AddOption("--min-rails", &command->rails_min, "so many of this node's rails have to be usable")
-      .Value("N")
-      .Default("1")
-      .Range(size_t{0}, kRailsMost);
-  tree->Means(ready, [tree, command]() -> absl::StatusOr<Chosen> {
+  const Option rails = ready.AddOption("--min-rails", &command->rails_min, "so many of this node's rails have to be usable")
+                           .Value("N")
+                           .Default("1")
+                           .Range(size_t{0}, kRailsMost);
+  ready.AddFlag("--npd", &command->npd,
+                "for the node-problem-detector: the cause in 80 characters; without --min-rails each rail that should work has to");
+  tree->Means(ready, [tree, command, rails]() -> absl::StatusOr<Chosen> {
+    if (command->npd && rails.count() == 0) command->rails_min = kEachRail;
     const GlobalFlags& global = tree->global();
     if (!global.server.empty()) return absl::InvalidArgumentError("ready is about this node: run it there, without --server");
     command->json = global.format() == Output::kJson;
+    command->socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
+    return *command;
+  });
+}
+
+void AddHealthEventsCommand(CommandTree* tree) {
+  const auto command = std::make_shared<HealthEventsCommand>();
+  const Command events = tree->Add(tree->root(), "health-events",
+                                   "hands the health of this node's NICs on to NVSentinel, until it is ended: a fault that jobs survive is "
+                                   "stored only");
+  events.AddOption("--nvsentinel", &command->connector, "the Unix socket of the platform connector").Value("PATH").Required();
+  events.AddOption("--node", &command->node, "the node's name in Kubernetes; otherwise r2ccd's").Value("NODE");
+  tree->Means(events, [tree, command]() -> absl::StatusOr<Chosen> {
+    const GlobalFlags& global = tree->global();
+    if (!global.server.empty()) return absl::InvalidArgumentError("health-events is about this node: run it there, without --server");
     command->socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
     return *command;
   });

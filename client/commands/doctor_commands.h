@@ -8,6 +8,7 @@ namespace r2cc::client {
 
 void AddDoctorCommand(CommandTree* tree);
 void AddReadyCommand(CommandTree* tree);
+void AddHealthEventsCommand(CommandTree* tree);
 void AddBundleCommand(CommandTree* tree);
 
 }  // namespace r2cc::client

@@ -11,6 +11,7 @@
 #include "client/check_config.h"
 #include "client/completion.h"
 #include "client/doctor/doctor_command.h"
+#include "client/health/health_events_command.h"
 #include "client/jobs/job_env.h"
 #include "client/jobs/job_seats.h"
 #include "client/ready.h"
@@ -60,8 +61,8 @@ using Request =
                  v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand, JobReportCommand, SavedCommand, JobSeatsCommand>;
 
 // Those behind Request ask no daemon, or in a way of their own.
-using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, ReadyCommand, BundleCommand,
-                            JobEnvCommand, CompletionCommand>;
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, ReadyCommand, HealthEventsCommand,
+                            BundleCommand, JobEnvCommand, CompletionCommand>;
 
 }  // namespace r2cc::client
 

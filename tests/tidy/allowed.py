@@ -6,6 +6,7 @@ POLLED = "NCCL's interface has no event to wait for: its caller polls, and r2cc-
 ALLOWED = {
     ("clocks", "base/log.cc"): "a JSON record has the wall clock's time, as a line of text has it from spdlog",
     ("clocks", "client/client.cc"): GRPC_DEADLINE,
+    ("clocks", "client/health/health_events.cc"): GRPC_DEADLINE,
     ("clocks", "client/remote.cc"): "a certificate is valid until a date",
     ("clocks", "daemon/rpc/channel.cc"): "a certificate is valid until a date",
     ("clocks", "daemon/trust/r2ccd_trust_rig.h"): GRPC_DEADLINE + ", and a certificate is valid until a date",
