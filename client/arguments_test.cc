@@ -282,6 +282,7 @@ TEST(Arguments, JobsAreSifted) {
 }
 
 TEST(Arguments, WhatIsSeenFromOutside) {
+  EXPECT_EQ(RequestOf<WideNicsCommand>("nic list n0 -o wide").list.node(), "n0");
   const auto saved = RequestOf<SavedCommand>("report --since 1h --here --restart 10m");
   EXPECT_EQ(saved.since_ns, (1'735'787'045 - 3600) * int64_t{1'000'000'000});
   EXPECT_TRUE(saved.only_here);

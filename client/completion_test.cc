@@ -43,7 +43,7 @@ TEST(Completion, FlagsOfTheCommandAndOfAllCommands) {
 }
 
 TEST(Completion, ValuesThatAreKnown) {
-  EXPECT_THAT(Words(Typed({"status", "-o", ""}).words), testing::UnorderedElementsAre("table", "json"));
+  EXPECT_THAT(Words(Typed({"status", "-o", ""}).words), testing::UnorderedElementsAre("table", "wide", "json"));
   EXPECT_THAT(Words(Typed({"status", "--output", "j"}).words), ElementsAre("json"));
   EXPECT_THAT(Words(Typed({"completion", "z"}).words), ElementsAre("zsh"));
   EXPECT_EQ(Typed({"status", "--run_dir", "/r"}).also, Asked::kFiles);

@@ -41,6 +41,8 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply);
 // One line.
 std::string FormatEvent(const v1::Event& event, const Style& style, const EventColumns& columns = {});
+// What /sys knows of each; what is missing, with its reason, once below.
+std::string FormatWideNics(const std::vector<v1::ExplainNicReply>& nics, const Style& style);
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style);
 std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style);
 std::string FormatPlan(const v1::Plan& plan, const Style& style);

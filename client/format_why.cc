@@ -43,6 +43,16 @@ std::string PairTable(const std::string& node, const google::protobuf::RepeatedP
   return table.Render(style.colour, style.width);
 }
 
+// "mlx5_core, firmware 28.39.1002, slot 4 (0000:81:00.0)"
+std::string PartText(const v1::NicView& nic, const v1::NicInventory& part) {
+  std::vector<std::string> words;
+  if (!part.driver().empty()) words.push_back(part.driver());
+  if (!part.firmware().empty()) words.push_back(absl::StrCat("firmware ", part.firmware()));
+  if (!part.slot().empty()) words.push_back(absl::StrCat("slot ", part.slot()));
+  if (words.empty()) return "";
+  return absl::StrCat(absl::StrJoin(words, ", "), nic.pci().empty() ? "" : absl::StrCat(" (", nic.pci(), ")"));
+}
+
 std::string Heading(absl::string_view text, const Style& style) {
   return absl::StrCat("\n", Paint(text, Colour::kDim, style.colour), "\n");
 }
@@ -64,6 +74,7 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
   add("jobs", reply.has_planned() ? MeaningForJobs(reply.planned()) : "");
   add("link", absl::StrCat(nic.link_up() ? "up" : "down", nic.rate_bits_per_s() == 0 ? "" : ", ",
                            nic.rate_bits_per_s() == 0 ? "" : FormatRate(nic.rate_bits_per_s()), ", ", nic.flaps_total(), " flaps"));
+  add("part", PartText(nic, reply.inventory()));
   add("words", OperatorWords(nic, style));
   for (const std::string& advice : reply.advice()) add("do", advice);
   if (reply.pairs_size() > 0) absl::StrAppend(&text, Heading("probes", style), PairTable(reply.node(), reply.pairs(), style));
@@ -82,6 +93,29 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
     for (const v1::Event& event : reply.done()) columns.Grow(event);
     for (const v1::Event& event : reply.done()) absl::StrAppend(&text, FormatEvent(event, style, columns));
   }
+  return text;
+}
+
+std::string FormatWideNics(const std::vector<v1::ExplainNicReply>& nics, const Style& style) {
+  Table table({"NIC", "STATE", Right("RATE"), "DRIVER", "FIRMWARE", "SLOT", "PCI", Spare(1, "ADDRESS"), Spare(2, "MAC")});
+  std::vector<std::string> missing;
+  for (const v1::ExplainNicReply& one : nics) {
+    const v1::NicView& nic = one.nic();
+    const v1::NicInventory& part = one.inventory();
+    table.AddRow({NicName(one.node(), nic.name()),
+                  {StateName(nic.state()), StateColour(nic.state())},
+                  FormatRate(nic.rate_bits_per_s()),
+                  part.driver(),
+                  part.firmware(),
+                  part.slot(),
+                  nic.pci(),
+                  nic.address(),
+                  nic.mac()});
+    for (const std::string& line : part.missing()) missing.push_back(absl::StrCat(NicName(one.node(), nic.name()), ": no ", line));
+  }
+  std::string text = table.empty() ? "no NICs\n" : table.Render(style.colour, style.width);
+  if (!missing.empty()) text += "\n";
+  for (const std::string& line : missing) absl::StrAppend(&text, Printable(line), "\n");
   return text;
 }
 

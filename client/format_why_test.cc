@@ -17,6 +17,19 @@ Message FromText(const char* text) {
   return message;
 }
 
+TEST(Format, AWideListHasThePartsAndWhyAFactIsMissing) {
+  const auto nic = FromText<v1::ExplainNicReply>(R"pb(
+    node: "n0"
+    nic { name: "rail0" state: HEALTHY pci: "0000:81:00.0" address: "10.0.0.1" }
+    inventory { driver: "mlx5_core" firmware: "28.39" slot: "4" missing: "serial: only root\033[2J" })pb");
+  EXPECT_EQ(FormatWideNics({nic}, {}),
+            "NIC       STATE    RATE  DRIVER     FIRMWARE  SLOT  PCI           ADDRESS\n"
+            "n0/rail0  HEALTHY     ?  mlx5_core  28.39     4     0000:81:00.0  10.0.0.1\n"
+            "\n"
+            "n0/rail0: no serial: only root [2J\n");
+  EXPECT_NE(FormatExplainNic(nic, {}).find("part    mlx5_core, firmware 28.39, slot 4 (0000:81:00.0)\n"), std::string::npos);
+}
+
 TEST(Format, WhyIsTheWholeStoryOfANic) {
   const auto reply = FromText<v1::ExplainNicReply>(R"pb(
     node: "n1"

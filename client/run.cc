@@ -61,6 +61,29 @@ struct Runner {
     }
     return Write(reply, [&](const v1::ListNicsReply& nics) { return FormatNics(nics, style, request.bad()); });
   }
+  // Each NIC's own node is asked: no view has these facts.
+  absl::Status operator()(const WideNicsCommand& command) {
+    constexpr size_t kNicsMost = 256;
+    const absl::StatusOr<v1::ListNicsReply> nics = client.ListNics(command.list);
+    if (!nics.ok()) return nics.status();
+    std::vector<v1::ExplainNicReply> wide;
+    for (const v1::NodeView& node : nics->nodes())
+      for (const v1::NicView& nic : node.nics()) {
+        if (wide.size() >= kNicsMost)
+          return absl::InvalidArgumentError(
+              absl::StrCat("these are more than ", kNicsMost, " NICs, and each node is asked: name some with --node"));
+        v1::ExplainNicRequest request;
+        request.set_node(node.node());
+        request.set_nic(nic.name());
+        const absl::StatusOr<v1::ExplainNicReply> reply = client.ExplainNic(request);
+        v1::ExplainNicReply& one = wide.emplace_back();
+        if (reply.ok()) one = *reply;
+        one.set_node(node.node());
+        *one.mutable_nic() = nic;
+        if (!reply.ok()) one.mutable_inventory()->add_missing(std::string(reply.status().message()));
+      }
+    return WriteText(FormatWideNics(wide, style), out);
+  }
   absl::Status operator()(const v1::NicActionRequest& request) {
     const absl::StatusOr<v1::NicActionReply> done = owners.Act(request);
     const absl::Status written = Write(done, [&](const v1::NicActionReply& reply) { return FormatNicAction(request, reply, style); });

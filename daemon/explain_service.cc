@@ -237,6 +237,7 @@ v1::ExplainNicReply ExplainService::Explain(const health::NicStatus& status, con
   for (const RailAlarm& alarm : parts_.rails->Alarms())
     if (alarm.kind != RailAlarm::Kind::kSuspect && (alarm.nic.empty() || alarm.nic == nic.nic)) reply.add_advice(alarm.text);
   AddPairs([&](const health::PairKey& key) { return key.own == nic; }, reply.mutable_pairs());
+  if (parts_.inventory) *reply.mutable_inventory() = parts_.inventory(status.identity);
   if (parts_.traffic) *reply.mutable_traffic() = parts_.traffic(nic.nic, job);
   return reply;
 }

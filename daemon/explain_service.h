@@ -53,6 +53,8 @@ class ExplainService {
     PeerTransport* peers;
     // What jobs move over a NIC of this node; those named `job`, if it is not empty.
     std::function<v1::NicTraffic(const std::string& nic, const std::string& job)> traffic;
+    // Which part a NIC of this node is.
+    std::function<v1::NicInventory(const health::NicIdentity& nic)> inventory;
   };
 
   // The parts outlive it.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/release.h"
 #include "base/log.h"
+#include "daemon/nic_inventory.h"
 #include "daemon/port_claims.h"
 #include "daemon/reload/config_change.h"
 
@@ -84,7 +85,11 @@ Wiring::Wiring(Config config, World world)
                [this](const std::string& node) { return operator_.UnknownNode(node); }}),
       report_({world_.core, &jobs_.registry(), &peer_set_, world_.peers, &reporter_, &cluster_}),
       explain_({&local_, &rails_, &cluster_, &peer_set_, &operator_, &publisher_, &events_, &reporter_, world_.peers,
-                [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); }}),
+                [this](const std::string& nic, const std::string& job) { return jobs_.TrafficOn(nic, job); },
+                [this](const health::NicIdentity& nic) {
+                  const auto port = rdma_paths_.PortOf(nic.name);
+                  return InventoryOf(*world_.sysfs, nic.interface, port.has_value() ? port->device : "", nic.pci);
+                }}),
       metrics_({&cluster_, &reporter_, &peer_set_, &publisher_, &jobs_, &rails_, &rdma_paths_, &reload_, &certificates_, world_.refusals,
                 world_.turns, config_.insecure, &state_alarms_, &rail_alarms_, &report_}),
       backend_(config_.node, {world_.core, &cluster_,       &reporter_,       &peer_set_,     &publisher_,    &jobs_,   &operator_,

@@ -34,12 +34,15 @@ CommandTree::CommandTree(absl::Time now, absl::TimeZone zone)
   root.AddOption("--socket", &global_.socket, "r2ccd's control socket (default: RUN_DIR-control/r2ccd.sock)");
   root.AddOption("--server", &global_.server, "ask the daemon at HOST:PORT instead, with a certificate").Value("HOST:PORT");
   root.AddOption("--certs", &global_.certs, "with --server: directory of operator.crt (or node.crt), its key and ca.crt").ShowDefault();
-  root.AddOption("-o,--output", &global_.output, "table for people, json for programs").OneOf({"table", "json"}).ShowDefault();
+  root.AddOption("-o,--output", &global_.output, "table for people, json for programs; wide: `nic list` with driver, firmware and slot")
+      .OneOf({"table", "wide", "json"})
+      .ShowDefault();
 }
 
 Command CommandTree::Add(Command parent, const std::string& name, const std::string& description) {
   const Command command = parent.Add(name, description);
-  command.SetFooter("Also here: --run_dir DIR, --socket PATH, --server HOST:PORT, --certs DIR, -o table|json (`r2ccctl --help` explains).");
+  command.SetFooter(
+      "Also here: --run_dir DIR, --socket PATH, --server HOST:PORT, --certs DIR, -o table|wide|json (`r2ccctl --help` explains).");
   return command;
 }
 

@@ -22,6 +22,7 @@ struct GlobalFlags {
   std::string certs;
   std::string output;
 
+  bool wide() const { return output == "wide"; }
   Output format() const { return output == "json" ? Output::kJson : Output::kTable; }
 };
 

@@ -65,7 +65,7 @@ absl::StatusOr<Chosen> MakeAction(const NicTyped& typed, v1::NicAction action) {
   return Request(act);
 }
 
-absl::StatusOr<Chosen> MakeList(const ListTyped& typed) {
+absl::StatusOr<v1::ListNicsRequest> MakeList(const ListTyped& typed) {
   v1::ListNicsRequest list;
   list.set_node(typed.node);
   list.set_bad(typed.bad);
@@ -77,7 +77,7 @@ absl::StatusOr<Chosen> MakeList(const ListTyped& typed) {
           absl::StrCat("--state '", word, "' is none of healthy, degraded, suspect, failed, proving, drained, uncabled"));
     list.add_states(state);
   }
-  return Request(list);
+  return list;
 }
 
 void AddList(CommandTree* tree, Command nic) {
@@ -87,7 +87,12 @@ void AddList(CommandTree* tree, Command nic) {
   list.AddOption("--state", &typed->states, "only NICs in this state; may be repeated").Value("STATE").OneAtATime();
   list.AddFlag("--bad", &typed->bad, "only what is not as it should be");
   list.AddOption("--node", &typed->node_glob, "only nodes whose names fit, such as 'rack3-*'").Value("GLOB");
-  tree->Means(list, [typed] { return MakeList(*typed); });
+  tree->Means(list, [tree, typed]() -> absl::StatusOr<Chosen> {
+    const absl::StatusOr<v1::ListNicsRequest> wanted = MakeList(*typed);
+    if (!wanted.ok()) return wanted.status();
+    if (tree->global().wide()) return Chosen(Request(WideNicsCommand{*wanted}));
+    return Chosen(Request(*wanted));
+  });
 }
 
 }  // namespace

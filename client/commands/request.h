@@ -46,6 +46,11 @@ struct JobReportCommand {
   int64_t checkpoint_ns = 0;
 };
 
+// `nic list -o wide`: which part each NIC is, asked of its own node.
+struct WideNicsCommand {
+  v1::ListNicsRequest list;
+};
+
 // `report`: what was saved, since some time, on all nodes or on this one. Costs as above.
 struct SavedCommand {
   int64_t since_ns = 0;
@@ -55,10 +60,10 @@ struct SavedCommand {
 };
 
 // Asked of a daemon.
-using Request =
-    std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest, v1::GetPlanRequest,
-                 v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest, v1::ForgetNodeRequest, v1::ConfigRequest,
-                 v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand, JobReportCommand, SavedCommand, JobSeatsCommand>;
+using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
+                             v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
+                             v1::ForgetNodeRequest, v1::ConfigRequest, v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand,
+                             JobReportCommand, SavedCommand, WideNicsCommand, JobSeatsCommand>;
 
 // Those behind Request ask no daemon, or in a way of their own.
 using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, ReadyCommand, HealthEventsCommand,
