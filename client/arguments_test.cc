@@ -291,6 +291,7 @@ TEST(Arguments, WhatIsSeenFromOutside) {
   EXPECT_THAT(ErrorOf("report --since never"), HasSubstr("--since"));
   EXPECT_EQ(std::get<HealthEventsCommand>(Parse("health-events --nvsentinel /s --node k")).node, "k");
   EXPECT_THAT(ErrorOf("health-events"), HasSubstr("--nvsentinel"));
+  EXPECT_EQ(std::get<SuggestCommand>(Parse("config suggest --run_dir /r")).socket_path, "/r-control/r2ccd.sock");
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "client/completion.h"
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
+#include "client/doctor/suggest.h"
 #include "client/health/health_events.h"
 #include "client/jobs/job_env.h"
 #include "client/ready.h"
@@ -151,6 +152,11 @@ int main(int argc, char** argv) {
     r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
     const absl::Status status = r2cc::client::Run(*doctor, machine, style, std::cout, terminal.wait);
     return status.ok() ? 0 : Fail(status.message(), kExitFailed);
+  }
+  if (const auto* suggest = std::get_if<r2cc::client::SuggestCommand>(&parsed)) {
+    r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
+    std::cout << r2cc::client::Run(*suggest, machine) << std::flush;
+    return std::cout ? 0 : kExitFailed;
   }
   if (const auto* bundle = std::get_if<r2cc::client::BundleCommand>(&parsed)) {
     r2cc::client::OsMachine machine(Environment(), terminal.now_ns);

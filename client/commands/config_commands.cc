@@ -3,6 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
+#include "client/client.h"
+
 namespace r2cc::client {
 namespace {
 
@@ -20,6 +23,13 @@ void AddConfigCommands(CommandTree* tree) {
   check.AddOption("--r2ccd", &command->program, "the program that checks (default: beside r2ccctl, /usr/sbin/r2ccd, that of PATH)")
       .Value("PROGRAM");
   tree->Means(check, [command] { return Chosen(*command); });
+  tree->Means(tree->Add(config, "suggest", "writes `nics` from the networks of this machine's interfaces, and what other nodes call them"),
+              [tree]() -> absl::StatusOr<Chosen> {
+                const GlobalFlags& global = tree->global();
+                if (!global.server.empty())
+                  return absl::InvalidArgumentError("suggest looks at this machine: run it on the node, without --server");
+                return Chosen(SuggestCommand{global.socket.empty() ? SocketPath(global.run_dir) : global.socket});
+              });
   tree->Means(tree->Add(config, "show", "all that is in force, defaults too; of keys the files' names alone"),
               [] { return Chosen(Request(v1::ConfigRequest())); });
   tree->Means(

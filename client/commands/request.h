@@ -11,6 +11,7 @@
 #include "client/check_config.h"
 #include "client/completion.h"
 #include "client/doctor/doctor_command.h"
+#include "client/doctor/suggest.h"
 #include "client/health/health_events_command.h"
 #include "client/jobs/job_env.h"
 #include "client/jobs/job_seats.h"
@@ -66,8 +67,8 @@ using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActi
                              JobReportCommand, SavedCommand, WideNicsCommand, JobSeatsCommand>;
 
 // Those behind Request ask no daemon, or in a way of their own.
-using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, ReadyCommand, HealthEventsCommand,
-                            BundleCommand, JobEnvCommand, CompletionCommand>;
+using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, SuggestCommand, ReadyCommand,
+                            HealthEventsCommand, BundleCommand, JobEnvCommand, CompletionCommand>;
 
 }  // namespace r2cc::client
 
