@@ -283,6 +283,8 @@ TEST(Arguments, JobsAreSifted) {
 
 TEST(Arguments, WhatIsSeenFromOutside) {
   EXPECT_EQ(RequestOf<WideNicsCommand>("nic list n0 -o wide").list.node(), "n0");
+  EXPECT_EQ(RequestOf<HookCommand>("events --follow --kind job-hang --run /x").program, "/x");
+  EXPECT_THAT(ErrorOf("events --run /x"), HasSubstr("--run is for --follow"));
   const auto saved = RequestOf<SavedCommand>("report --since 1h --here --restart 10m");
   EXPECT_EQ(saved.since_ns, (1'735'787'045 - 3600) * int64_t{1'000'000'000});
   EXPECT_TRUE(saved.only_here);

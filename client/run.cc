@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/act_many.h"
+#include "client/bundle/run_program.h"
 #include "client/events_follower.h"
 #include "client/jobs/job_report.h"
 #include "client/jobs/job_seats.h"
@@ -171,24 +172,41 @@ struct Runner {
     const auto wait = [&] { return (command.count == 0 || --left > 0) && terminal.wait(command.interval_ms); };
     return Watch({terminal.now_ns, wait, terminal.is_one, terminal.size}, style, client, out);
   }
-  absl::Status operator()(v1::EventsRequest request) {
+  // `each` is called with news alone; what it returns ends the following.
+  absl::Status Follow(v1::EventsRequest request, const std::function<absl::Status(const v1::Event&)>& each) {
     EventsFollower follower(request);
-    EventColumns columns;
     for (;;) {
-      absl::Status written;
+      absl::Status done;
       const int64_t asked_ns = terminal.now_ns();
       const absl::Status status = client.Events(request, [&](const v1::Event& event) {
-        if (!follower.IsNews(event)) return true;
-        columns.Grow(event);
-        written = WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style, columns), out);
-        return written.ok();
+        if (follower.IsNews(event)) done = each(event);
+        return done.ok();
       });
-      if (!written.ok()) return written;
+      if (!done.ok()) return done;
       if (!request.follow() || !follower.GoesOn(status, terminal.now_ns() - asked_ns)) return status;
       // The daemon is restarted: a supervisor does that, or a package's upgrade.
       if (!terminal.wait(EventsFollower::kRetryMs)) return absl::OkStatus();
       request = follower.Next();
     }
+  }
+  absl::Status operator()(const v1::EventsRequest& request) {
+    EventColumns columns;
+    return Follow(request, [&](const v1::Event& event) {
+      columns.Grow(event);
+      return WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style, columns), out);
+    });
+  }
+  // What a program takes too long for waits in the daemon's log of events. One that fails is told of, and the next event comes.
+  absl::Status operator()(const HookCommand& command) {
+    constexpr int kRunMs = 30'000;
+    constexpr size_t kOutputBytesMax = 4096;
+    return Follow(command.request, [&](const v1::Event& event) {
+      const absl::StatusOr<std::string> json = ToJsonLine(event);
+      if (!json.ok()) return json.status();
+      const absl::StatusOr<std::string> said = RunSystemProgram({command.program}, kOutputBytesMax, kRunMs, *json);
+      if (!said.ok()) return said.status();
+      return said->empty() ? absl::OkStatus() : WriteText(Printable(*said) + "\n", out);
+    });
   }
 };
 

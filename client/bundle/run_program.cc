@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,12 +16,30 @@
 
 namespace r2cc::client {
 
-absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& command, size_t bytes_max, int timeout_ms) {
+namespace {
+
+// A descriptor that reads `input` from its begin; -1: there is none.
+int Reads(const std::string& input) {
+  const int file = memfd_create("input", MFD_CLOEXEC);
+  if (file < 0 || pwrite(file, input.data(), input.size(), 0) == static_cast<ssize_t>(input.size())) return file;
+  close(file);
+  return -1;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& command, size_t bytes_max, int timeout_ms,
+                                             const std::string& input) {
+  const int file = Reads(input);
+  if (file < 0) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    close(file);
+    return absl::ErrnoToStatus(errno, "cannot make a pipe");
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, file, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
   std::vector<std::string> words = command;
@@ -33,6 +52,7 @@ absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& com
   const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), no_environment);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
+  close(file);
   if (error != 0) {
     close(ends[0]);
     return absl::NotFoundError(absl::StrCat("cannot run ", command.front(), ": ", std::strerror(error)));

@@ -20,5 +20,11 @@ TEST(RunSystemProgram, OneThatIsNotThereOrDoesNotEnd) {
   EXPECT_THAT(*slow, HasSubstr("ended after 200 ms"));
 }
 
+TEST(RunProgram, TheProgramReadsItsInput) {
+  const std::string input(100'000, 'x');
+  EXPECT_EQ(RunSystemProgram({"wc", "-c"}, 100, 5000, input).value(), "100000\n");
+  EXPECT_EQ(RunSystemProgram({"cat"}, 100).value(), "");
+}
+
 }  // namespace
 }  // namespace r2cc::client

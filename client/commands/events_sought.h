@@ -15,6 +15,7 @@ namespace r2cc::client {
 // As it was typed; empty: not said.
 struct EventsSought {
   bool follow = false;
+  std::string run;  // a program for each event
   std::string after;
   std::string since;
   std::string node;

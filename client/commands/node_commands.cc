@@ -81,9 +81,16 @@ void AddEventsCommand(CommandTree* tree) {
       .Value("KIND ...")
       .OneAtATime();
   events.AddOption("--last", &sought->last, "only the newest so many of these").Value("N").Range(size_t{1}, kLastMost);
+  events
+      .AddOption("--run", &sought->run,
+                 "with --follow: run this program for each event, one after the other, with the event as JSON on its standard input; it is "
+                 "killed after 30 s")
+      .Value("PROGRAM");
   tree->Means(events, [tree, sought]() -> absl::StatusOr<Chosen> {
     const absl::StatusOr<v1::EventsRequest> list = MakeEventsRequest(*sought, tree->now(), tree->zone());
     if (!list.ok()) return list.status();
+    if (!sought->run.empty() && !list->follow()) return absl::InvalidArgumentError("--run is for --follow");
+    if (!sought->run.empty()) return Request(HookCommand{*list, sought->run});
     return Request(*list);
   });
 }

@@ -52,6 +52,12 @@ struct WideNicsCommand {
   v1::ListNicsRequest list;
 };
 
+// `events --run`: a program for each event, one after the other.
+struct HookCommand {
+  v1::EventsRequest request;
+  std::string program;
+};
+
 // `report`: what was saved, since some time, on all nodes or on this one. Costs as above.
 struct SavedCommand {
   int64_t since_ns = 0;
@@ -64,7 +70,7 @@ struct SavedCommand {
 using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
                              v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
                              v1::ForgetNodeRequest, v1::ConfigRequest, v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand,
-                             JobReportCommand, SavedCommand, WideNicsCommand, JobSeatsCommand>;
+                             JobReportCommand, SavedCommand, WideNicsCommand, HookCommand, JobSeatsCommand>;
 
 // Those behind Request ask no daemon, or in a way of their own.
 using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, SuggestCommand, ReadyCommand,
