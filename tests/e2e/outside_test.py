@@ -1,0 +1,60 @@
+"""What people and programs outside see of a node: a program for each event, suggested NICs, which part a NIC is."""
+
+import json
+
+from deploy.drill.rig.binaries import built_binaries
+from deploy.drill.rig.cluster import Cluster
+from deploy.drill.rig.lab import RailId
+from deploy.drill.rig.namespaces import NamespaceLab
+from deploy.drill.rig.processes import Processes, wait_until
+from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
+
+
+class Outside(NamespaceCase):
+  """Two nodes of two rails."""
+
+  def setUp(self) -> None:
+    super().setUp()
+    self.lab = self.enterContext(NamespaceLab(nodes=2, rails=2, rate=None))
+    self.processes = self.enterContext(Processes(self.folder))
+    self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)
+    self.cluster.start_daemons()
+
+  def test_a_program_runs_for_each_event(self):
+    heard = self.folder / "heard"
+    program = self.folder / "on-event"
+    program.write_text(f"#!/bin/sh\n/bin/cat >> {heard}\n", encoding="utf-8")
+    program.chmod(0o755)
+    argv = [str(self.cluster.binaries.ctl), "events", "--follow", "--last", "1", "--kind", "nic-state", "--run", str(program), "--run_dir",
+            str(self.cluster.run_dir(0))]
+    hook = self.processes.start("hook", argv)
+    events = lambda: [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()] if heard.exists() else []
+    self.assertTrue(wait_until(lambda: len(events()) == 1, PATIENCE_S, 0.1), hook.errors())
+    became = lambda state: [event for event in events()
+                            if (event.get("to_state"), event["node"], event["nic"]) == (state, "n0", "rail1")]
+    failed = lambda: became("FAILED")
+    self.lab.cut(RailId(0, 1))
+    self.assertTrue(wait_until(failed, PATIENCE_S, 0.1), (events(), hook.errors()))
+    # A restart of the daemon loses none, and none comes twice.
+    self.assertEqual(self.cluster.daemon(0).stop(), 0)
+    self.cluster.start_daemon(0)
+    self.cluster.wait_ready(0)
+    self.lab.heal(RailId(0, 1))
+    is_back = lambda: any(int(event["time_ns"]) > int(failed()[0]["time_ns"]) for event in became("HEALTHY"))
+    self.assertTrue(wait_until(is_back, PATIENCE_S, 0.1), (events(), hook.errors()))
+    numbers = [event["sequence"] for event in events()]
+    self.assertEqual(len(numbers), len(set(numbers)))
+
+  def test_nics_are_suggested_with_the_names_of_the_other_node(self):
+    argv = self.lab.command(0, [str(self.cluster.binaries.ctl), "config", "suggest", "--run_dir", str(self.cluster.run_dir(0))])
+    suggest = self.processes.start("suggest", argv)
+    self.assertEqual(suggest.wait(PATIENCE_S), 0)
+    lines = suggest.output().splitlines()
+    for rail in range(2):
+      line, = [line for line in lines if line.startswith(f'nics {{ name: "rail{rail}" interface: "rail{rail}" }}')]
+      self.assertIn(f"as n1/rail{rail}", line)
+
+  def test_what_is_not_known_of_a_part_has_its_reason(self):
+    text = self.cluster.ctl(0, "nic", "list", "n1", "-o", "wide")
+    self.assertIn("n1/rail0: no driver: no device is behind this interface", text)
+    self.assertIn("n1/rail1: no switch port: ", text)
