@@ -30,6 +30,31 @@ inline std::string Ctl(const std::string& words, const std::string& before = "")
   return std::to_string(WEXITSTATUS(pclose(pipe))) + " " + output;
 }
 
+// The attacker's connection to a daemon's port; no pair: he shows no certificate. He believes whatever he is shown.
+inline std::shared_ptr<grpc::Channel> TlsChannel(int port, const CertificateAndKey* pair) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  if (pair != nullptr) {
+    options.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+        std::vector<grpc::experimental::IdentityKeyCertPair>{{pair->key, pair->certificate}}));
+    options.watch_identity_key_cert_pairs();
+  }
+  options.set_verify_server_certs(false);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  return grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::experimental::TlsCredentials(options));
+}
+
+// Into `directory`, as `r2ccctl certs issue` does it: whole files, the key first.
+inline void PutCertificate(const std::string& directory, const std::string& name, const CertificateAndKey& pair,
+                           const std::string& authority) {
+  std::filesystem::create_directories(directory);
+  for (const auto& [file, text] : {std::pair(name + ".key", pair.key), {name + ".crt", pair.certificate}, {"ca.crt", authority}}) {
+    std::ofstream(directory + "/fresh") << text;
+    std::filesystem::permissions(directory + "/fresh", std::filesystem::perms(0600));
+    std::filesystem::rename(directory + "/fresh", directory + "/" + file);
+  }
+}
+
 class TrustTest : public R2ccdTest {
  protected:
   void SetUp() override {
@@ -40,13 +65,7 @@ class TrustTest : public R2ccdTest {
   std::string TlsDirectory(int node) const { return folder_ + "/tls-" + Node(node); }
   std::string Tls(int node) const { return "tls { directory: \"" + TlsDirectory(node) + "\" }\n"; }
   void Put(const std::string& directory, const std::string& name, const CertificateAndKey& pair) {
-    std::filesystem::create_directories(directory);
-    // As `r2ccctl certs issue` does it: whole files, the key first.
-    for (const auto& [file, text] : {std::pair(name + ".key", pair.key), {name + ".crt", pair.certificate}, {"ca.crt", ca_.certificate}}) {
-      std::ofstream(directory + "/fresh") << text;
-      std::filesystem::permissions(directory + "/fresh", std::filesystem::perms(0600));
-      std::filesystem::rename(directory + "/fresh", directory + "/" + file);
-    }
+    PutCertificate(directory, name, pair, ca_.certificate);
   }
   void IssueTo(int node) { Put(TlsDirectory(node), "node", *Issue(ca_, {Identity::Kind::kNode, Node(node)}, ForDays(NowS(), 10))); }
   // All nodes speak TLS alone from their next start on.
@@ -55,20 +74,9 @@ class TrustTest : public R2ccdTest {
     for (int node = 0; node < nodes_; ++node) WriteConfig(node, Tls(node));
   }
 
-  // The attacker's connection to a daemon's port; no pair: he shows no certificate. He believes whatever he is shown.
   std::shared_ptr<grpc::Channel> Channel(int node, const CertificateAndKey* pair, bool tls = true) {
-    const std::string address = "127.0.0.1:" + std::to_string(ports_[node]);
-    if (!tls) return grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
-    grpc::experimental::TlsChannelCredentialsOptions options;
-    if (pair != nullptr) {
-      options.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-          std::vector<grpc::experimental::IdentityKeyCertPair>{{pair->key, pair->certificate}}));
-      options.watch_identity_key_cert_pairs();
-    }
-    options.set_verify_server_certs(false);
-    options.set_check_call_host(false);
-    options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
-    return grpc::CreateChannel(address, grpc::experimental::TlsCredentials(options));
+    if (tls) return TlsChannel(ports_[node], pair);
+    return grpc::CreateChannel("127.0.0.1:" + std::to_string(ports_[node]), grpc::InsecureChannelCredentials());
   }
   static void SetDeadline(grpc::ClientContext* context) {
     context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));

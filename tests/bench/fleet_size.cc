@@ -1,6 +1,8 @@
 // How long r2ccctl's lists take in a large cluster: a real r2ccd, whose store holds the views of 10,000 nodes of 8 NICs each, asked by the
 // real r2ccctl. Prints for each command the median of its runs, and how much it says. Judges nothing but that each command ends well.
 //
+// Each node writes with a certificate of its own, as nodes do: r2ccd ends a conversation of one that writes for many.
+//
 //   ./bazelw run //tests/bench:fleet_size -- [NODES [NICS]]
 #include <algorithm>
 #include <array>
@@ -13,7 +15,8 @@
 #include <vector>
 
 #include "daemon/convert.h"
-#include "daemon/r2ccd_rig.h"
+#include "daemon/trust/r2ccd_trust_rig.h"
+#include "daemon/trust/signed_store.h"
 #include "proto/store.grpc.pb.h"
 
 namespace r2cc::daemon {
@@ -78,24 +81,30 @@ int Main(int nodes, int nics) {
   if (mkdtemp(folder.data()) == nullptr) return 1;
   const int port = FreePort();
   const std::string address = "127.0.0.1:" + std::to_string(port);
+  const CertificateAndKey ca = *MakeAuthority("bench", ForDays(NowS(), 1));
+  const auto issue = [&](const std::string& node) { return *Issue(ca, {Identity::Kind::kNode, node}, ForDays(NowS(), 1)); };
+  PutCertificate(folder, "node", issue("own"), ca.certificate);
   std::ofstream(folder + "/conf") << "node: \"own\"\nlisten: \"" << address << "\"\nnics { name: \"rail0\" address: \"127.7.9.1\" }\n"
-                                  << "store { embedded_node: \"own\" }\ninsecure: true\nlimits { nodes: 16384 }\n";
+                                  << "store { embedded_node: \"own\" }\ntls { directory: \"" << folder << "\" }\nlimits { nodes: 16384 }\n";
   Process daemon({"--config", folder + "/conf", "--run_dir", folder + "/run", "--state_dir", folder + "/kept"}, folder + "/log");
   const std::string ctl = "client/r2ccctl --run_dir " + folder + "/run ";
   if (!WaitUntil([&] { return Ask(ctl + "status 2>&1").code == 0; })) {
     std::fprintf(stderr, "r2ccd does not answer:\n%s", daemon.log().c_str());
     return 1;
   }
-  const auto store = v1::Store::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   for (int node = 0; node < nodes; ++node) {
-    v1::SignedValue stored;
-    stored.set_value(View(node, nics).SerializeAsString());
-    grpc::ClientContext context;
+    const CertificateAndKey own = issue(Name(node));
     v1::PutRequest put;
     put.set_key("/r2cc/nodes/" + Name(node));
+    v1::SignedValue stored;
+    stored.set_value(View(node, nics).SerializeAsString());
+    stored.set_certificate(own.certificate);
+    const KeyPtr key = *ParseKey(own.key);
+    stored.set_signature(*Sign(key.get(), SignedText(put.key(), stored.value())));
     put.set_value(stored.SerializeAsString());
+    grpc::ClientContext context;
     v1::PutReply reply;
-    if (const grpc::Status status = store->Put(&context, put, &reply); !status.ok()) {
+    if (const grpc::Status status = v1::Store::NewStub(TlsChannel(port, &own))->Put(&context, put, &reply); !status.ok()) {
       std::fprintf(stderr, "the store took %d nodes: %s\n", node, status.error_message().c_str());
       return 1;
     }
