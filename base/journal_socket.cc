@@ -18,13 +18,14 @@ std::unique_ptr<JournalSocket> JournalSocket::Open(const std::string& path) {
 
 JournalSocket::~JournalSocket() { close(fd_); }
 
-// Not connected: a journal that is started again has another socket at the path.
+// Not connected: a journal that is started again has another socket at the path. A journal that stands still is not waited for.
 bool JournalSocket::Send(const std::string& entry) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path_.data(), path_.size());
   for (;;) {
-    if (sendto(fd_, entry.data(), entry.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) >= 0)
+    if (sendto(fd_, entry.data(), entry.size(), MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
+               sizeof(address)) >= 0)
       return true;
     if (errno != EINTR) return false;
   }

@@ -1,8 +1,10 @@
 #include "base/log.h"
 
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -15,6 +17,7 @@
 #include "base/core/check.h"
 #include "base/journal_socket.h"
 #include "base/log_formats.h"
+#include "base/log_output.h"
 
 namespace r2cc {
 namespace {
@@ -29,12 +32,32 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::err;
 }
 
+// Into a LogOutput.
+class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit OutputSink(LogOutput* output) : output_(output) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& record) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(record, line);
+    output_->Write({line.data(), line.size()});
+  }
+  void flush_() override {}
+
+ private:
+  LogOutput* const output_;
+};
+
+void WriteTimeLevelAndText(spdlog::logger* logger) {
+  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v", spdlog::pattern_time_type::utc));
+}
+
 spdlog::logger& Logger() {
   // Never destroyed: threads may log until the process ends.
   static spdlog::logger& logger = *[] {
     auto* made = new spdlog::logger("r2cc", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    auto formatter = std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v", spdlog::pattern_time_type::utc);
-    made->set_formatter(std::move(formatter));
+    WriteTimeLevelAndText(made);
     made->set_level(spdlog::level::info);
     return made;
   }();
@@ -44,6 +67,7 @@ spdlog::logger& Logger() {
 std::atomic<bool> for_journal = false;
 std::atomic<bool> as_json = false;
 std::atomic<const JournalSocket*> journal = nullptr;  // never destroyed, as the logger
+std::atomic<LogOutput*> output = nullptr;             // likewise
 
 std::mutex capture_mutex;
 ScopedLogCapture::Sink* capture = nullptr;  // guarded by capture_mutex
@@ -84,6 +108,8 @@ void AppendEscaped(std::string_view text, bool quotes, std::string* out) {
   }
 }
 
+void ReportLost();
+
 void Write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   spdlog::logger& logger = Logger();
   if (!logger.should_log(ToSpdlog(level))) return;
@@ -102,6 +128,13 @@ void Write(LogLevel level, std::string_view message, std::initializer_list<LogFi
       as_json ? FormatJsonRecord(RealtimeNow(), level, message, fields) : (for_journal ? JournalPrefix(level) : "") + line;
   logger.log(ToSpdlog(level), spdlog::string_view_t(text.data(), text.size()));
   logger.flush();
+  ReportLost();
+}
+
+void ReportLost() {
+  LogOutput* const lines = output;
+  if (const uint64_t lost = lines == nullptr ? 0 : lines->TakeLost(); lost > 0)
+    LogWarning("log lines are lost: the reader of standard error took none for a while", {{"lines", lost}});
 }
 
 }  // namespace
@@ -126,6 +159,19 @@ std::optional<LogLevel> ParseLogLevel(std::string_view word) {
 bool IsJournal(std::string_view journal_stream, int fd) {
   struct stat there {};
   return fstat(fd, &there) == 0 && journal_stream == std::to_string(there.st_dev) + ":" + std::to_string(there.st_ino);
+}
+
+void LogWithoutWaiting() {
+  output = new LogOutput(STDERR_FILENO);
+  Logger().sinks() = {std::make_shared<OutputSink>(output)};
+  WriteTimeLevelAndText(&Logger());
+}
+
+void FlushLog() {
+  LogOutput* const lines = output;
+  if (lines == nullptr) return;
+  lines->Flush();
+  ReportLost();
 }
 
 void LogForJournal(const std::string& path) {

@@ -52,6 +52,11 @@ std::optional<LogLevel> ParseLogLevel(std::string_view word);
 // Whether descriptor `fd` leads to the journal, by `journal_stream`, the value of JOURNAL_STREAM ("DEVICE:INODE", as systemd sets it).
 // Whoever sent standard error elsewhere afterwards has inherited the variable all the same.
 bool IsJournal(std::string_view journal_stream, int fd);
+// From now on no call waits for the reader of standard error (base/log_output.h): records that it does not take wait, and are lost if they
+// become too many. The first record after that, or FlushLog, reports how many. Before the calls below, and before other threads log.
+void LogWithoutWaiting();
+// Writes records that wait for the reader, as far as it takes them. To be called now and then.
+void FlushLog();
 // From now on records go to the journal's socket at `path`, with their fields. What it does not take, or all if there is none, goes to
 // standard error: lines that begin with the syslog priority (JournalPrefix), by which journalctl -p chooses, instead of time and level.
 // Before other threads log.

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -50,6 +51,26 @@ TEST(Log, WritesTimeLevelAndTextToStandardError) {
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_THAT(text, HasSubstr("Z warning "));
   EXPECT_THAT(text, EndsWith("100% of {} done nic=n0/r1\n"));
+}
+
+TEST(LogDeathTest, LinesThatNobodyReadsHoldUpNobodyAndAreCounted) {
+  EXPECT_EXIT(
+      {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0 || dup2(ends[1], STDERR_FILENO) < 0) _exit(2);
+        LogWithoutWaiting();
+        for (int i = 0; i < 10'000; ++i) LogWarning(std::string(100, '.'));
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        std::string all;
+        for (int i = 0; i < 100; ++i) {
+          char some[65536];
+          for (ssize_t got; (got = read(ends[0], some, sizeof(some))) > 0;) all.append(some, static_cast<size_t>(got));
+          FlushLog();
+        }
+        const size_t at = all.find("log lines are lost: the reader of standard error took none for a while lines=");
+        _exit(at != std::string::npos && all.find("Z warning ....") == all.find("Z ") ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(Log, TheJournalIsKnownByItsDeviceAndInode) {

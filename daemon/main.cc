@@ -355,6 +355,7 @@ int Main(int argc, char** argv) {
   const char* const journal = std::getenv("JOURNAL_STREAM");
   const bool json = log_format == "json";
   const bool for_journal = !json && journal != nullptr && IsJournal(journal, STDERR_FILENO);
+  LogWithoutWaiting();
   if (json) LogAsJson();
   if (for_journal) LogForJournal(JournalSocket::kPath);
   // The distributions' abseil looks for deadlocks at every lock, by a graph of all locks: for those who debug.

@@ -170,5 +170,38 @@ TEST_F(R2ccdHostileTest, AFloodOfGarbageFailsNoNic) {
   ExpectSound();
 }
 
+// Standard error is a pipe, and its reader stands still. The core goes on; the reader gets what waited when it reads again.
+TEST_F(R2ccdHostileTest, ALogThatNobodyReadsStopsNothing) {
+  flags_ = {"--log_level", "debug"};
+  const std::string log = RunDir(0) + ".log";
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  const int reader = open(log.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  std::string said;
+  const auto read_all = [&] {
+    char some[4096];
+    for (ssize_t got; (got = read(reader, some, sizeof(some))) > 0;) said.append(some, static_cast<size_t>(got));
+  };
+  StartDaemon(0);
+  unlink(log.c_str());  // nobody else may wait for its end
+  const auto plugin = Attach(0);
+  Nanos longest = 0;
+  for (uint32_t weight = 1; weight <= 700; ++weight) {
+    const Nanos begin = Now();
+    ASSERT_EQ(Act(0, "n0", "rail0", v1::SET_WEIGHT, weight % 900 + 1), "") << "the core stands";
+    longest = std::max(longest, Now() - begin);
+  }
+  EXPECT_LT(longest, kNanosPerSecond);
+  EXPECT_FALSE(plugin->stale());
+  // What waited is longer than the pipe, and is written as the reader takes it.
+  EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
+  EXPECT_TRUE(WaitUntil([&] {
+    read_all();
+    return said.find("0: drain n0/rail0") != std::string::npos;
+  })) << said.size();
+  EXPECT_GT(said.size(), 80'000u);
+  close(reader);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -16,7 +16,7 @@
 
 namespace r2cc::daemon {
 
-// While it lives, a loop that does not turn is told of.
+// While it lives, a loop that does not turn is told of, and log lines that wait for their reader are written.
 class LoopGuard {
  public:
   // The page's heartbeat, which jobs believe in for two seconds, is the core's.
@@ -27,6 +27,7 @@ class LoopGuard {
   LoopGuard(Executor* core, Executor* disk, std::function<void(bool turns)> core_turns)
       : thread_("r2ccd-guard"), core_turns_(std::move(core_turns)) {
     thread_.loop().RunAndWait([&] {
+      FlushLogs();
       guard_ = std::make_unique<StallGuard>(
           &thread_.loop(), std::vector<StallGuard::Watched>{{kCore, core, kCoreStallMax}, {"disk", disk, kDiskStallMax}},
           [this](const std::string& name, bool stalled, Nanos lasted) {
@@ -40,16 +41,25 @@ class LoopGuard {
     });
   }
   ~LoopGuard() {
-    thread_.loop().RunAndWait([&] { guard_.reset(); });
+    thread_.loop().RunAndWait([&] {
+      guard_.reset();
+      thread_.loop().Cancel(flush_);
+    });
   }
   LoopGuard(const LoopGuard&) = delete;
   LoopGuard& operator=(const LoopGuard&) = delete;
 
  private:
   static constexpr char kCore[] = "core";
+  // At the guard's own times, so that it wakes up no more often.
+  void FlushLogs() {
+    flush_ = thread_.loop().RunAfter(thread_.loop().UntilNext(kStallAskInterval), [this] { FlushLogs(); });
+    FlushLog();
+  }
   ScopedLoopThread thread_;
   const std::function<void(bool turns)> core_turns_;
   std::unique_ptr<StallGuard> guard_;
+  TimerId flush_ = 0;
 };
 
 }  // namespace r2cc::daemon
