@@ -183,8 +183,10 @@ void MetricsService::AddProbes(MetricFacts* facts) {
   }
   const health::RailProbeCounts& counts = parts_.rails->counts();
   facts->probes_sent = counts.sent;
-  facts->probes_refused = {{"malformed", counts.malformed}, {"strangers", counts.strangers},   {"forged", counts.forged},
-                           {"misrouted", counts.misrouted}, {"unexpected", counts.unexpected}, {"icmp", parts_.rails->icmp_errors()}};
+  const RailSockets& sockets = parts_.rails->sockets();
+  facts->probes_refused = {{"malformed", counts.malformed},  {"strangers", counts.strangers},   {"forged", counts.forged},
+                           {"misrouted", counts.misrouted},  {"unexpected", counts.unexpected}, {"icmp", sockets.icmp_errors()},
+                           {"filtered", sockets.filtered()}, {"overflow", sockets.overflowed()}};
 }
 
 void MetricsService::AddCluster(MetricFacts* facts) const {

@@ -26,6 +26,12 @@ void RailSockets::Start(uint16_t port) {
   Open();
 }
 
+void RailSockets::Take(health::DatagramFilter filter) {
+  filter_ = std::move(filter);
+  for (auto& [name, rail] : rails_)
+    if (rail.socket != nullptr) rail.socket->Take(filter_);
+}
+
 void RailSockets::Stop() {
   running_ = false;
   for (auto& [name, rail] : rails_) rail.socket.reset();
@@ -79,22 +85,32 @@ std::string RailSockets::OpenOne(const std::string& name, Rail* rail) {
   }
   if (!socket.ok()) return std::string(socket.status().message());
   rail->socket = *std::move(socket);
-  rail->dropped = 0;
+  rail->socket->Take(filter_);
+  rail->dropped = rail->paused = rail->filtered = 0;
   return "";
+}
+
+// What is read late is as good as lost: real answers wait behind a flood.
+void RailSockets::OnDrops(const std::string& name, Rail* rail, uint64_t dropped) {
+  const bool news = !DropsNow(*rail);
+  rail->dropped_at = executor_->Now();
+  if (news) {
+    LogWarning("a NIC is not judged by its probes: this kernel drops datagrams on it, as in a flood",
+               {{"nic", name}, {"dropped", dropped}});
+    outputs_.on_state();
+  }
+  outputs_.on_drops(name);
 }
 
 void RailSockets::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
   Rail& rail = rails_.at(name);
-  if (rail.socket != nullptr && rail.socket->counts().dropped_by_kernel > rail.dropped) {
-    const uint64_t before = std::exchange(rail.dropped, rail.socket->counts().dropped_by_kernel);
-    const bool news = !DropsNow(rail);
-    rail.dropped_at = executor_->Now();
-    if (news) {
-      LogWarning("a NIC is not judged by its probes: this kernel drops datagrams on it, as in a flood",
-                 {{"nic", name}, {"dropped", rail.dropped - before}});
-      outputs_.on_state();
-    }
-    outputs_.on_drops(name);
+  if (rail.socket != nullptr) {
+    const health::RailSocketCounts& counts = rail.socket->counts();
+    const uint64_t dropped = counts.dropped_by_kernel - std::exchange(rail.dropped, counts.dropped_by_kernel);
+    const uint64_t paused = counts.paused - std::exchange(rail.paused, counts.paused);
+    filtered_ += counts.filtered - std::exchange(rail.filtered, counts.filtered);
+    overflowed_ += dropped;
+    if (dropped + paused > 0) OnDrops(name, &rail, dropped);
   }
   outputs_.on_batch(name, batch);
 }

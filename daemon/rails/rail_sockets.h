@@ -45,6 +45,9 @@ class RailSockets {
   // Another address needs another socket.
   void SetAddress(const std::string& nic, const std::string& address);
 
+  // What all of them take from now on.
+  void Take(health::DatagramFilter filter);
+
   // As of RailSocket. What cannot leave is lost.
   absl::Status Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
   absl::Status SendOnLink(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
@@ -57,6 +60,9 @@ class RailSockets {
   bool Drops(const std::string& nic) const;
   // Said by somebody on the way to be undeliverable. Anybody can say that, so it is counted and nothing else.
   uint64_t icmp_errors() const { return icmp_errors_; }
+  // Arrived and were not for this daemon's keys; and found the socket's buffer full.
+  uint64_t filtered() const { return filtered_; }
+  uint64_t overflowed() const { return overflowed_; }
 
  private:
   struct Rail {
@@ -65,10 +71,13 @@ class RailSockets {
     std::unique_ptr<health::RailSocket> socket;
     std::string trouble;
     uint64_t dropped = 0;
+    uint64_t paused = 0;
+    uint64_t filtered = 0;
     Nanos dropped_at = 0;
   };
   void Open();
   std::string OpenOne(const std::string& name, Rail* rail);
+  void OnDrops(const std::string& name, Rail* rail, uint64_t dropped);
   void OnBatch(const std::string& name, const std::vector<health::Datagram>& batch);
   bool DropsNow(const Rail& rail) const { return rail.dropped_at != 0 && executor_->Now() - rail.dropped_at < kDropsWindow; }
 
@@ -80,6 +89,9 @@ class RailSockets {
   uint16_t port_ = 0;
   Nanos opened_ = 0;
   uint64_t icmp_errors_ = 0;
+  uint64_t filtered_ = 0;
+  uint64_t overflowed_ = 0;
+  health::DatagramFilter filter_;
 };
 
 }  // namespace r2cc::daemon

@@ -128,6 +128,7 @@ void RailWatch::Tick() {
   hurry_by_ = INT64_MAX;
   sockets_.Tick();
   if (keys_.Tick(now)) outputs_.on_state();
+  if (std::vector<uint64_t> nonces = keys_.OwnNonces(); nonces != taken_) sockets_.Take(health::ProbesTo(taken_ = std::move(nonces)));
   const bool changed = std::exchange(view_changed_, false);
   if (changed) {
     UpdatePeers();

@@ -120,7 +120,7 @@ class RailWatch {
   health::LargeFault LargeVerdict(const std::string& nic) const;
   std::vector<health::RailPairStatus> Pairs() const { return prober_.Pairs(); }
   const health::RailProbeCounts& counts() const { return prober_.counts(); }
-  uint64_t icmp_errors() const { return sockets_.icmp_errors(); }
+  const RailSockets& sockets() const { return sockets_; }
   // The other end of a direct cable; null: there is a switch.
   const health::NicKey* CableTo(const std::string& nic) const {
     const auto found = cables_.find(nic);
@@ -211,6 +211,7 @@ class RailWatch {
   std::map<std::string, Nanos> heard_;  // by node of the view: when its daemon said something
   Nanos sought_crossed_ = 0;
   bool running_ = false;
+  std::vector<uint64_t> taken_;  // own nonces that the sockets take probes to
   std::vector<health::RailTarget> targets_;
   // The latest reports, and what they were made of: they need not be made anew each time.
   struct Reported {

@@ -267,7 +267,7 @@ TEST_F(RailWatchTest, ForgedRefusalsKeepNoDeadPortAlive) {
   }
   EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   for (const int other : {0, 2, 3}) EXPECT_EQ(nodes_[other]->watch->Verdict("rail0").kind, health::FaultKind::kPeers) << other;
-  EXPECT_GE(nodes_[1]->watch->icmp_errors(), 300U);
+  EXPECT_GE(nodes_[1]->watch->sockets().icmp_errors(), 300U);
 }
 
 // A flood that drives out answers is no silence: nobody is judged by what this kernel dropped.

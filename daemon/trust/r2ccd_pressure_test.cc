@@ -2,6 +2,8 @@
 // with the memory that its unit allows. During each n1 stays connected, and root's drain is done within a second.
 #include <gmock/gmock.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -258,6 +260,53 @@ TEST_F(UserPressureTest, DoorbellsWithoutEnd) {
   EXPECT_LT(core_s, 0.5);
   munmap(job.ring, sizeof(plan::RingLayout));
   close(job.fd);
+}
+
+// First by somebody who knows nothing, then by somebody who has read the number of the node's key from the rail's network.
+TEST_F(UserPressureTest, AFloodOnTheProbesPort) {
+  std::vector<v1::NodeView> answers;
+  (void)Push(Channel(0, nullptr, /*tls=*/false), {}, &answers);
+  ASSERT_FALSE(answers.empty());
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(answers[0].nics(0).probe_port()));
+  ASSERT_EQ(inet_pton(AF_INET, Address(0, 0).c_str(), &to.sin_addr), 1);
+  std::string probe(72, '\1');
+  std::memcpy(probe.data(), "R2RP", 4);
+  const uint64_t nonce = answers[0].probe_nonce();
+  ASSERT_NE(nonce, 0u);
+  const auto flood = [&](const char* what) {
+    std::atomic<bool> over = false;
+    std::atomic<uint64_t> sent = 0;
+    std::thread sender([&] {
+      const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      while (!over) sent += sendto(fd, probe.data(), probe.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) > 0;
+      close(fd);
+    });
+    const int64_t before_ticks = CoreTicks();
+    const uint64_t answered = Answered();
+    const Nanos begin = Now();
+    WaitUntil([&] { return Now() - begin > 4 * kNanosPerSecond; });
+    const double core_s = static_cast<double>(CoreTicks() - before_ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    const uint64_t more = Answered() - answered;
+    ExpectUnharmed();
+    over = true;
+    sender.join();
+    std::printf("%s: %llu datagrams in 4 s, %.2f s of the core's processor time, %llu probes of the rail answered\n", what,
+                static_cast<unsigned long long>(sent), core_s, static_cast<unsigned long long>(more));
+    EXPECT_GT(sent, 100'000u);
+    EXPECT_LT(core_s, 0.5);
+    return more;
+  };
+  AwaitAnswers(5);
+  EXPECT_GT(flood("a stranger"), 5u) << "real probes pass as if there was no flood";
+  EXPECT_GT(MetricOf("r2cc_probes_refused_total{reason=\"filtered\"}"), 100'000);
+  EXPECT_EQ(MetricOf("r2cc_probes_refused_total{reason=\"overflow\"}"), 0);
+  std::memcpy(probe.data() + 8, &nonce, sizeof(nonce));
+  flood("somebody on the way");
+  AwaitAnswers(5);
+  EXPECT_GT(MetricOf("r2cc_probes_refused_total{reason=\"overflow\"}"), 0);
+  ExpectSound();
 }
 
 TEST_F(UserPressureTest, FollowersWhoWaitForWhatNeverComes) {

@@ -5,6 +5,7 @@
 #ifndef R2CC_HEALTH_IO_DATAGRAM_H_
 #define R2CC_HEALTH_IO_DATAGRAM_H_
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -65,7 +66,20 @@ struct RailSocketCounts {
   uint64_t received = 0;
   uint64_t too_long = 0;           // arrived, and were longer than kDatagramBytesMax
   uint64_t dropped_by_kernel = 0;  // arrived, and found the socket's buffer full: the daemon was too slow
+  uint64_t paused = 0;             // how often it was left unread for a while: what has arrived may be read late
+  uint64_t filtered = 0;           // arrived, and were not what DatagramFilter describes
 };
+
+// What a socket takes: datagrams that begin with `head` and have one of `words` at byte `at`. The kernel drops all others before they cost
+// the daemon anything, so a flood by those who do not know a word takes no room from the rest.
+struct DatagramFilter {
+  std::array<uint8_t, 4> head{};
+  size_t at = 0;
+  std::vector<std::array<uint8_t, 8>> words;  // at most kFilterWordsMax
+
+  friend bool operator==(const DatagramFilter&, const DatagramFilter&) = default;
+};
+constexpr size_t kFilterWordsMax = 4;
 
 // One rail's socket. Closed by its destructor, after which no handler is called. Executor's thread.
 class RailSocket {
@@ -79,6 +93,9 @@ class RailSocket {
   // Sends to an address that is looked for on the rail's own network, whatever the routes say; no router forwards it. IPv4; over IPv6 as
   // Send.
   virtual absl::Status SendOnLink(const DatagramAddress& to, std::string_view bytes) = 0;
+
+  // From now on it takes these alone. Where the kernel has no such filter it takes all.
+  virtual void Take(const DatagramFilter& filter) = 0;
 
   // The port that it is bound to.
   virtual uint16_t port() const = 0;

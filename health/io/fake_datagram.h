@@ -2,6 +2,7 @@
 #ifndef R2CC_HEALTH_IO_FAKE_DATAGRAM_H_
 #define R2CC_HEALTH_IO_FAKE_DATAGRAM_H_
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -68,6 +69,10 @@ class FakeDatagramNet {
       ++socket->second.dropped;
       return socket->second.handler.on_batch({{"flood", {"192.0.2.1", 53}, socket->second.clock->Now()}});
     }
+    if (!socket->second.Takes(bytes)) {
+      ++socket->second.filtered;
+      return;
+    }
     const Datagram datagram = {bytes, from, socket->second.clock->Now()};
     if (const auto frozen = frozen_.find(to.address); frozen != frozen_.end())
       frozen->second[to].push_back(datagram);
@@ -93,6 +98,16 @@ class FakeDatagramNet {
     DatagramHandler handler;
     const Executor* clock;
     uint64_t dropped = 0;
+    uint64_t filtered = 0;
+    DatagramFilter filter;
+
+    bool Takes(const std::string& bytes) const {
+      if (filter.words.empty()) return true;
+      return bytes.starts_with(std::string(filter.head.begin(), filter.head.end())) &&
+             std::any_of(filter.words.begin(), filter.words.end(), [&](const auto& word) {
+               return bytes.compare(std::min(filter.at, bytes.size()), word.size(), std::string(word.begin(), word.end())) == 0;
+             });
+    }
   };
   std::map<DatagramAddress, Socket> sockets_;
   std::map<std::string, std::map<DatagramAddress, std::vector<Datagram>>> frozen_;
@@ -115,9 +130,11 @@ class FakeRailSocket final : public RailSocket {
     return absl::OkStatus();
   }
   absl::Status SendOnLink(const DatagramAddress& to, std::string_view bytes) override { return Send(to, bytes); }
+  void Take(const DatagramFilter& filter) override { net_->sockets_.at(own_).filter = filter; }
   uint16_t port() const override { return own_.port; }
   const RailSocketCounts& counts() const override {
     counts_.dropped_by_kernel = net_->sockets_.at(own_).dropped;
+    counts_.filtered = net_->sockets_.at(own_).filtered;
     return counts_;
   }
 

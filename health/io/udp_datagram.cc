@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/filter.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
@@ -18,6 +20,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/core/token_bucket.h"
 
 namespace r2cc::health {
 namespace {
@@ -25,6 +28,8 @@ namespace {
 constexpr int kBatch = 32;
 // What one turn of the loop reads from one socket: a flood on a rail must not starve the others.
 constexpr int kBatchesPerTurn = 4;
+// A socket beyond its rate is looked at again after this, so that it wakes up the loop no more than 50 times a second.
+constexpr Nanos kPauseLeast = 20 * kNanosPerMs;
 constexpr int64_t kStampAgeMax = 60 * kNanosPerSecond;
 // Probes wait behind no bulk in this node's queues, nor in switches that heed the class (CS6, network control).
 constexpr int kPriority = 6;
@@ -91,6 +96,7 @@ class UdpRailSocket final : public RailSocket {
   UdpRailSocket(EventLoop* loop, int fd, int family, uint16_t port, DatagramHandler handler)
       : loop_(loop), fd_(fd), family_(family), port_(port), handler_(std::move(handler)), slots_(std::make_unique_for_overwrite<Slots>()) {}
   ~UdpRailSocket() override {
+    loop_->Cancel(pause_);
     loop_->RemoveFd(fd_);
     close(fd_);
   }
@@ -102,7 +108,30 @@ class UdpRailSocket final : public RailSocket {
       if ((events & EPOLLERR) != 0) ReadErrors();
       for (int i = 0; i < kBatchesPerTurn && (events & EPOLLIN) != 0 && ReadBatch(); ++i) {
       }
+      if (budget_.Until() > 0) Pause();
     });
+  }
+
+  void Take(const DatagramFilter& filter) override {
+    if (std::exchange(filter_, filter) == filter) return;
+    // The program sees the UDP header first.
+    constexpr uint32_t kHeader = 8;
+    const auto load = [](size_t at) { return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(kHeader + at)); };
+    const auto drop_unless = [](const uint8_t* bytes, uint8_t skipped) {
+      uint32_t word;
+      std::memcpy(&word, bytes, sizeof(word));
+      return sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(word), 0, skipped);
+    };
+    const sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+    const sock_filter take = BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+    std::vector<sock_filter> program = {load(0), drop_unless(filter.head.data(), 1), BPF_STMT(BPF_JMP | BPF_JA, 1), drop};
+    for (const auto& word : filter.words)
+      for (const sock_filter& step :
+           {load(filter.at), drop_unless(word.data(), 3), load(filter.at + 4), drop_unless(word.data() + 4, 1), take})
+        program.push_back(step);
+    program.push_back(drop);
+    const sock_fprog all = {static_cast<uint16_t>(program.size()), program.data()};
+    setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all));
   }
 
   absl::Status Send(const DatagramAddress& to, std::string_view bytes) override { return Send(to, bytes, 0); }
@@ -135,9 +164,34 @@ class UdpRailSocket final : public RailSocket {
     return absl::UnavailableError(what);
   }
 
-  // False: nothing is left.
+  // Nothing is read until there is a place in the budget again. Errors cannot be left unwatched otherwise.
+  void Pause() {
+    ++counts_.paused;
+    loop_->RemoveFd(fd_);
+    pause_ = loop_->RunAfter(std::max(budget_.Until(), kPauseLeast), [this] {
+      pause_ = 0;
+      (void)Watch();
+    });
+  }
+
+  // Drops of which the kernel tells only that there were some. A queue that was at most half full since the last look dropped nothing.
+  void NoteDrops() {
+    std::array<uint32_t, SK_MEMINFO_VARS> memory{};
+    socklen_t bytes = sizeof(memory);
+    if (getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, memory.data(), &bytes) != 0) return;
+    const uint32_t dropped = memory[SK_MEMINFO_DROPS];
+    const uint64_t more = static_cast<uint32_t>(dropped - std::exchange(dropped_last_, dropped));  // wraps
+    const uint32_t queued = memory[SK_MEMINFO_RMEM_ALLOC];
+    const bool was_short = std::max(queued, std::exchange(queued_last_, queued)) <= memory[SK_MEMINFO_RCVBUF] / 2;
+    (was_short && !filter_.words.empty() ? counts_.filtered : counts_.dropped_by_kernel) += more;
+  }
+
+  // False: nothing is left, or nothing more may be read now.
   bool ReadBatch() {
     Slots& slots = *slots_;
+    spare_ += budget_.TakeUpTo(kBatch - spare_, loop_->Now());
+    if (spare_ == 0) return false;
+    NoteDrops();
     std::array<mmsghdr, kBatch> headers{};
     for (int i = 0; i < kBatch; ++i) {
       slots[i].vector = {slots[i].bytes, sizeof(slots[i].bytes)};
@@ -149,8 +203,9 @@ class UdpRailSocket final : public RailSocket {
       header.msg_control = slots[i].control;
       header.msg_controllen = sizeof(slots[i].control);
     }
-    const int count = recvmmsg(fd_, headers.data(), kBatch, MSG_DONTWAIT, nullptr);
+    const int count = recvmmsg(fd_, headers.data(), static_cast<unsigned>(spare_), MSG_DONTWAIT, nullptr);
     if (count <= 0) return false;
+    spare_ -= count;
     const int64_t realtime = RealtimeNow();
     const Nanos now = loop_->Now();
     std::vector<Datagram> batch;
@@ -167,8 +222,8 @@ class UdpRailSocket final : public RailSocket {
     return count == kBatch;
   }
 
-  // Notes what the kernel says beside a datagram; when it arrived.
-  Nanos TakeControl(const msghdr& header, int64_t realtime, Nanos now) {
+  // When it arrived, by what the kernel says beside a datagram.
+  static Nanos TakeControl(const msghdr& header, int64_t realtime, Nanos now) {
     Nanos received = now;
     for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(const_cast<msghdr*>(&header), part)) {
       if (part->cmsg_level != SOL_SOCKET) continue;
@@ -176,11 +231,6 @@ class UdpRailSocket final : public RailSocket {
         timespec stamp;
         std::memcpy(&stamp, CMSG_DATA(part), sizeof(stamp));
         received = ArrivalTime(stamp.tv_sec * kNanosPerSecond + stamp.tv_nsec, realtime, now);
-      } else if (part->cmsg_type == SO_RXQ_OVFL) {
-        uint32_t dropped;  // since the socket was made; wraps
-        std::memcpy(&dropped, CMSG_DATA(part), sizeof(dropped));
-        counts_.dropped_by_kernel += static_cast<uint32_t>(dropped - dropped_last_);
-        dropped_last_ = dropped;
       }
     }
     return received;
@@ -191,7 +241,7 @@ class UdpRailSocket final : public RailSocket {
     int pending = 0;
     socklen_t bytes = sizeof(pending);
     getsockopt(fd_, SOL_SOCKET, SO_ERROR, &pending, &bytes);
-    for (int i = 0; i < kBatch * kBatchesPerTurn; ++i) {
+    for (int i = 0; i < kBatch * kBatchesPerTurn && budget_.Take(loop_->Now()); ++i) {
       Slot& slot = slots_->front();
       slot.vector = {slot.bytes, sizeof(slot.bytes)};
       msghdr header{};
@@ -230,7 +280,12 @@ class UdpRailSocket final : public RailSocket {
   const DatagramHandler handler_;
   const std::unique_ptr<Slots> slots_;  // of one call: too large for the stack, and mostly never touched
   RailSocketCounts counts_;
+  DatagramFilter filter_;
+  TokenBucket budget_{kDatagramsPerSecond, kDatagramsBurst};
+  int spare_ = 0;  // taken from it, and not used yet
+  TimerId pause_ = 0;
   uint32_t dropped_last_ = 0;
+  uint32_t queued_last_ = 0;
 };
 
 void SetInt(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof(value)); }
@@ -262,7 +317,6 @@ absl::StatusOr<std::unique_ptr<RailSocket>> UdpDatagrams::Open(const RailBinding
   const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a datagram socket");
   SetInt(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-  SetInt(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
   SetInt(fd, SOL_SOCKET, SO_PRIORITY, kPriority);
   // Beyond the machine's limit where the daemon may, else up to it.
   SetInt(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBufferBytes);

@@ -14,6 +14,11 @@ namespace r2cc::health {
 // stamp is before `now_realtime`. A stamp that lies ahead, or more than a minute back, shows that the clock was set in between: then now.
 Nanos ArrivalTime(int64_t stamp_realtime_ns, int64_t now_realtime_ns, Nanos now_monotonic);
 
+// Datagrams of one socket that are read in a second, and at once. A daemon of 64 peers gets some hundred. What comes faster waits in the
+// socket's buffer, and what finds that full counts as dropped by the kernel.
+constexpr int kDatagramsPerSecond = 4000;
+constexpr int kDatagramsBurst = 1000;
+
 class UdpDatagrams final : public Datagrams {
  public:
   // `loop` outlives this and the sockets.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -155,6 +156,42 @@ TEST_F(UdpDatagramTest, AFloodIsCountedAndReadInBatches) {
   EXPECT_GT(socket->counts().dropped_by_kernel, 0u) << "the buffer held everything";
   EXPECT_EQ(socket->counts().received + socket->counts().dropped_by_kernel, socket->counts().sent);
   EXPECT_EQ(*std::max_element(batches_.begin(), batches_.end()), 32u);
+}
+
+TEST_F(UdpDatagramTest, TakesWhatTheFilterDescribesAndCountsTheRest) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  const std::string one = "head....word-one", two = "head....word-two and more";
+  DatagramFilter filter = {{'h', 'e', 'a', 'd'}, 8, {{'w', 'o', 'r', 'd', '-', 'o', 'n', 'e'}, {'w', 'o', 'r', 'd', '-', 't', 'w', 'o'}}};
+  socket->Take(filter);
+  for (const std::string& bytes : {std::string("head....word-six"), std::string("tail....word-one"), std::string("head....word-on"),
+                                   std::string(), one, std::string("head...word-one."), two})
+    ASSERT_TRUE(socket->Send({"127.0.0.1", socket->port()}, bytes).ok());
+  ASSERT_TRUE(RunUntil([this] { return got_.size() == 2; }));
+  EXPECT_EQ(got_[0].bytes, one);
+  EXPECT_EQ(got_[1].bytes, two);
+  EXPECT_EQ(socket->counts().filtered, 5u);
+  EXPECT_EQ(socket->counts().dropped_by_kernel, 0u) << "there was room all the time";
+}
+
+TEST_F(UdpDatagramTest, AFloodIsReadAtARate) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  std::atomic<bool> over = false;
+  std::thread flood([&, port = socket->port()] {
+    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    while (!over) (void)!sendto(fd, "x", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+    close(fd);
+  });
+  const Nanos begin = loop_.Now();
+  EXPECT_TRUE(RunUntil([&] { return loop_.Now() - begin > kNanosPerSecond; }));
+  const Nanos lasted = loop_.Now() - begin;
+  over = true;
+  flood.join();
+  EXPECT_GE(got_.size(), static_cast<size_t>(kDatagramsBurst));
+  EXPECT_LE(got_.size(), kDatagramsBurst + 1.1 * kDatagramsPerSecond * static_cast<double>(lasted) / kNanosPerSecond);
 }
 
 TEST_F(UdpDatagramTest, WhatIsTooLongIsNeitherSentNorHandedOn) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "health/probe/probe_key.h"
@@ -38,6 +39,11 @@ class ProbeKeyring {
   // The one that probes carry.
   uint64_t sending_nonce() const { return sending_->nonce(); }
   bool IsOwn(uint64_t nonce) const { return nonce == newest_.nonce() || (previous_.has_value() && nonce == previous_->nonce()); }
+
+  // What others' probes carry as the number of this node's key.
+  std::vector<uint64_t> OwnNonces() const {
+    return previous_.has_value() ? std::vector<uint64_t>{newest_.nonce(), previous_->nonce()} : std::vector<uint64_t>{newest_.nonce()};
+  }
 
   // What `node` says now: its key, and the addresses of its NICs. Its key before stays known until it has a third one.
   void SetPeer(const std::string& node, uint64_t nonce, const ProbePublicKey& public_key, std::set<std::string> addresses);

@@ -62,6 +62,19 @@ RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key) {
   return bytes;
 }
 
+DatagramFilter ProbesTo(const std::vector<uint64_t>& nonces) {
+  RailProbeBytes bytes{};
+  DatagramFilter filter;
+  filter.at = 8;
+  Put(&bytes, 0, kMagic);
+  std::copy_n(bytes.begin(), filter.head.size(), filter.head.begin());
+  for (const uint64_t nonce : nonces) {
+    Put(&bytes, filter.at, nonce);
+    std::copy_n(bytes.begin() + filter.at, sizeof(nonce), filter.words.emplace_back().begin());
+  }
+  return filter;
+}
+
 std::string Padded(const RailProbeBytes& head, size_t bytes) {
   std::string whole(std::max(bytes, head.size()), '\0');
   std::copy(head.begin(), head.end(), whole.begin());

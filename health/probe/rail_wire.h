@@ -14,8 +14,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/core/clock.h"
+#include "health/io/datagram.h"
 #include "health/probe/probe_key.h"
 
 namespace r2cc::health {
@@ -63,6 +65,9 @@ RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key);
 
 // `head` and zeros behind it, `bytes` in all; at least the head.
 std::string Padded(const RailProbeBytes& head, size_t bytes);
+
+// Probes that carry one of `nonces` as to_nonce. Only nodes of the cluster know these numbers, and those who read the rail's network.
+DatagramFilter ProbesTo(const std::vector<uint64_t>& nonces);
 
 // Why a datagram is no probe.
 enum class RailProbeError : uint8_t { kNone, kLength, kMagic, kVersion, kContents };
