@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/http/map.h"
 #include "daemon/http/process_facts.h"
 #include "daemon/metrics/table.h"
 #include "proto/json.h"
@@ -13,20 +14,6 @@
 
 namespace r2cc::daemon {
 namespace {
-
-constexpr char kIndex[] =
-    "r2ccd\n\n"
-    "/metrics            for Prometheus\n"
-    "/healthz            whether r2ccd serves\n"
-    "/readyz             whether a job may start here, as `r2ccctl ready`; ?min_rails=N\n"
-    "/api/v1/ready       the same as JSON\n"
-    "/api/v1/status      as `r2ccctl status -o json`; ?bad=1 ?node=GLOB\n"
-    "/api/v1/nics        as `r2ccctl nic list -o json`; ?bad=1 ?node=GLOB ?state=STATE\n"
-    "/api/v1/jobs        as `r2ccctl jobs -o json`; ?job=GLOB ?ended=1 ?bad=1 ...\n"
-    "/api/v1/plan        as `r2ccctl plan show -o json`\n"
-    "/api/v1/plan/why    as `r2ccctl plan why -o json`\n"
-    "/api/v1/config      as `r2ccctl config show -o json`\n"
-    "/api/v1/events      server-sent events, as `r2ccctl events --follow -o json`; ?last=N ?node=NODE ?nic=NIC ?kind=KIND ?follow=0\n";
 
 HttpResponse Failed(const absl::Status& status) {
   int code = 500;
@@ -83,7 +70,8 @@ void HttpAnswers::Next() {
 }
 
 template <typename Request, typename Reply>
-void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done) {
+void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done,
+                         std::function<HttpResponse(const Reply&)> render) {
   struct Gathered {
     Request request;
     Reply all;
@@ -92,9 +80,9 @@ void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Re
     std::function<void()> next;
   };
   auto gathered = std::make_shared<Gathered>(Gathered{.request = std::move(request)});
-  gathered->next = [this, ask, weak = std::weak_ptr<Gathered>(gathered), done = std::move(done)] {
+  gathered->next = [this, ask, weak = std::weak_ptr<Gathered>(gathered), done = std::move(done), render = std::move(render)] {
     const auto held = weak.lock();
-    (backend_->*ask)(held->request, OnLoop<Reply>([held, done](absl::StatusOr<Reply> page) {
+    (backend_->*ask)(held->request, OnLoop<Reply>([held, done, render](absl::StatusOr<Reply> page) {
                        if (!page.ok()) return done(Failed(page.status()));
                        held->bytes += page->ByteSizeLong();
                        if (held->bytes > kDocumentBytesMax) return done(TooLarge());
@@ -108,10 +96,32 @@ void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Re
                          return held->next();
                        }
                        held->all.clear_next_after();
-                       done(Document(held->all));
+                       done(render(held->all));
                      }));
   };
   gathered->next();
+}
+
+template <typename Request, typename Reply>
+void HttpAnswers::GatherInTurn(void (Backend::*ask)(const Request&, Answer<Reply>), const Request& request, Done done) {
+  InTurn(std::move(done), [this, ask, request](Done made) {
+    Gather<Request, Reply>(ask, request, std::move(made), [](const Reply& all) { return Document(all); });
+  });
+}
+
+void HttpAnswers::GatherMap(const MapRoute& route, Done done) {
+  v1::StatusRequest health;
+  health.set_health(true);
+  backend_->GetStatus(health, OnLoop<v1::StatusReply>([this, route, done = std::move(done)](absl::StatusOr<v1::StatusReply> status) {
+                        if (!status.ok()) return done(Failed(status.status()));
+                        v1::ListNicsRequest request;
+                        request.set_node_glob(route.node_glob);
+                        Gather<v1::ListNicsRequest, v1::ListNicsReply>(
+                            &Backend::ListNics, std::move(request), done, [asked = *std::move(status)](const v1::ListNicsReply& nics) {
+                              const absl::StatusOr<std::string> json = ToJsonLine(MapOf(nics, asked));
+                              return json.ok() ? HttpResponse{.type = kJson, .body = *json} : Failed(json.status());
+                            });
+                      }));
 }
 
 void HttpAnswers::GatherJobs(const v1::ListJobsRequest& request, Done done) {
@@ -186,35 +196,59 @@ void HttpAnswers::AskReady(const ReadyzRoute& route, Done done) {
                       }));
 }
 
-void HttpAnswers::Ask(const Route& route, Done done) {
+v1::WhoAmI HttpAnswers::JudgeDrills(const Caller& caller) const {
+  v1::WhoAmI who;
+  const bool proven = caller.kind == Caller::Kind::kOperator;
+  if (proven) who.set_name(caller.name);
+  const absl::Status may = proven
+                               ? backend_->Allow(caller, Role::kDrill)
+                               : absl::PermissionDeniedError("a drill over HTTP needs TLS and the certificate of an operator with DRILL");
+  who.set_may_drill(may.ok());
+  who.set_why_not(std::string(may.message()));
+  return who;
+}
+
+void HttpAnswers::AskDrill(const v1::NicActionRequest& request, const Caller& caller, Done done) {
+  if (const v1::WhoAmI who = JudgeDrills(caller); !who.may_drill())
+    return loop_->Post([done = std::move(done), why = who.why_not()] { done(HttpError(403, why)); });
+  backend_->ActOnNic(request, caller, OnLoop<v1::NicActionReply>([done = std::move(done)](absl::StatusOr<v1::NicActionReply> reply) {
+                       done(reply.ok() ? Document(*reply) : Failed(reply.status()));
+                     }));
+}
+
+void HttpAnswers::Ask(const Route& route, const Caller& caller, Done done) {
   struct Asker {
     HttpAnswers* answers;
+    const Caller& caller;
     Done done;
     void operator()(const HealthzRoute&) { answers->AskHealth(std::move(done)); }
     void operator()(const ReadyzRoute& ready) { answers->AskReady(ready, std::move(done)); }
     void operator()(const MetricsRoute&) { answers->AskMetrics(std::move(done)); }
-    void operator()(const IndexRoute&) {
-      answers->loop_->Post([done = std::move(done)] { done({.body = kIndex}); });
+    void operator()(const PageRoute& page) {
+      answers->loop_->Post([done = std::move(done), file = page.file] {
+        done({.type = std::string(file->type), .body = std::string(file->body), .page = true});
+      });
     }
-    void operator()(const v1::StatusRequest& request) {
-      answers->InTurn(std::move(done),
-                      [answers = answers, request](Done made) { answers->Gather(&Backend::GetStatus, request, std::move(made)); });
+    void operator()(const WhoRoute&) {
+      answers->loop_->Post([done = std::move(done), who = answers->JudgeDrills(caller)] { done(Document(who)); });
     }
-    void operator()(const v1::ListNicsRequest& request) {
-      answers->InTurn(std::move(done),
-                      [answers = answers, request](Done made) { answers->Gather(&Backend::ListNics, request, std::move(made)); });
+    void operator()(const MapRoute& route) {
+      answers->InTurn(std::move(done), [answers = answers, route](Done made) { answers->GatherMap(route, std::move(made)); });
     }
+    void operator()(const v1::StatusRequest& request) { answers->GatherInTurn(&Backend::GetStatus, request, std::move(done)); }
+    void operator()(const v1::ListNicsRequest& request) { answers->GatherInTurn(&Backend::ListNics, request, std::move(done)); }
     void operator()(const v1::ListJobsRequest& request) {
       answers->InTurn(std::move(done), [answers = answers, request](Done made) { answers->GatherJobs(request, std::move(made)); });
     }
-    void operator()(const v1::GetPlanRequest& request) {
-      answers->InTurn(std::move(done),
-                      [answers = answers, request](Done made) { answers->Gather(&Backend::GetPlan, request, std::move(made)); });
+    void operator()(const v1::GetPlanRequest& request) { answers->GatherInTurn(&Backend::GetPlan, request, std::move(done)); }
+    void operator()(const v1::ExplainPlanRequest& request) { answers->GatherInTurn(&Backend::ExplainPlan, request, std::move(done)); }
+    void operator()(const v1::ExplainNicRequest& request) {
+      answers->backend_->ExplainNic(
+          request, caller, answers->OnLoop<v1::ExplainNicReply>([done = std::move(done)](absl::StatusOr<v1::ExplainNicReply> reply) {
+            done(reply.ok() ? Document(*reply) : Failed(reply.status()));
+          }));
     }
-    void operator()(const v1::ExplainPlanRequest& request) {
-      answers->InTurn(std::move(done),
-                      [answers = answers, request](Done made) { answers->Gather(&Backend::ExplainPlan, request, std::move(made)); });
-    }
+    void operator()(const v1::NicActionRequest& request) { answers->AskDrill(request, caller, std::move(done)); }
     void operator()(const v1::ConfigRequest& request) {
       answers->backend_->GetConfig(request,
                                    answers->OnLoop<v1::ConfigReply>([done = std::move(done)](absl::StatusOr<v1::ConfigReply> reply) {
@@ -223,7 +257,7 @@ void HttpAnswers::Ask(const Route& route, Done done) {
     }
     void operator()(const v1::EventsRequest&) { done(HttpError(500, "events are a stream")); }
   };
-  std::visit(Asker{this, std::move(done)}, route);
+  std::visit(Asker{this, caller, std::move(done)}, route);
 }
 
 }  // namespace r2cc::daemon

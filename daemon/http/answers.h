@@ -16,6 +16,8 @@
 #include "daemon/http/response.h"
 #include "daemon/http/route.h"
 #include "daemon/rpc/backend.h"
+#include "daemon/trust/caller.h"
+#include "proto/map.pb.h"
 
 namespace r2cc::daemon {
 
@@ -43,7 +45,7 @@ class HttpAnswers {
 
   // Calls `done` once, later, on the loop; never if this is gone by then. REQUIRES: `route` is none of events.
   using Done = std::function<void(HttpResponse)>;
-  void Ask(const Route& route, Done done);
+  void Ask(const Route& route, const Caller& caller, Done done);
 
  private:
   // Makes a document when it is its turn: `make` gets what to call with it.
@@ -51,13 +53,19 @@ class HttpAnswers {
   void Next();
   template <typename Reply>
   Answer<Reply> OnLoop(std::function<void(absl::StatusOr<Reply>)> take);
-  // Asks for one page after the other.
+  // Asks for one page after the other, and renders all of them together.
   template <typename Request, typename Reply>
-  void Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done);
+  void Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done,
+              std::function<HttpResponse(const Reply&)> render);
+  template <typename Request, typename Reply>
+  void GatherInTurn(void (Backend::*ask)(const Request&, Answer<Reply>), const Request& request, Done done);
+  void GatherMap(const MapRoute& route, Done done);
   void GatherJobs(const v1::ListJobsRequest& request, Done done);
   void AskHealth(Done done);
   void AskMetrics(Done done);
   void AskReady(const ReadyzRoute& route, Done done);
+  v1::WhoAmI JudgeDrills(const Caller& caller) const;
+  void AskDrill(const v1::NicActionRequest& request, const Caller& caller, Done done);
 
   // To the loop, for answers of the core: it may give them when the loop is gone. Thread-safe.
   class WayBack {

@@ -14,14 +14,14 @@ constexpr size_t kFramesBytes = 64 << 10;
 
 }  // namespace
 
-std::variant<std::monostate, HttpRefusal> HttpServer::Judge(const Connection& connection) const {
+std::variant<Caller, HttpRefusal> HttpServer::Judge(const Connection& connection) const {
   Caller caller;
   caller.address = connection.address;
   if (clear_) {
     // Of a client on loopback nothing is known but that it runs here. So it may see what every user of this node may see.
     caller.kind = Caller::Kind::kLocal;
     caller.uid = caller.gid = UINT32_MAX;
-    if (parts_.backend->Allow(caller, Role::kView).ok()) return std::monostate();
+    if (parts_.backend->Allow(caller, Role::kView).ok()) return caller;
     return HttpRefusal{403, "role",
                        "not everybody on this node has the role VIEW: grants { roles: VIEW everyone: true } in its configuration"};
   }
@@ -30,7 +30,7 @@ std::variant<std::monostate, HttpRefusal> HttpServer::Judge(const Connection& co
   if (!judged.ok()) return HttpRefusal{401, "", std::string(judged.status().message())};
   if (const absl::Status status = parts_.backend->Allow(*judged, Role::kView); !status.ok())
     return HttpRefusal{403, "role", absl::StrCat(status.message(), "; show an operator's certificate")};
-  return std::monostate();
+  return *judged;
 }
 
 // Takes one request, if there is a whole one.
@@ -55,16 +55,18 @@ bool HttpServer::Serve(Connection* connection) {
   const auto routed = RouteOf(request, parts_.names);
   if (const auto* refusal = std::get_if<HttpRefusal>(&routed)) return Refuse(connection, *refusal);
   const Route& route = std::get<Route>(routed);
+  Caller caller;
   if (!IsOpen(route)) {
-    const auto judged = Judge(*connection);
+    auto judged = Judge(*connection);
     if (const auto* refusal = std::get_if<HttpRefusal>(&judged)) return Refuse(connection, *refusal);
+    caller = std::get<Caller>(std::move(judged));
   }
   if (!requests_.Take(thread_.loop().Now()))
     return Refuse(connection, {429, "too-often", absl::StrCat("more than ", kRequestsPerSecond, " requests a second")});
   if (const auto* events = std::get_if<v1::EventsRequest>(&route)) return BeginStream(connection, *events);
   connection->state = Connection::State::kAsking;
   connection->deadline = thread_.loop().Now() + kAnswerFor;
-  answers_->Ask(route, [this, id = connection->id, number = connection->request](HttpResponse response) {
+  answers_->Ask(route, caller, [this, id = connection->id, number = connection->request](HttpResponse response) {
     OnAnswer(id, number, std::move(response));
   });
   // It may be answered already.

@@ -83,8 +83,8 @@ class HttpServer {
   bool Read(Connection* connection);
   bool Serve(Connection* connection);
   bool Write(Connection* connection);
-  // Looks at who asks: OK, or how he is refused.
-  std::variant<std::monostate, HttpRefusal> Judge(const Connection& connection) const;
+  // Looks at who asks: who it is, or how he is refused.
+  std::variant<Caller, HttpRefusal> Judge(const Connection& connection) const;
   bool BeginStream(Connection* connection, const v1::EventsRequest& request);
   bool FeedStream(Connection* connection);
   void WakeStreams();

@@ -12,6 +12,7 @@ struct HttpRequest {
   std::string host;           // of the header; empty: there is none
   std::string origin;         // of the header; empty: there is none, so no web page has sent it
   std::string last_event_id;  // of the header
+  std::string confirm;        // of the header R2CC-Confirm: NODE/NIC, as a person typed it
   bool keep_alive = false;    // the client wants to ask more
 
   bool head() const { return method == "HEAD"; }

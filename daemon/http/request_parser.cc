@@ -55,6 +55,7 @@ RequestParser::State RequestParser::Parse(std::string* bytes) {
               .host = text(message[http::field::host]),
               .origin = text(message[http::field::origin]),
               .last_event_id = text(message["Last-Event-ID"]),
+              .confirm = text(message["R2CC-Confirm"]),
               .keep_alive = message.keep_alive()};
   beast_.reset();
   return State::kDone;

@@ -28,9 +28,15 @@ const char* ReasonOf(int status) {
   }
 }
 
-// Nothing of a response is a page that may run, load or frame anything, and no page of another origin gets it.
+// A response may not run, load or frame anything. The page at / may load and ask what this daemon serves, and its scripts cannot make
+// markup of text (trusted types).
+constexpr char kNothing[] = "default-src 'none'";
+constexpr char kOwnFiles[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'";
+// No page of another origin gets a response.
 constexpr char kSecurityFields[] =
-    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'\r\n"
+    "; frame-ancestors 'none'; base-uri 'none'; form-action 'none'\r\n"
     "X-Content-Type-Options: nosniff\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n"
     "Referrer-Policy: no-referrer\r\n"
@@ -42,7 +48,7 @@ HttpResponse HttpError(int status, std::string_view text) { return {.status = st
 
 std::string Render(const HttpResponse& response, bool head, bool close) {
   std::string bytes = absl::StrCat("HTTP/1.1 ", response.status, " ", ReasonOf(response.status), "\r\nContent-Type: ", response.type,
-                                   "\r\n", kSecurityFields);
+                                   "\r\nContent-Security-Policy: ", response.page ? kOwnFiles : kNothing, kSecurityFields);
   if (response.status == 405) absl::StrAppend(&bytes, "Allow: GET, HEAD\r\n");
   if (response.status == 429 || response.status == 503) absl::StrAppend(&bytes, "Retry-After: 1\r\n");
   if (!response.stream) absl::StrAppend(&bytes, "Content-Length: ", response.body.size(), "\r\n");

@@ -22,6 +22,7 @@ struct HttpResponse {
   std::string type = kPlainText;
   std::string body;
   bool stream = false;  // what follows the body has no end
+  bool page = false;    // a file of the page at /: it may use this daemon, and nothing else
 };
 
 // One line for a person.

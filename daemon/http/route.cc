@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/core/clock.h"
 #include "base/core/glob.h"
 #include "base/event_kinds.h"
 #include "daemon/config/config.h"
@@ -22,6 +23,9 @@ namespace {
 // A longer value is no name.
 constexpr size_t kValueBytesMax = 256;
 constexpr size_t kParametersMax = 32;
+// As r2ccctl fail-nic --for.
+constexpr uint32_t kDrillSecondsMax = 24 * 3600;
+constexpr char kDrillPath[] = "/api/v1/drill";
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 // Takes the value of a parameter; false: it is none.
@@ -142,6 +146,48 @@ std::variant<Route, HttpRefusal> ReadyOf(const Parameters& parameters, bool json
   return Built(parameters, &route, {{"min_rails", rails}});
 }
 
+std::variant<Route, HttpRefusal> MapOf(const Parameters& parameters) {
+  MapRoute route;
+  return Built(parameters, &route, {{"node", Text([&](const std::string& glob) { route.node_glob = glob; })}});
+}
+
+std::variant<Route, HttpRefusal> WhyOf(const Parameters& parameters) {
+  v1::ExplainNicRequest request;
+  auto built = Apply(parameters, {{"node", Text([&](const std::string& node) { request.set_node(node); })},
+                                  {"nic", Text([&](const std::string& nic) { request.set_nic(nic); })}});
+  if (built.has_value()) return *std::move(built);
+  if (request.node().empty() || request.nic().empty()) return Wrong("this path needs node=NODE and nic=NIC");
+  return Route(std::move(request));
+}
+
+// A page of another origin cannot send it: the browser adds that page's Origin, and asks this daemon first whether the page may send such a
+// header, which this daemon never allows.
+std::variant<Route, HttpRefusal> DrillOf(const HttpRequest& http, const Parameters& parameters) {
+  v1::NicActionRequest request;
+  const Setter action = [&](const std::string& value) {
+    if (value != "fail" && value != "restore") return false;
+    request.set_action(value == "fail" ? v1::FAIL : v1::RESTORE);
+    return true;
+  };
+  const Setter seconds = [&](const std::string& value) {
+    uint32_t number = 0;
+    if (!absl::SimpleAtoi(value, &number) || number == 0 || number > kDrillSecondsMax) return false;
+    request.set_drill_ns(int64_t{number} * kNanosPerSecond);
+    return true;
+  };
+  auto built = Apply(parameters, {{"node", Text([&](const std::string& node) { request.set_node(node); })},
+                                  {"nic", Text([&](const std::string& nic) { request.set_nic(nic); })},
+                                  {"action", action},
+                                  {"seconds", seconds}});
+  if (built.has_value()) return *std::move(built);
+  if (request.node().empty() || request.nic().empty() || request.action() == v1::NIC_ACTION_UNSPECIFIED)
+    return Wrong("a drill needs node=NODE, nic=NIC and action=fail or action=restore");
+  if (http.origin.empty()) return HttpRefusal{403, "origin", "a drill comes from the page of this daemon: the header Origin is missing"};
+  if (http.confirm != absl::StrCat(request.node(), "/", request.nic()))
+    return Wrong("the header R2CC-Confirm has to name the NIC, as NODE/NIC");
+  return Route(std::move(request));
+}
+
 template <typename Request>
 std::variant<Route, HttpRefusal> Plain(const Parameters& parameters) {
   Request request;
@@ -206,10 +252,12 @@ bool DecodeQuery(std::string_view text, std::string* decoded) {
 
 std::variant<Route, HttpRefusal> RouteOf(const HttpRequest& request, const HostNames& names) {
   if (auto misled = Misled(request, names)) return *std::move(misled);
-  if (request.method != "GET" && request.method != "HEAD") return HttpRefusal{405, "", "this port answers questions: GET and HEAD alone"};
   const std::string_view target = request.target;
   const size_t mark = target.find('?');
   const std::string path(target.substr(0, mark));
+  const bool asks = request.method == "GET" || request.method == "HEAD";
+  if (path == kDrillPath ? request.method != "POST" : !asks)
+    return HttpRefusal{405, "", "this port answers questions: GET and HEAD alone, and POST for a drill"};
   Parameters parameters;
   if (mark != std::string_view::npos) {
     for (const absl::string_view part : absl::StrSplit(absl::string_view(target.data() + mark + 1, target.size() - mark - 1), '&')) {
@@ -223,7 +271,9 @@ std::variant<Route, HttpRefusal> RouteOf(const HttpRequest& request, const HostN
       parameters.emplace_back(std::move(name), std::move(value));
     }
   }
-  if (path == "/") return Plain<IndexRoute>(parameters);
+  if (path == kDrillPath) return DrillOf(request, parameters);
+  // The page's own parameters, if any, are for the page.
+  if (const PageFile* const file = FindPageFile(path); file != nullptr) return Route(PageRoute{file});
   if (path == "/metrics") return Route(MetricsRoute{});  // a scraper may have parameters of its own
   if (path == "/healthz") return Plain<HealthzRoute>(parameters);
   if (path == "/readyz") return ReadyOf(parameters, false);
@@ -235,12 +285,15 @@ std::variant<Route, HttpRefusal> RouteOf(const HttpRequest& request, const HostN
   if (path == "/api/v1/plan/why") return Plain<v1::ExplainPlanRequest>(parameters);
   if (path == "/api/v1/config") return Plain<v1::ConfigRequest>(parameters);
   if (path == "/api/v1/events") return EventsOf(request, parameters);
+  if (path == "/api/v1/nic/why") return WhyOf(parameters);
+  if (path == "/api/v1/map") return MapOf(parameters);
+  if (path == "/api/v1/who") return Plain<WhoRoute>(parameters);
   return HttpRefusal{404, "", "there is nothing at this path; / lists what there is"};
 }
 
 bool IsOpen(const Route& route) {
   return std::holds_alternative<HealthzRoute>(route) || std::holds_alternative<ReadyzRoute>(route) ||
-         std::holds_alternative<IndexRoute>(route);
+         std::holds_alternative<PageRoute>(route);
 }
 
 }  // namespace r2cc::daemon

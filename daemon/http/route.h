@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "daemon/http/page/page_file.h"
 #include "daemon/http/request.h"
 #include "daemon/http/response.h"
 #include "proto/r2cc.pb.h"
@@ -22,10 +23,21 @@ struct ReadyzRoute {
   bool json = false;
 };
 struct MetricsRoute {};
-struct IndexRoute {};
-// The requests behind `r2ccctl status`, `nic list`, `jobs`, `plan show`, `plan why`, `config show` and `events`.
-using Route = std::variant<HealthzRoute, ReadyzRoute, MetricsRoute, IndexRoute, v1::StatusRequest, v1::ListNicsRequest, v1::ListJobsRequest,
-                           v1::GetPlanRequest, v1::ExplainPlanRequest, v1::ConfigRequest, v1::EventsRequest>;
+// A file of the page at /.
+struct PageRoute {
+  const PageFile* file = nullptr;
+};
+// The cluster as the page shows it: nodes whose names fit `node_glob`; empty: all.
+struct MapRoute {
+  std::string node_glob;
+};
+// Who the daemon takes the client for, and whether it may start drills.
+struct WhoRoute {};
+// The requests behind `r2ccctl status`, `nic list`, `jobs`, `plan show`, `plan why`, `config show`, `events` and `nic why`. The action is
+// the begin or the end of a drill, and the only request that changes anything.
+using Route = std::variant<HealthzRoute, ReadyzRoute, MetricsRoute, PageRoute, MapRoute, WhoRoute, v1::StatusRequest, v1::ListNicsRequest,
+                           v1::ListJobsRequest, v1::GetPlanRequest, v1::ExplainPlanRequest, v1::ConfigRequest, v1::EventsRequest,
+                           v1::ExplainNicRequest, v1::NicActionRequest>;
 
 // Names that clients may call this daemon by. Addresses and localhost always are. * in a name is any text.
 using HostNames = std::vector<std::string>;
@@ -37,7 +49,8 @@ struct HttpRefusal {
 };
 
 // The route of `request`. A web page that made its own name lead to this machine (DNS rebinding) sends that name as Host, and a page of
-// another origin sends its Origin: both are refused.
+// another origin sends its Origin: both are refused. A drill is a POST that this daemon's own page sends: it needs its Origin, and the name
+// that a person typed, in a header that no form can set.
 std::variant<Route, HttpRefusal> RouteOf(const HttpRequest& request, const HostNames& names);
 
 // Whether asking for it needs no role: whether a daemon lives is no secret.

@@ -31,7 +31,7 @@ TEST(RouteTest, EachPathIsACommandOfR2ccctl) {
   As<HealthzRoute>(Get("/healthz"));
   As<MetricsRoute>(Get("/metrics"));
   As<MetricsRoute>(Get("/metrics?collect%5B%5D=a"));
-  As<IndexRoute>(Get("/"));
+  EXPECT_EQ(As<PageRoute>(Get("/")).file->type, "text/html; charset=utf-8");
   EXPECT_EQ(As<ReadyzRoute>(Get("/readyz")).rails_min, 1u);
   EXPECT_EQ(As<ReadyzRoute>(Get("/readyz?min_rails=3")).rails_min, 3u);
   EXPECT_TRUE(As<ReadyzRoute>(Get("/api/v1/ready")).json);
