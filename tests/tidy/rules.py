@@ -10,7 +10,7 @@ COLUMNS_MAX = 140
 FILE_LINES_MAX = 400
 
 CPP = (".cc", ".h", ".cu", ".cuh")
-CODE = CPP + (".py", ".sh", ".bzl", ".bazel", ".proto")
+CODE = CPP + (".css", ".html", ".js", ".mjs", ".py", ".sh", ".bzl", ".bazel", ".proto")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ function filled(element, attributes, children) {
     else if (value === true) element.setAttribute(name, '');
     else if (value !== false && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null));
+  element.append(...children.flat(Infinity).filter((child) => child !== null));
   return element;
 }
 
@@ -30,6 +30,6 @@ export function glyph(kind) {
 // Replaces what is in `element` and keeps the focus on what has the same data-focus.
 export function replace(element, ...children) {
   const focused = element.contains(document.activeElement) ? document.activeElement.getAttribute('data-focus') : null;
-  element.replaceChildren(...children.flat().filter((child) => child !== null));
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null));
   if (focused !== null) [...element.querySelectorAll('[data-focus]')].find((one) => one.getAttribute('data-focus') === focused)?.focus();
 }

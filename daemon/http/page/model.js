@@ -103,5 +103,16 @@ export function rowsOf(model, find, kind) {
       if (text !== '' && !nic.key.toLowerCase().includes(text) && !nic.reason.toLowerCase().includes(text)) continue;
       rows.push(nic);
     }
-  return rows.sort((a, b) => KINDS[a.kind].rank - KINDS[b.kind].rank);
+  return grouped(rows.sort((a, b) => KINDS[a.kind].rank - KINDS[b.kind].rank));
+}
+
+// NICs of one node in one state, for one reason, are one row: a dead rack has some, and not a hundred.
+function grouped(rows) {
+  const groups = [];
+  for (const nic of rows) {
+    const before = groups.at(-1);
+    if (before?.nic.node === nic.node && before.nic.kind === nic.kind && before.nic.reason === nic.reason) ++before.count;
+    else groups.push({nic, count: 1});
+  }
+  return groups;
 }

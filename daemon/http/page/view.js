@@ -33,10 +33,10 @@ export function showLegend(counts) {
 
 export function showList(rows, shown, selected, isFiltered, select, more) {
   const nowMs = Date.now();
-  setText(find('list-title'), isFiltered ? `Found: ${numberOf(rows.length)}` : `Not healthy: ${numberOf(rows.length)}`);
-  replace(find('list').tBodies[0], rows.slice(0, shown).map((nic) => h('tr', {class: nic.key === selected ? 'selected' : null},
+  setText(find('list-title'), `${isFiltered ? 'Found' : 'Not healthy'}: ${countOf(rows.reduce((all, row) => all + row.count, 0), 'NIC')}`);
+  replace(find('list').tBodies[0], rows.slice(0, shown).map(({nic, count}) => h('tr', {class: nic.key === selected ? 'selected' : null},
     h('td', {}, glyph(nic.kind), KINDS[nic.kind].word + (nic.isDrill ? ' (drill)' : '')),
-    h('td', {}, h('button', {class: 'link', 'data-focus': nic.key, onclick: () => select(nic.key)}, clean(nic.key))),
+    h('td', {}, h('button', {class: 'link', 'data-focus': nic.key, onclick: () => select(nic.key)}, clean(nic.key)), count > 1 ? ` and ${count - 1} more of it` : null),
     h('td', {title: whenOf(nic.sinceMs, nowMs)}, nic.sinceMs > 0 ? spanOf(Math.max(0, nowMs - nic.sinceMs)) : ''), h('td', {}, clean(nic.reason)))));
   find('list').hidden = rows.length === 0;
   replace(find('list-rest'), rows.length === 0 ? (isFiltered ? 'Nothing fits.' : 'Nothing: all NICs are healthy.')

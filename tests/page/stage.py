@@ -1,0 +1,104 @@
+"""A real r2ccd with many nodes in its view, in a network namespace of the calling process. Its own node has two NICs on veth pairs."""
+
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from tests.page import browser
+
+_CLONE_NEWNET = 0x40000000
+
+
+def why_not():
+  """Why no stage can be made here; empty: one can."""
+  return "needs root: makes a network namespace" if os.geteuid() != 0 else browser.why_not()
+
+
+def run(*words):
+  subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+def enter_namespace():
+  """Moves this process, and those that it starts, into a new network namespace with a loopback interface and two veth pairs."""
+  libc = ctypes.CDLL(None, use_errno=True)
+  if libc.unshare(_CLONE_NEWNET) != 0:
+    raise OSError(ctypes.get_errno(), "unshare")
+  run("ip", "link", "set", "lo", "up")
+  for rail in range(2):
+    run("ip", "link", "add", f"own{rail}", "type", "veth", "peer", "name", f"far{rail}")
+    run("ip", "address", "add", f"10.99.{rail}.1/24", "dev", f"own{rail}")
+    for end in ("own", "far"):
+      run("ip", "link", "set", f"{end}{rail}", "up")
+
+
+def free_port():
+  with socket.socket() as one:
+    one.bind(("127.0.0.1", 0))
+    return one.getsockname()[1]
+
+
+class Stage:
+  """One r2ccd of node "own"; `nodes` others come by its store. Ends with close()."""
+
+  def __init__(self, r2ccd, fleet, nodes, nics=8, extra=""):
+    self.folder = tempfile.mkdtemp(prefix="r2cc-page.")
+    self._r2ccd = r2ccd
+    self._listen = f"127.0.0.1:{free_port()}"
+    self.port = free_port()
+    with open(f"{self.folder}/conf", "w", encoding="utf-8") as conf:
+      conf.write(f'node: "own"\nlisten: "{self._listen}"\n'
+                 'nics { name: "rail0" interface: "own0" }\nnics { name: "rail1" interface: "own1" }\n'
+                 f'store {{ embedded_node: "own" }}\nlimits {{ nodes: 16384 }}\ninsecure: true\ndrills {{ allow: true }}\n'
+                 f'http {{ listen: "127.0.0.1:{self.port}" }}\n{extra}')
+    self._daemon = None
+    self._fleet = None
+    self.start()
+    if nodes > 0:
+      self._fleet = subprocess.Popen([fleet, self._listen, str(nodes), str(nics)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+      if self._fleet.stdout.readline() != "ready\n":
+        raise RuntimeError("the fleet is not in the store")
+
+  @property
+  def url(self):
+    return f"http://127.0.0.1:{self.port}/"
+
+  def start(self):
+    with open(f"{self.folder}/log", "ab") as log:
+      self._daemon = subprocess.Popen([self._r2ccd, "--config", f"{self.folder}/conf", "--run_dir", f"{self.folder}/run", "--state_dir",
+                                       f"{self.folder}/kept"], stdout=log, stderr=subprocess.STDOUT)
+    until = time.monotonic() + browser.PATIENCE_S
+    while time.monotonic() < until:
+      try:
+        socket.create_connection(("127.0.0.1", self.port), 1).close()
+        return
+      except OSError:
+        time.sleep(0.02)
+    raise TimeoutError("r2ccd does not serve HTTP")
+
+  def stop(self):
+    """Ends the daemon as an operator does."""
+    self._daemon.terminate()
+    self._daemon.wait()
+
+  def kill(self):
+    self._daemon.kill()
+    self._daemon.wait()
+
+  def set(self, first, last, nic, state, reason):
+    """Has the daemons of the nodes `first` to `last` report `state` of their NIC number `nic`; -1: of all."""
+    self._fleet.stdin.write(f"{first} {last} {nic} {state} {reason}\n")
+    self._fleet.stdin.flush()
+    if self._fleet.stdout.readline() != "done\n":
+      raise RuntimeError("the fleet has ended")
+
+  def close(self):
+    if self._fleet is not None:
+      self._fleet.stdin.close()
+      self._fleet.wait()
+    if self._daemon.poll() is None:
+      self.kill()
+    shutil.rmtree(self.folder)
