@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-PATIENCE_S = 60
+PATIENCE_S = 20
 
 
 def why_not():
@@ -84,7 +84,7 @@ class Browser:
   def page(self, width=1440, height=1000, dark=False):
     target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
     session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-    page = Page(self, session)
+    page = Page(self, session, target)
     for domain in ("Page", "Runtime", "Network", "Log"):
       page.call(f"{domain}.enable")
     page.call("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
@@ -95,9 +95,13 @@ class Browser:
 class Page:
   """One tab."""
 
-  def __init__(self, browser, session):
+  def __init__(self, browser, session, target):
     self.browser = browser
     self.session = session
+    self._target = target
+
+  def close(self):
+    self.browser.call("Target.closeTarget", {"targetId": self._target})
 
   def call(self, method, parameters=None):
     return self.browser.call(method, parameters, self.session)
@@ -111,9 +115,10 @@ class Page:
   def open(self, url):
     return self.call("Page.navigate", {"url": url})
 
-  def evaluate(self, expression):
-    """The value of a JavaScript expression, or of the promise that it is."""
-    got = self.call("Runtime.evaluate", {"expression": expression, "awaitPromise": True, "returnByValue": True})
+  def evaluate(self, expression, as_the_page=False):
+    """The value of a JavaScript expression, or of the promise that it is. `as_the_page`: the page's policy about eval() is in force."""
+    got = self.call("Runtime.evaluate", {"expression": expression, "awaitPromise": True, "returnByValue": True,
+                                         "allowUnsafeEvalBlockedByCSP": not as_the_page})
     if "exceptionDetails" in got:
       raise RuntimeError(f"{expression[:200]}: {got['exceptionDetails'].get('exception', {}).get('description', got['exceptionDetails'])}")
     return got["result"].get("value")

@@ -1,7 +1,8 @@
 // Puts the views of many nodes into the embedded store of an r2ccd, as their daemons would, and changes them by lines of its input.
 //
 //   fleet HOST:PORT NODES NICS
-//   COMMAND: NODE-FROM NODE-TO NIC STATE REASON, where NODE is a number, NIC a number or -1 for all, and STATE as in r2cc.v1.NicState
+//   COMMAND: NODE-FROM NODE-TO NIC STATE REASON, where NODE is a number, NIC a number or -1 for all, and STATE as in r2cc.v1.NicState;
+//            or "again", which puts all views into the store once more: the embedded store keeps nothing over a restart
 //
 // Prints "ready" when all views are in the store, and "done" after each command. Ends with its input.
 #include <grpcpp/grpcpp.h>
@@ -21,6 +22,8 @@
 
 namespace r2cc::daemon {
 namespace {
+
+constexpr int kTriesMax = 5;
 
 std::string Name(int node) {
   std::string digits = std::to_string(node);
@@ -45,9 +48,15 @@ class Fleet {
     v1::PutRequest put;
     put.set_key("/r2cc/nodes/" + view.node());
     put.set_value(stored.SerializeAsString());
-    grpc::ClientContext context;
-    v1::PutReply reply;
-    const grpc::Status status = store_->Put(&context, put, &reply);
+    grpc::Status status;
+    // The daemon ends a conversation that asks nothing for long, and a restart ends all.
+    for (int tries = 0; tries < kTriesMax && (tries == 0 || status.error_code() == grpc::StatusCode::UNAVAILABLE); ++tries) {
+      grpc::ClientContext context;
+      context.set_wait_for_ready(true);
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+      v1::PutReply reply;
+      status = store_->Put(&context, put, &reply);
+    }
     if (!status.ok()) std::fprintf(stderr, "%s: %s\n", view.node().c_str(), status.error_message().c_str());
     return status.ok();
   }
@@ -63,9 +72,7 @@ class Fleet {
   }
 
  private:
-  static int64_t SystemNanos() {
-    return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
-  }
+  static int64_t SystemNanos() { return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
   void Fill(int node, int nics) {
     v1::NodeView& view = views_[static_cast<size_t>(node)];
     view.set_node(Name(node));
@@ -100,6 +107,12 @@ int Main(const std::string& address, int nodes, int nics) {
     int nic = 0;
     std::string name, reason;
     v1::NicState state;
+    if (line == "again") {
+      for (size_t node = 0; node < fleet.size(); ++node)
+        if (!fleet.Put(node)) return 1;
+      std::cout << "done" << std::endl;
+      continue;
+    }
     words >> from >> to >> nic >> name >> std::ws;
     std::getline(words, reason);
     if (!v1::NicState_Parse(name, &state) || to >= fleet.size()) {

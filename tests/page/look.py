@@ -85,7 +85,7 @@ def main():
     small.set(0, 22, 2, "DEGRADED", "carries half of its due")
     page.evaluate("location.hash = ''")
     page.open(small.url)
-    page.wait_for("Number(document.getElementById('canvas')?.getAttribute('data-failed')) >= 9")
+    page.wait_for("Number(document.getElementById('canvas')?.getAttribute('data-failed')) >= 8")
     page.browser.pump(1)
     picture(page, "small-light")
     page.call("Emulation.setDeviceMetricsOverride", {"width": 420, "height": 800, "deviceScaleFactor": 1, "mobile": False})

@@ -90,7 +90,14 @@ class Stage:
 
   def set(self, first, last, nic, state, reason):
     """Has the daemons of the nodes `first` to `last` report `state` of their NIC number `nic`; -1: of all."""
-    self._fleet.stdin.write(f"{first} {last} {nic} {state} {reason}\n")
+    self._command(f"{first} {last} {nic} {state} {reason}")
+
+  def set_again(self):
+    """Has all daemons report once more, as they do after a restart of the store."""
+    self._command("again")
+
+  def _command(self, line):
+    self._fleet.stdin.write(f"{line}\n")
     self._fleet.stdin.flush()
     if self._fleet.stdout.readline() != "done\n":
       raise RuntimeError("the fleet has ended")

@@ -47,9 +47,11 @@ function show(...names) {
     if (state.model !== null) parts.get(name)();
     setTimeout(next, 0);
   };
-  // A hidden page has no frames.
-  if (document.hidden) setTimeout(next, 0);
-  else requestAnimationFrame(next);
+  // With the next frame; a page that is hidden, or is hidden before then, has none.
+  let begun = false;
+  const begin = () => { if (!begun) { begun = true; next(); } };
+  requestAnimationFrame(begin);
+  setTimeout(begin, 100);
 }
 
 const jobs = () => state.jobsReply === null ? [] : jobsOf(state.jobsReply, state.model);
@@ -289,7 +291,7 @@ setTimeout(refreshRest, GATHER_MS);
 refreshSaved();
 const kinds = ['nic-state', 'failover', 'job-gave-up', 'operator', 'daemon-started', 'peer-lost', 'peer-connected', 'drill', 'link-up', 'node-forgotten', 'state', 'fabric'];
 follow(`/api/v1/events?last=${EVENTS_MAX}&since_ns=${BigInt(Date.now() - SPAN_MS) * 1000000n}&${kinds.map((kind) => `kind=${kind}`).join('&')}`, onEvents, onLife);
-setInterval(unlessHidden(refresh), REFRESH_MS.map);
+setInterval(refresh, REFRESH_MS.map);  // a hidden tab, too: its title shows whether to get up
 setInterval(unlessHidden(refreshRest), REFRESH_MS.rest);
 setInterval(unlessHidden(refreshSaved), REFRESH_MS.saved);
 setInterval(unlessHidden(() => show('time', 'list')), REFRESH_MS.time);

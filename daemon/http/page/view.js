@@ -50,7 +50,7 @@ function lane(name, marks) {
 function bars(one, time) {
   const x = (at) => 1000 * (at - time.from) / (time.to - time.from);
   return one.bars.map((bar) => {
-    const left = x(bar.from), width = Math.max(2, x(bar.to) - left);
+    const width = Math.max(4, x(bar.to) - x(bar.from)), left = Math.min(x(bar.from), 1000 - width);
     // The glyph once, at the left, so that the bar is readable without its colour.
     const strokes = glyphOf(bar.kind).filter((stroke) => stroke.length === 4).map((stroke) =>
       s('path', {d: `M${left + stroke[0] * 8} ${3 + stroke[1] * 12}L${left + stroke[2] * 8} ${3 + stroke[3] * 12}`}));
