@@ -129,15 +129,16 @@ TEST_F(R2ccdHttpTest, BeyondLoopbackItSpeaksTlsAndAsksForAnOperator) {
   nodes_ = 1;
   trust_ = "tls { directory: \"" + authority + "/n0\" }\n";
   http_ = "listen: \"0.0.0.0:" + std::to_string(port_) + "\"";
-  WriteConfig(0, "");
+  WriteConfig(0, "grants { roles: VIEW roles: DRILL operators: \"alice\" }\n");
   StartDaemon(0);
+  std::string method = "GET";
   // `who`: a directory of the authority's; empty: shows nothing.
   const auto get = [&](const std::string& path, const std::string& who, const std::string& file) {
     const std::string out = folder_ + "/tls.out";
     const std::string shown =
         who.empty() ? "" : " -cert " + authority + "/" + who + "/" + file + ".crt -key " + authority + "/" + who + "/" + file + ".key";
     EXPECT_EQ(
-        std::system(("printf 'GET " + path +
+        std::system(("printf '" + method + " " + path +
                      " HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' | openssl s_client -quiet -connect 127.0.0.1:" +
                      std::to_string(port_) + " -CAfile " + authority + "/ca.crt" + shown + " > " + out + " 2> /dev/null; true")
                         .c_str()),
@@ -148,6 +149,22 @@ TEST_F(R2ccdHttpTest, BeyondLoopbackItSpeaksTlsAndAsksForAnOperator) {
   EXPECT_THAT(get("/metrics", "", ""), testing::AllOf(StartsWith("HTTP/1.1 401"), HasSubstr("you show no certificate")));
   EXPECT_THAT(get("/metrics", "alice", "operator"), testing::AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("r2cc_insecure 0\n")));
   EXPECT_THAT(get("/metrics", "n0", "node"), testing::AllOf(StartsWith("HTTP/1.1 403"), HasSubstr("operator's certificate")));
+  // A drill, as the page sends it. The request line and the header fields go where get() has a path.
+  const auto drill = [&](const std::string& action, const std::string& origin) {
+    return "/api/v1/drill?node=n0&nic=rail1&action=" + action + " HTTP/1.1\\r\\nOrigin: " + origin +
+           "\\r\\nContent-Length: 0\\r\\nR2CC-Confirm: n0/rail1\\r\\nX: ";
+  };
+  method = "POST";
+  EXPECT_THAT(get(drill("fail", "https://localhost"), "", ""), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(get(drill("fail", "https://evil.com"), "alice", "operator"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get(drill("fail", "https://localhost"), "n0", "node"), StartsWith("HTTP/1.1 403"));
+  EXPECT_TRUE(Events(0, "drill").empty());
+  EXPECT_THAT(get(drill("fail", "https://localhost"), "alice", "operator"),
+              testing::AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\"drill_failed\": true")));
+  EXPECT_THAT(get(drill("restore", "https://localhost"), "alice", "operator"),
+              testing::AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\"drill_failed\": false")));
+  method = "GET";
+  EXPECT_THAT(get("/api/v1/who", "alice", "operator"), testing::AllOf(HasSubstr("\"name\": \"alice\""), HasSubstr("\"may_drill\": true")));
   HttpClient clear(port_);
   clear.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_TRUE(clear.Ended()) << "nothing is said in the clear";

@@ -64,10 +64,14 @@ class FakeBackend final : public Backend {
   void ExplainPlan(const v1::ExplainPlanRequest&, Answer<v1::ExplainPlanReply> answer) override {
     Give(std::move(answer), v1::ExplainPlanReply());
   }
+  void ExplainNic(const v1::ExplainNicRequest& request, const Caller&, Answer<v1::ExplainNicReply> answer) override {
+    v1::ExplainNicReply reply;
+    reply.set_verdict_text("of " + request.node() + "/" + request.nic());
+    Give(std::move(answer), reply);
+  }
   // HTTP asks none of these: an answer that is dropped is UNAVAILABLE.
   void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
   void ReportJobs(const v1::ReportJobsRequest&, const Caller&, Answer<v1::ReportJobsReply>) override {}
-  void ExplainNic(const v1::ExplainNicRequest&, const Caller&, Answer<v1::ExplainNicReply>) override {}
   void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
   void ForgetNode(const v1::ForgetNodeRequest&, const Caller&, Answer<v1::ForgetNodeReply>) override {}
   void Reload(const v1::ReloadRequest&, const Caller&, Answer<v1::ReloadReply>) override {}

@@ -63,7 +63,12 @@ TEST_F(HttpServerTest, ServesHealthMetricsAndDocuments) {
   EXPECT_THAT(Get("/api/v1/ready"), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\"rails_usable\": 1")));
   EXPECT_THAT(Get("/metrics"), AllOf(HasSubstr("text/plain; version=0.0.4"), HasSubstr("r2cc_node_info{node=\"n0\"} 1\n")));
   EXPECT_THAT(Get("/api/v1/status"), HasSubstr("\"node\": \"n0\""));
-  EXPECT_THAT(Get("/"), HasSubstr("/api/v1/events"));
+  EXPECT_THAT(Get("/"), AllOf(HasSubstr("text/html"), HasSubstr("script-src 'self'"), HasSubstr("/api/v1/events")));
+  EXPECT_THAT(Get("/page/main.js"), AllOf(HasSubstr("text/javascript"), HasSubstr("trusted-types 'none'")));
+  EXPECT_THAT(Get("/api/v1/map"), AllOf(HasSubstr(R"("node":"n0","release":)"), HasSubstr(R"({"node":"n2","word":)"),
+                                        HasSubstr(R"("healthy":["rail0"])"), HasSubstr("default-src 'none'; frame-ancestors")));
+  EXPECT_THAT(Get("/api/v1/map?node=n1"), HasSubstr(R"("node":"n1")"));
+  EXPECT_THAT(Get("/api/v1/nic/why?node=n0&nic=rail7"), HasSubstr("\"verdict_text\": \"of n0/rail7\""));
   EXPECT_THAT(Get("/nothing"), StartsWith("HTTP/1.1 404"));
 }
 
@@ -124,9 +129,19 @@ TEST_F(HttpServerTest, WithoutTheRoleViewThereIsHealthAlone) {
   backend_.view_allowed = false;
   EXPECT_THAT(Get("/healthz"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(Get("/readyz"), StartsWith("HTTP/1.1 200"));
-  for (const char* const path : {"/metrics", "/api/v1/status", "/api/v1/events"})
+  for (const char* const path :
+       {"/metrics", "/api/v1/status", "/api/v1/events", "/api/v1/map", "/api/v1/who", "/api/v1/nic/why?node=n0&nic=r"})
     EXPECT_THAT(Get(path), StartsWith("HTTP/1.1 403")) << path;
-  EXPECT_EQ(Refused("role"), 3u);
+  EXPECT_EQ(Refused("role"), 6u);
+}
+
+TEST_F(HttpServerTest, WithoutACertificateThereAreNoDrills) {
+  EXPECT_THAT(Get("/api/v1/who"), AllOf(HasSubstr("\"may_drill\": false"), HasSubstr("needs TLS and the certificate")));
+  HttpClient client(server_->port());
+  client.Send(
+      "POST /api/v1/drill?action=fail&node=n0&nic=rail0 HTTP/1.1\r\nHost: n0\r\nOrigin: http://n0\r\nR2CC-Confirm: n0/rail0\r\n"
+      "Content-Length: 0\r\n\r\n");
+  EXPECT_THAT(client.Response(), AllOf(StartsWith("HTTP/1.1 403"), HasSubstr("needs TLS and the certificate of an operator")));
 }
 
 TEST_F(HttpServerTest, ACoreThatDoesNotAnswerIsTold) {

@@ -50,6 +50,42 @@ TEST(RouteTest, EachPathIsACommandOfR2ccctl) {
   EXPECT_THAT(events.kinds(), ElementsAre("nic-state"));
 }
 
+TEST(RouteTest, ThePageHasFilesAndAsksForTheMapAndForAVerdict) {
+  EXPECT_EQ(As<PageRoute>(Get("/?from=mail")).file->path, "/");
+  EXPECT_EQ(As<PageRoute>(Get("/page/main.js")).file->type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(StatusOf(Get("/page/../page/main.js")), 404);
+  EXPECT_EQ(As<MapRoute>(Get("/api/v1/map?node=n%2A")).node_glob, "n*");
+  const auto why = As<v1::ExplainNicRequest>(Get("/api/v1/nic/why?node=n1&nic=rail0"));
+  EXPECT_EQ(why.node(), "n1");
+  EXPECT_EQ(why.nic(), "rail0");
+  EXPECT_EQ(StatusOf(Get("/api/v1/nic/why?node=n1")), 400);
+  As<WhoRoute>(Get("/api/v1/who"));
+}
+
+std::variant<Route, HttpRefusal> Drill(const std::string& query, const std::string& origin, const std::string& confirm,
+                                       const std::string& method = "POST") {
+  return RouteOf({.method = method, .target = "/api/v1/drill?" + query, .host = "n0:1", .origin = origin, .confirm = confirm}, kNames);
+}
+
+TEST(RouteTest, ADrillIsAPostOfThisDaemonsPageWithTheNameThatAPersonTyped) {
+  const std::string fail = "action=fail&node=n0&nic=rail0&seconds=60", own = "http://n0:1";
+  const auto drill = As<v1::NicActionRequest>(Drill(fail, own, "n0/rail0"));
+  EXPECT_EQ(drill.action(), v1::FAIL);
+  EXPECT_EQ(drill.node(), "n0");
+  EXPECT_EQ(drill.nic(), "rail0");
+  EXPECT_EQ(drill.drill_ns(), 60'000'000'000);
+  EXPECT_EQ(As<v1::NicActionRequest>(Drill("action=restore&node=n0&nic=rail0", own, "n0/rail0")).action(), v1::RESTORE);
+  EXPECT_EQ(StatusOf(Drill(fail, "", "n0/rail0")), 403) << "no page sends it";
+  EXPECT_EQ(StatusOf(Drill(fail, "http://evil.com", "n0/rail0")), 403);
+  EXPECT_EQ(StatusOf(Drill(fail, own, "")), 400) << "nobody typed a name";
+  EXPECT_EQ(StatusOf(Drill(fail, own, "n0/rail1")), 400);
+  EXPECT_EQ(StatusOf(Drill(fail, own, "n0/rail0", "GET")), 405);
+  EXPECT_EQ(StatusOf(RouteOf({.method = "POST", .target = "/api/v1/status", .host = "n0", .origin = "http://n0"}, kNames)), 405);
+  for (const char* const wrong : {"action=drain&node=n0&nic=rail0", "action=fail&node=n0", "node=n0&nic=rail0",
+                                  "action=fail&node=n0&nic=rail0&seconds=0", "action=fail&node=n0&nic=rail0&seconds=86401"})
+    EXPECT_EQ(StatusOf(Drill(wrong, own, "n0/rail0")), 400) << wrong;
+}
+
 TEST(RouteTest, AStreamResumesBehindItsLastEvent) {
   const auto events = As<v1::EventsRequest>(Get("/api/v1/events?last=5", "n0", "", "7-9"));
   EXPECT_EQ(events.after_instance(), 7u);
