@@ -33,6 +33,7 @@ DOCUMENTS = [
     "operate/health-tools.md",
     "operate/limits.md",
     "operate/observe.md",
+    "operate/page.md",
     "operate/rdma.md",
     "operate/security.md",
     "operate/upgrade.md",

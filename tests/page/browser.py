@@ -22,7 +22,8 @@ class Browser:
   def __init__(self, folder, arguments=()):
     to_browser, self._write = os.pipe()
     self._read, from_browser = os.pipe()
-    command = ["chromium", "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
+    command = ["chromium", "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run",
+               "--hide-scrollbars",
                "--disable-background-networking", "--disable-component-update", "--force-color-profile=srgb", f"--user-data-dir={folder}",
                *arguments]
     shell = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'

@@ -20,7 +20,8 @@ LONG_TASKS = """
 
 
 def ready(page):
-  return page.wait_for("document.querySelector('#answer')?.hasAttribute('data-level') && document.getElementById('canvas').hasAttribute('data-failed')")
+  return page.wait_for("document.querySelector('#answer')?.hasAttribute('data-level') && "
+                       "document.getElementById('canvas').hasAttribute('data-failed')")
 
 
 def measure(page, world):

@@ -23,7 +23,7 @@ _RED_CELLS = """(async () => {
   const {modelOf} = await import('/page/model.js'), {layoutOf, placeOf} = await import('/page/layout.js');
   const model = modelOf(await (await fetch('/api/v1/map')).json());
   const layout = layoutOf(model, document.getElementById('map').clientWidth - 4);
-  const canvas = document.getElementById('canvas'), paint = canvas.getContext('2d'), own = document.createElement('canvas').getContext('2d');
+  const paint = document.getElementById('canvas').getContext('2d'), own = document.createElement('canvas').getContext('2d');
   own.fillStyle = getComputedStyle(document.body).getPropertyValue('--failed').trim();
   own.fillRect(0, 0, 1, 1);
   const colour = own.getImageData(0, 0, 1, 1).data.slice(0, 3).join();
@@ -153,7 +153,8 @@ class PageInBrowserTest(unittest.TestCase):
     page.open(f"http://127.0.0.1:{server.server_port}/")
     self.assertTrue(page.wait_for("document.title == 'evil'"))
     for mode in ("cors", "no-cors"):
-      script = f"fetch('{self.world.url}api/v1/status', {{mode: '{mode}'}}).then((r) => r.text().then((t) => r.type + t.length), () => 'refused')"
+      script = (f"fetch('{self.world.url}api/v1/status', {{mode: '{mode}'}})"
+                ".then((r) => r.text().then((t) => r.type + t.length), () => 'refused')")
       self.assertEqual(page.evaluate(script), "refused", mode)
     drill = f"{self.world.url}api/v1/drill?action=fail&node=own&nic=rail0"
     page.evaluate(f"fetch('{drill}', {{method: 'POST', mode: 'no-cors'}}).then(() => '', () => '')")
@@ -176,7 +177,8 @@ class PageInBrowserTest(unittest.TestCase):
     self.world.set_again()
     self.assertTrue(page.wait_for("document.getElementById('gone').hidden"))
     later = self.open()
-    self.assertTrue(later.wait_for("document.getElementById('events').textContent.includes('before the restart')"), "the time line ends at a restart")
+    self.assertTrue(later.wait_for("document.getElementById('events').textContent.includes('before the restart')"),
+                    "the time line ends at a restart")
     self.assertTrue(later.wait_for("document.getElementById('time').textContent.includes('node0055/rail1')"))
     self.assertTrue(page.wait_for("document.getElementById('events').textContent.match(/daemon-started/g)?.length >= 2"),
                     "the open page did not go on with the events")

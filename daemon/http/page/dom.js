@@ -21,10 +21,17 @@ export const find = (id) => document.getElementById(id);
 export const clean = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, '\ufffd');
 
 export function glyph(kind) {
-  const strokes = glyphOf(kind).map((stroke) => stroke.length === 3
-    ? s('circle', {cx: stroke[0] * 14, cy: stroke[1] * 14, r: Math.max(1, stroke[2] * 14)})
-    : s('path', {d: `M${stroke[0] * 14} ${stroke[1] * 14}L${stroke[2] * 14} ${stroke[3] * 14}`}));
-  return s('svg', {class: 'glyph', viewBox: '0 0 14 14', 'data-kind': kind, 'aria-hidden': 'true'}, s('rect', {width: 14, height: 14}), strokes);
+  const strokes = glyphOf(kind).map((stroke) =>
+    stroke.length === 3
+      ? s('circle', {cx: stroke[0] * 14, cy: stroke[1] * 14, r: Math.max(1, stroke[2] * 14)})
+      : s('path', {d: `M${stroke[0] * 14} ${stroke[1] * 14}L${stroke[2] * 14} ${stroke[3] * 14}`}),
+  );
+  return s(
+    'svg',
+    {class: 'glyph', viewBox: '0 0 14 14', 'data-kind': kind, 'aria-hidden': 'true'},
+    s('rect', {width: 14, height: 14}),
+    strokes,
+  );
 }
 
 // Replaces what is in `element` and keeps the focus on what has the same data-focus.

@@ -9,8 +9,22 @@ export function jobsOf(reply, model) {
   for (const process of reply.jobs) {
     const key = JSON.stringify([process.job, process.run, process.uid]);
     if (!jobs.has(key))
-      jobs.set(key, {key, name: process.job || `pid ${process.pid}`, run: process.run, uid: process.uid, processes: 0, peers: new Set(),
-        rails: 0, left: Infinity, faults: 0, open: 0, stallMs: 0, longestMs: 0, replayed: 0, gaveUp: 0});
+      jobs.set(key, {
+        key,
+        name: process.job || `pid ${process.pid}`,
+        run: process.run,
+        uid: process.uid,
+        processes: 0,
+        peers: new Set(),
+        rails: 0,
+        left: Infinity,
+        faults: 0,
+        open: 0,
+        stallMs: 0,
+        longestMs: 0,
+        replayed: 0,
+        gaveUp: 0,
+      });
     const job = jobs.get(key);
     ++job.processes;
     for (const peer of process.peer_nodes) job.peers.add(peer);
@@ -28,8 +42,10 @@ export function jobsOf(reply, model) {
     job.faults += process.faults_untold;
     job.gaveUp += process.gave_up.length;
   }
-  return [...jobs.values()].map((job) => {
-    const left = job.left === Infinity ? job.rails : job.left;
-    return {...job, left, peers: job.peers.size, stands: job.open > 0 || job.gaveUp > 0, atRisk: job.rails > 1 && left <= 1};
-  }).sort((a, b) => b.stands - a.stands || b.atRisk - a.atRisk || b.faults - a.faults || a.name.localeCompare(b.name));
+  return [...jobs.values()]
+    .map((job) => {
+      const left = job.left === Infinity ? job.rails : job.left;
+      return {...job, left, peers: job.peers.size, stands: job.open > 0 || job.gaveUp > 0, atRisk: job.rails > 1 && left <= 1};
+    })
+    .sort((a, b) => b.stands - a.stands || b.atRisk - a.atRisk || b.faults - a.faults || a.name.localeCompare(b.name));
 }

@@ -1,19 +1,20 @@
 // Where the map has which cell. Pure.
 
-const HEADER = 16;       // names of rails, or of a column's first node
-const GAP = 10;          // between two columns of nodes
-const HEIGHT_MAX = 480;  // so that 1,000 nodes fit on a screen
-const LABELS_MAX = 64;   // nodes that have their name next to them
+const HEADER = 16; // names of rails, or of a column's first node
+const GAP = 10; // between two columns of nodes
+const HEIGHT_MAX = 480; // so that 1,000 nodes fit on a screen
+const LABELS_MAX = 64; // nodes that have their name next to them
 const LABEL_CHAR = 7;
 
 // The largest cells by which all nodes fit into the width and HEIGHT_MAX; with very many nodes the map is longer. Nodes go down one column
 // after the other, so that a rail that is lost on all of them is a stripe.
 export function layoutOf(model, width) {
-  const nodes = model.order.length, rails = Math.max(1, model.rails.length);
+  const nodes = model.order.length,
+    rails = Math.max(1, model.rails.length);
   const labelled = nodes <= LABELS_MAX;
   const longest = Math.min(24, Math.max(4, ...(labelled ? model.order.map((name) => name.length) : [4])));
   const label = labelled ? longest * LABEL_CHAR + 8 : 0;
-  for (let cell = labelled ? 18 : 14;; --cell) {
+  for (let cell = labelled ? 18 : 14; ; --cell) {
     const columnWidth = label + rails * (cell + 1) + GAP;
     const fitting = Math.max(1, Math.floor((width + GAP) / columnWidth));
     // A few nodes are one column: two would part what belongs together.
@@ -21,15 +22,28 @@ export function layoutOf(model, width) {
     const rows = Math.max(1, Math.ceil(nodes / columns));
     const height = HEADER + rows * (cell + 1);
     if (height <= HEIGHT_MAX || cell <= 6)
-      return {cell, label, columnWidth, columns: Math.ceil(nodes / rows) || 1, rows, rails, nodes, labelled, header: HEADER, height,
-        width: Math.min(width, (Math.ceil(nodes / rows) || 1) * columnWidth - GAP)};
+      return {
+        cell,
+        label,
+        columnWidth,
+        columns: Math.ceil(nodes / rows) || 1,
+        rows,
+        rails,
+        nodes,
+        labelled,
+        header: HEADER,
+        height,
+        width: Math.min(width, (Math.ceil(nodes / rows) || 1) * columnWidth - GAP),
+      };
   }
 }
 
 // The upper left corner of a cell; column -1 is the node's label.
 export function placeOf(layout, node, rail) {
-  return {x: Math.floor(node / layout.rows) * layout.columnWidth + layout.label + rail * (layout.cell + 1),
-    y: layout.header + (node % layout.rows) * (layout.cell + 1)};
+  return {
+    x: Math.floor(node / layout.rows) * layout.columnWidth + layout.label + rail * (layout.cell + 1),
+    y: layout.header + (node % layout.rows) * (layout.cell + 1),
+  };
 }
 
 // The cell at a point, or null.

@@ -6,6 +6,7 @@ import {jobsOf} from './jobs.js';
 import {cellAt, layoutOf, moved, nextBad} from './layout.js';
 import {countsOf, modelOf, nicOf, rowsOf, withNode} from './model.js';
 import {showNic} from './panel.js';
+import {inTasks, later} from './schedule.js';
 import {follow} from './stream.js';
 import {KINDS} from './states.js';
 import {clockOf, countdownOf} from './text.js';
@@ -20,41 +21,42 @@ const NODES_AT_ONCE = 8;
 const GATHER_MS = 40;
 const REFRESH_MS = {map: 15000, rest: 5000, saved: 60000, time: 30000};
 
-const state = {model: null, status: null, jobsReply: null, who: null, events: [], at: null, selected: '', find: '', why: null, whyError: '', message: '',
-  shown: ROWS, layout: null, alive: true, heardMs: Date.now(), release: ''};
+const state = {
+  model: null,
+  status: null,
+  jobsReply: null,
+  who: null,
+  events: [],
+  at: null,
+  selected: '',
+  find: '',
+  why: null,
+  whyError: '',
+  message: '',
+  shown: ROWS,
+  layout: null,
+  alive: true,
+  heardMs: Date.now(),
+  release: '',
+};
 const dirty = new Set();
 let colours = coloursOf(document.body);
 
-// Calls `work` once, some time after any number of calls.
-function later(work, delay) {
-  let timer = 0;
-  return () => { timer ||= setTimeout(() => { timer = 0; work(); }, delay); };
-}
-
 // ---- showing, each part in a task of its own ----
 
-const parts = new Map(Object.entries({header: showTop, map: showMap, list: showRows, nic: showPanel, time: showTimeline, jobs: () => showJobs(jobs())}));
-const asked = new Set();
-let showing = false;
-function show(...names) {
-  for (const name of names) asked.add(name);
-  if (showing) return;
-  showing = true;
-  const next = () => {
-    const name = [...parts.keys()].find((one) => asked.has(one));
-    if (name === undefined) { showing = false; return; }
-    asked.delete(name);
-    if (state.model !== null) parts.get(name)();
-    setTimeout(next, 0);
-  };
-  // With the next frame; a page that is hidden, or is hidden before then, has none.
-  let begun = false;
-  const begin = () => { if (!begun) { begun = true; next(); } };
-  requestAnimationFrame(begin);
-  setTimeout(begin, 100);
-}
+const parts = {
+  header: showTop,
+  map: showMap,
+  list: showRows,
+  nic: showPanel,
+  time: showTimeline,
+  jobs: () => showJobs(jobs()),
+};
+const show = inTasks((name) => {
+  if (state.model !== null) parts[name]();
+});
 
-const jobs = () => state.jobsReply === null ? [] : jobsOf(state.jobsReply, state.model);
+const jobs = () => (state.jobsReply === null ? [] : jobsOf(state.jobsReply, state.model));
 
 function showTop() {
   const counts = countsOf(state.model);
@@ -74,7 +76,7 @@ function showMap() {
 }
 
 function nicAt(at) {
-  return at === null ? null : state.model.nodes.get(state.model.order[at.node])?.cells[at.rail] ?? null;
+  return at === null ? null : (state.model.nodes.get(state.model.order[at.node])?.cells[at.rail] ?? null);
 }
 
 function textOf(at) {
@@ -94,7 +96,10 @@ function showCell() {
 }
 
 function showRows() {
-  showList(rowsOf(state.model, state.find, ''), state.shown, state.selected, state.find !== '', select, () => { state.shown += ROWS; show('list'); });
+  showList(rowsOf(state.model, state.find, ''), state.shown, state.selected, state.find !== '', select, () => {
+    state.shown += ROWS;
+    show('list');
+  });
 }
 
 function showPanel() {
@@ -104,11 +109,19 @@ function showPanel() {
   if (nic !== null && section.contains(document.activeElement) && document.activeElement.tagName === 'INPUT') return;
   section.hidden = nic === null;
   if (nic === null) return;
-  showNic(section, {nic, why: state.why, error: state.whyError, model: state.model, who: state.who, message: state.message, nowMs: Date.now()}, act, () => select(''));
+  showNic(
+    section,
+    {nic, why: state.why, error: state.whyError, model: state.model, who: state.who, message: state.message, nowMs: Date.now()},
+    act,
+    () => select(''),
+  );
 }
 
 function showTimeline() {
-  showTime(timelineOf(state.events, Date.now(), (key) => nicOf(state.model, key)?.kind ?? null), select);
+  showTime(
+    timelineOf(state.events, Date.now(), (key) => nicOf(state.model, key)?.kind ?? null),
+    select,
+  );
   showEvents(state.events);
 }
 
@@ -129,19 +142,28 @@ async function asking(work) {
     state.heardMs = Date.now();
   } catch (error) {
     // The stream shows whether the daemon lives; a refusal is shown as it is.
-    if (error.status === 401 || error.status === 403) { setText(find('answer'), `Not known: ${clean(error.message)}`); }
+    if (error.status === 401 || error.status === 403) {
+      setText(find('answer'), `Not known: ${clean(error.message)}`);
+    }
   }
 }
 
 function take(model) {
-  if (state.model !== null && state.model.release !== model.release) { state.release = model.release; showLife(''); }
+  if (state.model !== null && state.model.release !== model.release) {
+    state.release = model.release;
+    showLife('');
+  }
   state.model = model;
   show('header', 'map', 'list', 'nic');
 }
 
-let refreshing = false, again = false;
+let refreshing = false,
+  again = false;
 const refresh = later(async () => {
-  if (refreshing) { again = true; return; }
+  if (refreshing) {
+    again = true;
+    return;
+  }
   refreshing = true;
   await asking(async () => {
     const nodes = [...dirty];
@@ -150,12 +172,19 @@ const refresh = later(async () => {
     else for (const node of nodes) take(withNode(state.model, node, await askMap(node)));
   });
   refreshing = false;
-  if (again) { again = false; refresh(); }
+  if (again) {
+    again = false;
+    refresh();
+  }
 }, GATHER_MS);
 
 async function refreshRest() {
-  await asking(async () => { state.jobsReply = await ask('/api/v1/jobs'); });
-  await asking(async () => { if (state.model !== null) state.status = await ask(`/api/v1/status?${new URLSearchParams({node: state.model.own})}`); });
+  await asking(async () => {
+    state.jobsReply = await ask('/api/v1/jobs');
+  });
+  await asking(async () => {
+    if (state.model !== null) state.status = await ask(`/api/v1/status?${new URLSearchParams({node: state.model.own})}`);
+  });
   show('jobs', 'header');
 }
 
@@ -163,8 +192,13 @@ async function refreshWhy() {
   const key = state.selected;
   if (key === '') return;
   const at = key.indexOf('/');
-  let why = null, text = '';
-  try { why = await askWhy(key.slice(0, at), key.slice(at + 1)); } catch (error) { text = error.message; }
+  let why = null,
+    text = '';
+  try {
+    why = await askWhy(key.slice(0, at), key.slice(at + 1));
+  } catch (error) {
+    text = error.message;
+  }
   if (key !== state.selected) return;
   state.why = why;
   state.whyError = text;
@@ -219,7 +253,10 @@ function readHash() {
 function onKey(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || state.model === null || state.layout?.nodes === 0) return;
   const at = state.at ?? {node: 0, rail: 0};
-  const to = event.key === 'n' || event.key === 'p' ? nextBad(state.model, at, event.key === 'n' ? 1 : -1) ?? at : moved(state.layout, at, event.key);
+  const to =
+    event.key === 'n' || event.key === 'p'
+      ? (nextBad(state.model, at, event.key === 'n' ? 1 : -1) ?? at)
+      : moved(state.layout, at, event.key);
   if (to !== null) {
     state.at = to;
     show('map');
@@ -232,7 +269,8 @@ function onKey(event) {
 }
 
 function listen() {
-  const map = find('map'), canvas = find('canvas');
+  const map = find('map'),
+    canvas = find('canvas');
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
     return state.layout === null ? null : cellAt(state.layout, event.clientX - box.left, event.clientY - box.top);
@@ -240,19 +278,36 @@ function listen() {
   map.addEventListener('keydown', onKey);
   map.addEventListener('focus', () => show('map'));
   map.addEventListener('blur', () => show('map'));
-  canvas.addEventListener('mousemove', (event) => { const at = place(event); if (at !== null) setText(find('at'), clean(textOf(at))); });
+  canvas.addEventListener('mousemove', (event) => {
+    const at = place(event);
+    if (at !== null) setText(find('at'), clean(textOf(at)));
+  });
   canvas.addEventListener('click', (event) => {
     const at = place(event);
     if (at === null || nicAt(at) === null) return;
     state.at = at;
     select(nicAt(at).key);
   });
-  document.addEventListener('keydown', (event) => { if (event.key === 'Escape' && state.selected !== '') select(''); });
-  find('find').addEventListener('input', (event) => { Object.assign(state, {find: event.target.value, shown: ROWS}); writeHash(); show('list'); });
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && state.selected !== '') select('');
+  });
+  find('find').addEventListener('input', (event) => {
+    Object.assign(state, {find: event.target.value, shown: ROWS});
+    writeHash();
+    show('list');
+  });
   addEventListener('hashchange', readHash);
   new ResizeObserver(() => show('map')).observe(map);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { colours = coloursOf(document.body); show('map'); });
-  document.addEventListener('visibilitychange', () => { if (!document.hidden) { refresh(); refreshRest(); } });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    colours = coloursOf(document.body);
+    show('map');
+  });
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) {
+      refresh();
+      refreshRest();
+    }
+  });
 }
 
 // ---- all together ----
@@ -271,30 +326,62 @@ function onEvents(events) {
 }
 
 function onLife(alive, why) {
-  if (alive && !state.alive) { refresh(); refreshRest(); }
+  if (alive && !state.alive) {
+    refresh();
+    refreshRest();
+  }
   state.alive = alive;
   if (alive) state.heardMs = Date.now();
   showLife(why);
 }
 
 async function refreshSaved() {
-  try { showSaved(await ask('/api/v1/report?since=24h')); } catch { find('saved-section').hidden = true; }
+  try {
+    showSaved(await ask('/api/v1/report?since=24h'));
+  } catch {
+    find('saved-section').hidden = true;
+  }
 }
 
-const unlessHidden = (work) => () => { if (!document.hidden) work(); };
+const unlessHidden = (work) => () => {
+  if (!document.hidden) work();
+};
 
 listen();
 readHash();
 refresh();
-asking(async () => { state.who = await ask('/api/v1/who'); show('nic'); });
+asking(async () => {
+  state.who = await ask('/api/v1/who');
+  show('nic');
+});
 setTimeout(refreshRest, GATHER_MS);
 refreshSaved();
-const kinds = ['nic-state', 'failover', 'job-gave-up', 'operator', 'daemon-started', 'peer-lost', 'peer-connected', 'drill', 'link-up', 'node-forgotten', 'state', 'fabric'];
-follow(`/api/v1/events?last=${EVENTS_MAX}&since_ns=${BigInt(Date.now() - SPAN_MS) * 1000000n}&${kinds.map((kind) => `kind=${kind}`).join('&')}`, onEvents, onLife);
-setInterval(refresh, REFRESH_MS.map);  // a hidden tab, too: its title shows whether to get up
+const kinds = [
+  'nic-state',
+  'failover',
+  'job-gave-up',
+  'operator',
+  'daemon-started',
+  'peer-lost',
+  'peer-connected',
+  'drill',
+  'link-up',
+  'node-forgotten',
+  'state',
+  'fabric',
+];
+follow(
+  `/api/v1/events?last=${EVENTS_MAX}&since_ns=${BigInt(Date.now() - SPAN_MS) * 1000000n}&${kinds.map((kind) => `kind=${kind}`).join('&')}`,
+  onEvents,
+  onLife,
+);
+setInterval(refresh, REFRESH_MS.map); // a hidden tab, too: its title shows whether to get up
 setInterval(unlessHidden(refreshRest), REFRESH_MS.rest);
 setInterval(unlessHidden(refreshSaved), REFRESH_MS.saved);
-setInterval(unlessHidden(() => show('time', 'list')), REFRESH_MS.time);
+setInterval(
+  unlessHidden(() => show('time', 'list')),
+  REFRESH_MS.time,
+);
 setInterval(() => {
   for (const one of document.querySelectorAll('[data-ends]')) setText(one, countdownOf(Number(one.getAttribute('data-ends')) - Date.now()));
 }, 1000);

@@ -5,8 +5,16 @@ import {KINDS, carries, kindOf} from './states.js';
 const COLUMNS_MAX = 16;
 const naturally = new Intl.Collator('en', {numeric: true}).compare;
 
-const WELL = {state: 'HEALTHY', reason: '', since_ns: '0', operator_weight_permille: 1000, drained: false, drill_failed: false,
-  drill_ends_ns: '0', drained_jobs: []};
+const WELL = {
+  state: 'HEALTHY',
+  reason: '',
+  since_ns: '0',
+  operator_weight_permille: 1000,
+  drained: false,
+  drill_failed: false,
+  drill_ends_ns: '0',
+  drained_jobs: [],
+};
 
 function nodeOf(told) {
   const nics = [...told.healthy.map((name) => ({...WELL, name})), ...told.nics].map((nic) => ({
@@ -37,7 +45,9 @@ function withColumns(model) {
   const columnOf = new Map(model.rails.map((name, i) => [name, i]));
   for (const node of model.nodes.values()) {
     node.cells = new Array(model.rails.length).fill(null);
-    node.nics.forEach((nic, i) => { node.cells[model.byName ? columnOf.get(nic.name) : i] = nic; });
+    node.nics.forEach((nic, i) => {
+      node.cells[model.byName ? columnOf.get(nic.name) : i] = nic;
+    });
   }
   model.order = [...model.nodes.keys()].sort(naturally);
   return model;
@@ -64,7 +74,11 @@ export function nicOf(model, key) {
 // How many NICs there are of each kind, and what part of all capacity carries traffic.
 export function countsOf(model) {
   const kinds = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, 0]));
-  let nics = 0, capacity = 0, healthyNodes = 0, silentNodes = 0, drills = 0;
+  let nics = 0,
+    capacity = 0,
+    healthyNodes = 0,
+    silentNodes = 0,
+    drills = 0;
   for (const node of model.nodes.values()) {
     if (node.word === 'NODE_HEALTHY') ++healthyNodes;
     if (node.word === 'NODE_UNREACHABLE') ++silentNodes;
@@ -81,14 +95,15 @@ export function countsOf(model) {
 
 // The node with the fewest rails that carry traffic, and how many nodes have at most one of several; null: no node has lost any.
 export function fewestRails(model) {
-  let worst = null, last = 0;
+  let worst = null,
+    last = 0;
   for (const node of model.nodes.values()) {
     const rails = node.nics.filter((nic) => nic.kind !== 'uncabled').length;
     // A node whose daemon alone is away still carries traffic.
     const left = node.nics.filter((nic) => carries(nic.kind) || nic.kind === 'unreachable').length;
     if (left === rails) continue;
     if (rails > 1 && left <= 1) ++last;
-    if (worst === null || left < worst.left || left === worst.left && rails > worst.rails) worst = {node: node.name, left, rails};
+    if (worst === null || left < worst.left || (left === worst.left && rails > worst.rails)) worst = {node: node.name, left, rails};
   }
   return worst === null ? null : {...worst, last};
 }

@@ -11,8 +11,18 @@ import {bytesOf, countdownOf, countOf, spanOf} from './text.js';
 import {clustered, SPAN_MS, timelineOf} from './timeline.js';
 import {ownersOf, verdictOf} from './verdict.js';
 
-const bad = (name, state, more = {}) => ({name, state, reason: `${name} is ${state}`, since_ns: '5000000', operator_weight_permille: 1000, drained: false,
-  drill_failed: false, drill_ends_ns: '0', drained_jobs: [], ...more});
+const bad = (name, state, more = {}) => ({
+  name,
+  state,
+  reason: `${name} is ${state}`,
+  since_ns: '5000000',
+  operator_weight_permille: 1000,
+  drained: false,
+  drill_failed: false,
+  drill_ends_ns: '0',
+  drained_jobs: [],
+  ...more,
+});
 const node = (name, healthy, nics = [], word = 'NODE_HEALTHY') => ({node: name, word, healthy, nics});
 const map = (...nodes) => ({node: 'n1', release: '0.3.0', nodes});
 const four = ['r0', 'r1', 'r2', 'r3'];
@@ -22,11 +32,20 @@ test('a state is readable without its colour: each kind has a word, and all but 
   const kinds = Object.keys(KINDS);
   assert.equal(new Set(kinds.map((kind) => KINDS[kind].word)).size, kinds.length);
   assert.equal(new Set(kinds.map((kind) => JSON.stringify(glyphOf(kind)))).size, kinds.length);
-  assert.deepEqual(kinds.filter((kind) => glyphOf(kind).length === 0), ['healthy']);
+  assert.deepEqual(
+    kinds.filter((kind) => glyphOf(kind).length === 0),
+    ['healthy'],
+  );
 });
 
 test('the kind of a NIC', () => {
-  for (const [state, kind] of [['FAILED', 'failed'], ['HEALTHY', 'healthy'], ['PROVING', 'proving'], ['UNCABLED', 'uncabled'], ['NEW_STATE', 'unknown']])
+  for (const [state, kind] of [
+    ['FAILED', 'failed'],
+    ['HEALTHY', 'healthy'],
+    ['PROVING', 'proving'],
+    ['UNCABLED', 'uncabled'],
+    ['NEW_STATE', 'unknown'],
+  ])
     assert.equal(kindOf(bad('r0', state), 'NODE_HEALTHY'), kind);
   assert.equal(kindOf(bad('r0', 'HEALTHY'), 'NODE_UNREACHABLE'), 'unreachable');
   assert.equal(kindOf(bad('r0', 'FAILED'), 'NODE_UNREACHABLE'), 'failed');
@@ -62,11 +81,32 @@ test('names of NICs that are all different are columns by their place', () => {
 });
 
 test('the list is red first, and one row for a node that is dead', () => {
-  const model = modelOf(map(node('n1', ['r1'], [bad('r0', 'DEGRADED')]), node('n2', [], four.map((name) => bad(name, 'FAILED', {reason: 'dead'})))));
+  const model = modelOf(
+    map(
+      node('n1', ['r1'], [bad('r0', 'DEGRADED')]),
+      node(
+        'n2',
+        [],
+        four.map((name) => bad(name, 'FAILED', {reason: 'dead'})),
+      ),
+    ),
+  );
   const rows = rowsOf(model, '', '');
-  assert.deepEqual(rows.map(({nic, count}) => [nic.key, count]), [['n2/r0', 4], ['n1/r0', 1]]);
-  assert.deepEqual(rowsOf(model, 'N1', '').map(({nic}) => nic.key), ['n1/r0', 'n1/r1']);
-  assert.deepEqual(rowsOf(model, 'DEAD', '').map(({count}) => count), [4]);
+  assert.deepEqual(
+    rows.map(({nic, count}) => [nic.key, count]),
+    [
+      ['n2/r0', 4],
+      ['n1/r0', 1],
+    ],
+  );
+  assert.deepEqual(
+    rowsOf(model, 'N1', '').map(({nic}) => nic.key),
+    ['n1/r0', 'n1/r1'],
+  );
+  assert.deepEqual(
+    rowsOf(model, 'DEAD', '').map(({count}) => count),
+    [4],
+  );
 });
 
 test('must I get up: no, not now, yes', () => {
@@ -92,8 +132,17 @@ test('a job without progress is a reason to get up, and one with one rail left',
 });
 
 test('who has it: the last action of an operator that was not refused', () => {
-  const action = (time, target, what, refused = false) => ({kind: 'operator', time_ns: String(time), audit: {action: what, target, who: `alice ${time}`, refused}});
-  const owners = ownersOf([action(1e6, 'n1/r3', 'drain'), action(2e6, 'n1/r3', 'weight'), action(3e6, 'n1/r3', 'drain', true), {kind: 'operator'}]);
+  const action = (time, target, what, refused = false) => ({
+    kind: 'operator',
+    time_ns: String(time),
+    audit: {action: what, target, who: `alice ${time}`, refused},
+  });
+  const owners = ownersOf([
+    action(1e6, 'n1/r3', 'drain'),
+    action(2e6, 'n1/r3', 'weight'),
+    action(3e6, 'n1/r3', 'drain', true),
+    {kind: 'operator'},
+  ]);
   assert.equal(owners.get('n1/r3').who, 'alice 2000000');
   const details = verdict(modelOf(map(node('n1', ['r0', 'r1'], [bad('r2', 'FAILED'), bad('r3', 'FAILED')]))), [], owners).details;
   assert.match(details.at(-1), /^alice 2000000: weight of n1\/r3 at .*; nobody has acted on the other 1 NIC\.$/);
@@ -105,14 +154,30 @@ test('fewest rails: a port without a cable is none', () => {
   assert.deepEqual(worst, {node: 'n2', left: 1, rails: 2, last: 1});
 });
 
-const process = (more = {}) => ({job: 'train', run: '7', uid: 1, pid: 9, peer_nodes: ['n2'], gave_up: [], faults: [], faults_untold: 0,
-  rails: four.map((nic) => ({nic, replayed_bytes: '10'})), ...more});
+const process = (more = {}) => ({
+  job: 'train',
+  run: '7',
+  uid: 1,
+  pid: 9,
+  peer_nodes: ['n2'],
+  gave_up: [],
+  faults: [],
+  faults_untold: 0,
+  rails: four.map((nic) => ({nic, replayed_bytes: '10'})),
+  ...more,
+});
 
 test('processes of a run are one job, with its stalls and replayed bytes', () => {
   const model = modelOf(map(node('n1', ['r0'], [bad('r1', 'FAILED'), bad('r2', 'FAILED'), bad('r3', 'DEGRADED')])));
   const fault = {stall_ns: '7000000', open_links: 0};
-  const [job] = jobsOf({jobs: [process({faults: [fault]}), process({pid: 10, peer_nodes: ['n2', 'n3'], faults: [{...fault, stall_ns: '9000000'}]})]}, model);
-  assert.deepEqual([job.processes, job.peers, job.left, job.rails, job.faults, job.longestMs, job.stallMs, job.replayed], [2, 2, 2, 4, 2, 9, 16, 80]);
+  const [job] = jobsOf(
+    {jobs: [process({faults: [fault]}), process({pid: 10, peer_nodes: ['n2', 'n3'], faults: [{...fault, stall_ns: '9000000'}]})]},
+    model,
+  );
+  assert.deepEqual(
+    [job.processes, job.peers, job.left, job.rails, job.faults, job.longestMs, job.stallMs, job.replayed],
+    [2, 2, 2, 4, 2, 9, 16, 80],
+  );
   assert.equal(job.stands, false);
   assert.equal(job.atRisk, false);
   assert.equal(jobsOf({jobs: [process({faults: [{...fault, open_links: 2}]})]}, model)[0].stands, true);
@@ -121,10 +186,21 @@ test('processes of a run are one job, with its stalls and replayed bytes', () =>
 
 test('1,000 nodes of 8 rails fit on a screen, and each cell is found where it is drawn', () => {
   const eight = Array.from({length: 8}, (_, i) => `r${i}`);
-  for (const [nodes, width] of [[1, 300], [13, 500], [64, 800], [1000, 830], [1000, 380], [0, 500]]) {
+  for (const [nodes, width] of [
+    [1, 300],
+    [13, 500],
+    [64, 800],
+    [1000, 830],
+    [1000, 380],
+    [0, 500],
+  ]) {
     const model = modelOf(map(...Array.from({length: nodes}, (_, i) => node(`node${i}`, eight))));
     const layout = layoutOf(model, width);
-    for (const at of [{node: 0, rail: 0}, {node: nodes - 1, rail: 7}, {node: Math.floor(nodes / 2), rail: 3}]) {
+    for (const at of [
+      {node: 0, rail: 0},
+      {node: nodes - 1, rail: 7},
+      {node: Math.floor(nodes / 2), rail: 3},
+    ]) {
       if (nodes === 0) continue;
       const {x, y} = placeOf(layout, at.node, at.rail);
       assert.deepEqual(cellAt(layout, x + 1, y + 1), at);
@@ -135,7 +211,9 @@ test('1,000 nodes of 8 rails fit on a screen, and each cell is found where it is
 });
 
 test('keys move within the map and never out of it', () => {
-  const model = modelOf(map(...Array.from({length: 40}, (_, i) => node(`n${i}`, i === 30 ? ['r0', 'r1', 'r2'] : four, i === 30 ? [bad('r3', 'FAILED')] : []))));
+  const model = modelOf(
+    map(...Array.from({length: 40}, (_, i) => node(`n${i}`, i === 30 ? ['r0', 'r1', 'r2'] : four, i === 30 ? [bad('r3', 'FAILED')] : []))),
+  );
   const layout = layoutOf(model, 700);
   assert.deepEqual(moved(layout, {node: 0, rail: 0}, 'ArrowUp'), {node: 0, rail: 0});
   assert.deepEqual(moved(layout, {node: 0, rail: 0}, 'ArrowDown'), {node: 1, rail: 0});
@@ -153,34 +231,79 @@ test('server-sent events in any pieces', () => {
   for (let cut = 0; cut <= text.length; ++cut) {
     const first = framesOf(text.slice(0, cut));
     const second = framesOf(first.rest + text.slice(cut));
-    assert.deepEqual([...first.frames, ...second.frames], [{id: '1-2', data: '{"a":1}'}, {id: '1-3', data: '{"b":2}'}]);
+    assert.deepEqual(
+      [...first.frames, ...second.frames],
+      [
+        {id: '1-2', data: '{"a":1}'},
+        {id: '1-3', data: '{"b":2}'},
+      ],
+    );
     assert.equal(second.rest, 'id: 1-4\nda');
   }
 });
 
-const change = (atMs, key, from, to) => ({kind: 'nic-state', time_ns: String(atMs * 1e6), node: key.split('/')[0], nic: key.split('/')[1], from_state: from,
-  to_state: to, message: 'why'});
+const change = (atMs, key, from, to) => ({
+  kind: 'nic-state',
+  time_ns: String(atMs * 1e6),
+  node: key.split('/')[0],
+  nic: key.split('/')[1],
+  from_state: from,
+  to_state: to,
+  message: 'why',
+});
 
 test('a time line has a bar from each change to the next', () => {
   const now = 10 * SPAN_MS;
-  const events = [change(now - 2 * SPAN_MS, 'n9/r0', 'HEALTHY', 'FAILED'), change(now - 5000, 'n1/r0', 'HEALTHY', 'FAILED'),
-    change(now - 3000, 'n1/r0', 'FAILED', 'PROVING'), change(now - 2000, 'n1/r0', 'PROVING', 'HEALTHY'), change(now - 4000, 'n2/r0', 'HEALTHY', 'FAILED')];
-  const time = timelineOf(events, now, (key) => key === 'n2/r0' ? 'failed' : 'healthy');
-  assert.deepEqual(time.lanes.map((lane) => lane.key), ['n2/r0', 'n1/r0'], 'what is bad now comes first; what is older than a day is left out');
-  assert.deepEqual(time.lanes[1].bars.map(({from, to, kind}) => [now - from, now - to, kind]), [[5000, 3000, 'failed'], [3000, 2000, 'proving']]);
-  assert.deepEqual(time.lanes[0].bars.map(({from, to}) => [now - from, now - to]), [[4000, 0]]);
+  const events = [
+    change(now - 2 * SPAN_MS, 'n9/r0', 'HEALTHY', 'FAILED'),
+    change(now - 5000, 'n1/r0', 'HEALTHY', 'FAILED'),
+    change(now - 3000, 'n1/r0', 'FAILED', 'PROVING'),
+    change(now - 2000, 'n1/r0', 'PROVING', 'HEALTHY'),
+    change(now - 4000, 'n2/r0', 'HEALTHY', 'FAILED'),
+  ];
+  const time = timelineOf(events, now, (key) => (key === 'n2/r0' ? 'failed' : 'healthy'));
+  assert.deepEqual(
+    time.lanes.map((lane) => lane.key),
+    ['n2/r0', 'n1/r0'],
+    'what is bad now comes first; what is older than a day is left out',
+  );
+  assert.deepEqual(
+    time.lanes[1].bars.map(({from, to, kind}) => [now - from, now - to, kind]),
+    [
+      [5000, 3000, 'failed'],
+      [3000, 2000, 'proving'],
+    ],
+  );
+  assert.deepEqual(
+    time.lanes[0].bars.map(({from, to}) => [now - from, now - to]),
+    [[4000, 0]],
+  );
 });
 
 test('a state that ended while the daemon did not run ends at its next start', () => {
   const now = 10 * SPAN_MS;
-  const events = [change(now - 5000, 'n1/r0', 'HEALTHY', 'FAILED'), {kind: 'daemon-started', time_ns: String((now - 1000) * 1e6), message: ''}];
+  const events = [
+    change(now - 5000, 'n1/r0', 'HEALTHY', 'FAILED'),
+    {kind: 'daemon-started', time_ns: String((now - 1000) * 1e6), message: ''},
+  ];
   const [bar] = timelineOf(events, now, () => 'healthy').lanes[0].bars;
   assert.equal(now - bar.to, 1000);
 });
 
 test('marks that would cover each other are one', () => {
-  const marks = clustered([{at: 0, text: 'a'}, {at: 1, text: 'b'}, {at: 900, text: 'c'}], 0, 1000);
-  assert.deepEqual(marks, [{at: 0, count: 2, text: 'b'}, {at: 0.9, count: 1, text: 'c'}]);
+  const marks = clustered(
+    [
+      {at: 0, text: 'a'},
+      {at: 1, text: 'b'},
+      {at: 900, text: 'c'},
+    ],
+    0,
+    1000,
+  );
+  assert.deepEqual(marks, [
+    {at: 0, count: 2, text: 'b'},
+    {at: 0.9, count: 1, text: 'c'},
+  ]);
 });
 
 test('numbers as text', () => {

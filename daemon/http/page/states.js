@@ -1,4 +1,4 @@
-// The states of a NIC as the page shows them: a word, a glyph and a rank, the worst first. The colour is in page.css.
+// The states of a NIC as the page shows them: a word, a glyph and a rank, the worst first. The colour is in colours.css.
 
 // `loss`: it carries less than it should, so a person may have to act.
 export const KINDS = {
@@ -15,7 +15,12 @@ export const KINDS = {
 };
 
 const OF_STATE = {
-  HEALTHY: 'healthy', DEGRADED: 'degraded', SUSPECT: 'suspect', FAILED: 'failed', PROVING: 'proving', DRAINED: 'drained',
+  HEALTHY: 'healthy',
+  DEGRADED: 'degraded',
+  SUSPECT: 'suspect',
+  FAILED: 'failed',
+  PROVING: 'proving',
+  DRAINED: 'drained',
   UNCABLED: 'uncabled',
 };
 
@@ -33,8 +38,15 @@ export const carries = (kind) => ['healthy', 'degraded', 'suspect', 'weighted'].
 
 // The strokes of a glyph in a square from (0, 0) to (1, 1): lines [x1, y1, x2, y2], or a circle [x, y, radius].
 const GLYPHS = {
-  failed: [[0.2, 0.2, 0.8, 0.8], [0.2, 0.8, 0.8, 0.2]],
-  unreachable: [[0.1, 0.5, 0.5, 0.1], [0.1, 0.9, 0.9, 0.1], [0.5, 0.9, 0.9, 0.5]],
+  failed: [
+    [0.2, 0.2, 0.8, 0.8],
+    [0.2, 0.8, 0.8, 0.2],
+  ],
+  unreachable: [
+    [0.1, 0.5, 0.5, 0.1],
+    [0.1, 0.9, 0.9, 0.1],
+    [0.5, 0.9, 0.9, 0.5],
+  ],
   suspect: [[0.5, 0.15, 0.5, 0.85]],
   degraded: [[0.2, 0.8, 0.8, 0.2]],
   proving: [[0.5, 0.5, 0.28]],

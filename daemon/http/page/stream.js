@@ -16,14 +16,16 @@ export function framesOf(text) {
   return {frames, rest: text.slice(from)};
 }
 
-const BACK_MIN_MS = 250, BACK_MAX_MS = 5000;
+const BACK_MIN_MS = 250,
+  BACK_MAX_MS = 5000;
 // The daemon shows a sign of life each 15 s.
 const SILENT_MS = 40000;
 
-const shown = () => new Promise((resolve) => {
-  if (!document.hidden) return resolve();
-  document.addEventListener('visibilitychange', () => shown().then(resolve), {once: true});
-});
+const shown = () =>
+  new Promise((resolve) => {
+    if (!document.hidden) return resolve();
+    document.addEventListener('visibilitychange', () => shown().then(resolve), {once: true});
+  });
 
 // A browser has six connections to a daemon for all its tabs, and a daemon has 16 streams for all browsers. So a tab that nobody sees has
 // none, and resumes when it is seen.
@@ -31,14 +33,20 @@ const shown = () => new Promise((resolve) => {
 // Calls onEvents(events) for all that come, and onLife(alive, text) when the stream begins and ends; never ends. EventSource would wait
 // for seconds before it tries again, and gives up after an answer that is an error.
 export async function follow(url, onEvents, onLife) {
-  let last = '', back = BACK_MIN_MS;
+  let last = '',
+    back = BACK_MIN_MS;
   for (;;) {
     await shown();
     const control = new AbortController();
-    const hide = () => { if (document.hidden) control.abort(); };
+    const hide = () => {
+      if (document.hidden) control.abort();
+    };
     document.addEventListener('visibilitychange', hide);
     let silence = 0;
-    const hear = () => { clearTimeout(silence); silence = setTimeout(() => control.abort(), SILENT_MS); };
+    const hear = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => control.abort(), SILENT_MS);
+    };
     let why = 'the connection ended';
     try {
       hear();
@@ -47,7 +55,7 @@ export async function follow(url, onEvents, onLife) {
       onLife(true, '');
       back = BACK_MIN_MS;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (let rest = '';;) {
+      for (let rest = ''; ;) {
         const {value, done} = await reader.read();
         if (done) break;
         hear();

@@ -6,8 +6,12 @@ export const countOf = (count, thing) => `${numberOf(count)} ${thing}${count ===
 
 export function bytesOf(bytes) {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-  let value = bytes, unit = 0;
-  while (value >= 1024 && unit < units.length - 1) { value /= 1024; ++unit; }
+  let value = bytes,
+    unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    ++unit;
+  }
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
@@ -35,6 +39,9 @@ export function clockOf(ms, withSeconds = false) {
 export function whenOf(ms, nowMs) {
   if (!(ms > 0)) return '';
   const time = new Date(ms);
-  const day = time.toDateString() === new Date(nowMs).toDateString() ? '' : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} `;
+  const day =
+    time.toDateString() === new Date(nowMs).toDateString()
+      ? ''
+      : `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} `;
   return day + clockOf(ms, true);
 }
