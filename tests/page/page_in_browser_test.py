@@ -64,7 +64,9 @@ class PageInBrowserTest(unittest.TestCase):
   def open(self, fragment=""):
     page = self.page()
     page.open(self.world.url + fragment)
-    self.assertTrue(page.wait_for(_READY), "the page shows nothing")
+    if not page.wait_for(_READY):
+      log = [parameters["entry"]["text"] + parameters["entry"].get("url", "") for parameters in page.events("Log.entryAdded")]
+      self.fail(f"the page shows nothing: {log} {page.events('Runtime.exceptionThrown')} {page.evaluate('document.body.innerText')}")
     return page
 
   def get(self, path):
@@ -182,6 +184,49 @@ class PageInBrowserTest(unittest.TestCase):
     self.assertTrue(later.wait_for("document.getElementById('time').textContent.includes('node0055/rail1')"))
     self.assertTrue(page.wait_for("document.getElementById('events').textContent.match(/daemon-started/g)?.length >= 2"),
                     "the open page did not go on with the events")
+
+  def test_jobs_and_what_was_saved(self):
+    page = self.open()
+    # At once, before the page shows what it really has.
+    rows, saved = page.evaluate("""import('/page/view.js').then((view) => {
+      const job = {name: '<b>train</b>', run: '7', processes: 8, peers: 3, left: 3, rails: 4, faults: 2, longestMs: 7.4,
+        replayed: 1536, gaveUp: 0};
+      view.showJobs([{...job, stands: true}, {...job, atRisk: true}, job]);
+      view.showSaved({jobs: [{faults_masked: 2, restarts_saved: 1, stall_ns: '7000000', replayed_bytes: '2048'}]});
+      const texts = (elements) => [...elements].map((one) => one.textContent).join('|');
+      return [[...document.querySelectorAll('#jobs tbody tr')].map((row) => texts(row.cells)),
+        texts(document.querySelectorAll('#saved dd'))];
+    })""")
+    self.assertEqual(rows, [f"<b>train</b> (7)|{state}|8|3|3 of 4|2|7 ms|1.5 KiB" for state in ("no progress", "at risk", "fewer rails")])
+    self.assertEqual(saved, "2|1|7 ms|2.0 KiB")
+
+  def test_a_drill_needs_its_name_typed(self):
+    page = self.open()
+    # As for an operator whose certificate has DRILL; that the daemon asks for it is R2ccdHttpTest's.
+    page.evaluate("""import('/page/panel.js').then((panel) => {
+      globalThis.acts = [];
+      const show = (nic) => panel.showNic(section, {nic, why: null, error: '', model: {own: 'own'}, who: {may_drill: true},
+        message: '', nowMs: Date.now()}, (action, one, typed, seconds) => acts.push([action, one.key, typed, seconds]), () => {});
+      const section = document.body.appendChild(document.createElement('section'));
+      section.id = 'own';
+      globalThis.nic = {key: 'own/rail1', node: 'own', name: 'rail1', kind: 'healthy', reason: 'link up', sinceMs: 1, isDrill: false};
+      globalThis.show = show;
+      show(nic);
+    })""")
+    button = "document.querySelector('#own form button')"
+    page.evaluate("document.querySelector('#own input').focus()")
+    for key in "own/rail":
+      page.press(key)
+    self.assertTrue(page.evaluate(f"{button}.disabled"))
+    page.press("Enter")
+    self.assertEqual(page.evaluate("acts"), [])
+    page.press("1")
+    self.assertFalse(page.evaluate(f"{button}.disabled"))
+    page.press("Enter")
+    self.assertEqual(page.evaluate("acts"), [["fail", "own/rail1", "own/rail1", 60]])
+    page.evaluate("show({...nic, kind: 'failed', isDrill: true, drillEndsMs: Date.now() + 61000})")
+    self.assertRegex(page.evaluate("document.querySelector('#own [data-ends]').textContent"), "^1:0[01]$")
+    self.assertTrue(page.wait_for("document.querySelector('#own [data-ends]').textContent.startsWith('0:')"), "it does not count down")
 
   def test_accessible(self):
     if not os.path.exists(_AXE):

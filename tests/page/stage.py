@@ -32,6 +32,8 @@ def enter_namespace():
     run("ip", "link", "add", f"own{rail}", "type", "veth", "peer", "name", f"far{rail}")
     run("ip", "address", "add", f"10.99.{rail}.1/24", "dev", f"own{rail}")
     for end in ("own", "far"):
+      # Without an IPv6 address, which would come a second later: Chromium ends all requests when an address comes.
+      run("ip", "link", "set", f"{end}{rail}", "addrgenmode", "none")
       run("ip", "link", "set", f"{end}{rail}", "up")
 
 

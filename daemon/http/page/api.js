@@ -1,7 +1,10 @@
 // What the page asks its daemon.
 
+// The daemon answers within 5 s, or that it cannot.
+const PATIENCE_MS = 10000;
+
 export async function ask(path) {
-  const response = await fetch(path, {cache: 'no-store'});
+  const response = await fetch(path, {cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS)});
   if (!response.ok) throw Object.assign(new Error((await response.text()).trim()), {status: response.status});
   return response.json();
 }

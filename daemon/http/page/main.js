@@ -19,6 +19,7 @@ const EVENTS_MAX = 4000;
 // Beyond these the whole map costs less than one request for each.
 const NODES_AT_ONCE = 8;
 const GATHER_MS = 40;
+const AGAIN_MS = 1000;
 const REFRESH_MS = {map: 15000, rest: 5000, saved: 60000, time: 30000};
 
 const state = {
@@ -172,6 +173,8 @@ const refresh = later(async () => {
     else for (const node of nodes) take(withNode(state.model, node, await askMap(node)));
   });
   refreshing = false;
+  // Nothing is shown yet: the daemon may have just started.
+  if (state.model === null) setTimeout(refresh, AGAIN_MS);
   if (again) {
     again = false;
     refresh();
