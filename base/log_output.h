@@ -14,7 +14,7 @@ namespace r2cc {
 class LogOutput {
  public:
   // Of lines that wait for the reader; some 2,000 lines.
-  static constexpr size_t kWaitingBytesMax = 256 << 10;
+  static constexpr size_t kWaitingBytesMax = 262'144;
 
   explicit LogOutput(int fd);
   LogOutput(const LogOutput&) = delete;

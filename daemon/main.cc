@@ -309,8 +309,7 @@ std::vector<std::string> ConfigWarnings(const LoadedConfig& loaded) {
 
 int Main(int argc, char** argv) {
   ConfigFlags flags;
-  std::string log_level;
-  std::string log_format = "text";
+  std::string log_level, log_format = "text";
   int64_t wall_clock_offset_s = 0;
   bool check_config = false;
   std::string service_user = kServiceUser;

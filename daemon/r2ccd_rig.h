@@ -281,7 +281,6 @@ class R2ccdTest : public testing::Test {
   std::string Act(int asked, const std::string& node, const std::string& nic, v1::NicAction action, uint32_t weight = 0,
                   v1::NicActionReply* reply = nullptr) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(kPatience));
     v1::NicActionRequest request;
     request.set_node(node);
     request.set_nic(nic);
