@@ -82,6 +82,34 @@ TEST_F(R2ccdHostileTest, ForgedWordsOfTwoNodesFailNoSoundNic) {
   ExpectSound();
 }
 
+// A node that exists nowhere says that its NIC hears nothing of n0/rail0. n0 probes no such pair: it looks, and finds nothing wrong.
+TEST_F(R2ccdHostileTest, ASilentPairThatThisNodeDoesNotProbeMakesNoNicSuspect) {
+  StartAll();
+  AwaitAnswers(5);
+  v1::NodeView ghost = ViewOf(1);
+  ghost.set_node("ghost");
+  while (ghost.nics_size() > 1) ghost.mutable_nics()->RemoveLast();
+  ghost.mutable_nics(0)->set_name("ghost");
+  ghost.clear_pairs();
+  for (const char* const nic : {"rail0", "rail1"}) {
+    v1::RailPair* const pair = ghost.add_pairs();
+    pair->set_nic("ghost");
+    pair->set_peer_node("n0");
+    pair->set_peer_nic(nic);
+    pair->set_silent(true);
+  }
+  Pusher pusher(Peer(0));
+  const Nanos begin = Now();
+  do {
+    ghost.mutable_epoch()->set_counter(ghost.epoch().counter() + 1);
+    ASSERT_TRUE(pusher.Push(ghost));
+    AwaitAnswers(5);
+  } while (Now() - begin < 4 * kNanosPerSecond);
+  EXPECT_EQ(Status(0).nodes_size(), kNodes + 1) << "its view is heard";
+  for (const v1::Event& event : Events(0, "nic-state"))
+    EXPECT_FALSE(event.node() == "n0" && event.to_state() == v1::SUSPECT) << event.DebugString();
+}
+
 // 1,030 nodes of 64 NICs are more than a page holds. They take no verdict from the jobs.
 TEST_F(R2ccdHostileTest, GhostNodesFreezeNoPlan) {
   StartAll();

@@ -1,6 +1,10 @@
 // What a running r2ccd lets root, other users and operators with a certificate do.
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -92,6 +96,63 @@ TEST_F(TrustTest, WhoMayNotOperateIsRefusedAndTheRolesChangeAtOnce) {
   daemons_[0]->Signal(SIGHUP);
   EXPECT_TRUE(WaitUntil([&] { return nobody("nic drain n0/rail0").starts_with("0 "); })) << Status(0).DebugString();
   EXPECT_THAT(nobody("config reload"), testing::StartsWith("0 "));
+}
+
+// The disk is full while a NIC is drained: r2ccctl says so, and the drain is written once there is room.
+TEST_F(TrustTest, ADrainThatCouldNotBeKeptIsReportedAndWrittenLater) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: mounts a file system that can be filled";
+  std::filesystem::create_directories(StateDir(0));
+  ASSERT_EQ(unshare(CLONE_NEWNS), 0);
+  ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  ASSERT_EQ(mount("none", StateDir(0).c_str(), "tmpfs", 0, "size=256k"), 0);
+  StartDaemon(0);
+  const std::string filler = StateDir(0) + "/filler";
+  std::ofstream(filler) << std::string(1 << 20, 'x');
+  EXPECT_THAT(Ctl("--run_dir " + RunDir(0) + " nic drain n0/rail0"), testing::AllOf(testing::StartsWith("3 "), HasSubstr("NOT KEPT")));
+  std::filesystem::remove(filler);
+  EXPECT_TRUE(WaitUntil([&] {
+    const v1::StatusReply status = Status(0);
+    for (const std::string& alarm : status.alarms())
+      if (alarm.find(StateDir(0)) != std::string::npos && alarm.find("the audit") == std::string::npos) return false;
+    return true;
+  })) << Status(0).DebugString();
+  daemons_[0]->Signal(SIGKILL);
+  daemons_[0]->Wait();
+  StartDaemon(0);
+  EXPECT_EQ(StateOf(0, "n0", "rail0"), v1::DRAINED);
+  daemons_[0].reset();
+  EXPECT_EQ(umount2(StateDir(0).c_str(), MNT_DETACH), 0);
+}
+
+// Two NICs: one drained for a job that runs, the other for all. In either order the second would leave the job nothing.
+TEST_F(TrustTest, AJobKeepsItsLastNicInEitherOrder) {
+  StartDaemon(0);
+  const auto plugin = Attach(0);
+  const std::string drain = "--run_dir " + RunDir(0) + " nic drain n0/";
+  for (const auto& [first, second] : {std::pair("rail0 --job test", "rail1"), {"rail1", "rail0 --job test"}}) {
+    EXPECT_THAT(Ctl(drain + first), testing::StartsWith("0 "));
+    EXPECT_THAT(Ctl(drain + second), testing::StartsWith("1 ")) << first << ", then " << second;
+    EXPECT_THAT(Ctl("--run_dir " + RunDir(0) + " nic undrain n0/" + first), testing::StartsWith("0 "));
+  }
+}
+
+// Who has a node's key speaks for the node: the operators' group, which may steer the node alone, must not read it.
+TEST_F(TrustTest, AKeyThatOperatorsCanReadIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: gives a file to another group";
+  UseTls();
+  ASSERT_EQ(unshare(CLONE_NEWNS), 0);
+  ASSERT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  std::ofstream(folder_ + "/group") << ReadFile("/etc/group") << "r2cc:x:64750:\n";
+  ASSERT_EQ(mount((folder_ + "/group").c_str(), "/etc/group", nullptr, MS_BIND, nullptr), 0);
+  const std::string key = TlsDirectory(0) + "/node.key";
+  std::string output;
+  for (const gid_t group : {gid_t{64751}, gid_t{64750}}) {
+    ASSERT_EQ(chown(key.c_str(), 0, group), 0);
+    ASSERT_EQ(chmod(key.c_str(), 0640), 0);
+    EXPECT_EQ(Run({"--config", ConfigFile(0), "--check_config"}, &output) == 0, group != 64750) << output;
+  }
+  EXPECT_THAT(output, HasSubstr("node.key can be read by all who may steer this node"));
+  EXPECT_EQ(umount2("/etc/group", MNT_DETACH), 0);
 }
 
 }  // namespace
