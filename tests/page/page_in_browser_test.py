@@ -192,13 +192,14 @@ class PageInBrowserTest(unittest.TestCase):
       const job = {name: '<b>train</b>', run: '7', processes: 8, peers: 3, left: 3, rails: 4, faults: 2, longestMs: 7.4,
         replayed: 1536, gaveUp: 0};
       view.showJobs([{...job, stands: true}, {...job, atRisk: true}, job]);
-      view.showSaved({jobs: [{faults_masked: 2, restarts_saved: 1, stall_ns: '7000000', replayed_bytes: '2048'}]});
+      view.showSaved([{since_ns: '0', until_ns: '86400000000000', faults_masked: 2, restarts: 1, gpu_hours_low: 1.25,
+        gpu_hours_high: 40, reduced_ns: '7000000', died: [{cause: 'no-rail', jobs: 1}]}]);
       const texts = (elements) => [...elements].map((one) => one.textContent).join('|');
       return [[...document.querySelectorAll('#jobs tbody tr')].map((row) => texts(row.cells)),
         texts(document.querySelectorAll('#saved dd'))];
     })""")
     self.assertEqual(rows, [f"<b>train</b> (7)|{state}|8|3|3 of 4|2|7 ms|1.5 KiB" for state in ("no progress", "at risk", "fewer rails")])
-    self.assertEqual(saved, "2|1|7 ms|2.0 KiB")
+    self.assertEqual(saved, "2 in 24 h|1 in 24 h|1.3 to 40 in 24 h|7 ms in 24 h|1 in 24 h")
 
   def test_a_drill_needs_its_name_typed(self):
     page = self.open()

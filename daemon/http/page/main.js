@@ -340,7 +340,7 @@ function onLife(alive, why) {
 
 async function refreshSaved() {
   try {
-    showSaved(await ask('/api/v1/report?since=24h'));
+    showSaved((await ask('/api/v1/status')).saved ?? []);
   } catch {
     find('saved-section').hidden = true;
   }

@@ -234,16 +234,22 @@ export function showJobs(jobs) {
   );
 }
 
-// `report`: of /api/v1/report. Its sums, whatever it has of these.
-export function showSaved(report) {
-  const jobs = report.jobs ?? [];
-  const sum = (name) => Number(report[name] ?? jobs.reduce((all, job) => all + Number(job[name] ?? 0), 0));
+// `saved`: the spans of that name in a status; as in JSON, where whole numbers of 64 bits are texts.
+export function showSaved(saved) {
+  const hours = (value) => (value < 10 ? value.toFixed(1) : numberOf(Math.round(value)));
   const rows = [
-    ['Faults that jobs survived', numberOf(sum('faults_masked'))],
-    ['Restarts saved', numberOf(sum('restarts_saved'))],
-    ['Stalls, in all', spanOf(sum('stall_ns') / 1e6)],
-    ['Bytes sent again', bytesOf(sum('replayed_bytes'))],
+    ['Faults masked', (one) => numberOf(one.faults_masked ?? 0)],
+    ['Restarts avoided', (one) => numberOf(one.restarts ?? 0)],
+    ['GPU hours that these would cost', (one) => `${hours(one.gpu_hours_low ?? 0)} to ${hours(one.gpu_hours_high ?? 0)}`],
+    ['Time with fewer rails', (one) => spanOf(Number(one.reduced_ns ?? 0) / 1e6)],
+    ['Jobs that died', (one) => numberOf((one.died ?? []).reduce((all, died) => all + Number(died.jobs ?? 0), 0))],
   ];
-  find('saved-section').hidden = false;
-  replace(find('saved'), rows.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]).flat());
+  const of = (one) => spanOf((Number(one.until_ns) - Number(one.since_ns)) / 1e6);
+  find('saved-section').hidden = saved.length === 0;
+  replace(
+    find('saved'),
+    rows
+      .map(([name, text]) => [h('dt', {}, name), h('dd', {}, saved.map((one) => `${text(one)} in ${of(one)}`).join(', '))])
+      .flat(),
+  );
 }
