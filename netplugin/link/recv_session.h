@@ -143,6 +143,7 @@ class RecvSession {
   bool idle() const { return flows_.empty() && control_queue_.idle() && retiring_.empty(); }
   bool failed() const { return failed_; }
   bool any_channel() const { return control_queue_.any_open(); }
+  bool up(ChannelId channel) const { return control_queue_.up(channel); }
   JobRequests Requests() const;
   // What those that are outstanding wait for.
   JobWait WaitsFor(Nanos now) const;

@@ -186,6 +186,7 @@ class SendSession {
   bool outstanding() const { return !control_queue_.idle() || flows_.outstanding(); }
   // No flow is open and no frame waits for an answer: the session may end.
   bool idle() const { return flows_.empty() && control_queue_.idle(); }
+  bool up(ChannelId channel) const { return control_queue_.up(channel); }
   bool failed() const { return failed_; }
   JobRequests Requests() const;
   // What those that are outstanding wait for. Looks at each flow.

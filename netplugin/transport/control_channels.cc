@@ -11,9 +11,15 @@ void ControlChannels::Flush(FunctionRef<void(ChannelId)> broken) {
     if (channels_[i] != nullptr && !channels_[i]->Flush()) broken(kOobChannel + static_cast<ChannelId>(i));
 }
 
-bool ControlChannels::flushed() const {
-  return std::all_of(channels_.begin(), channels_.end(),
-                     [](const ControlChannel* channel) { return channel == nullptr || channel->flushed(); });
+bool ControlChannels::flushed(FunctionRef<bool(ChannelId)> up) const {
+  bool all = true;
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    if (channels_[i] == nullptr) continue;
+    const bool flushed = channels_[i]->flushed();
+    if (flushed && up(kOobChannel + static_cast<ChannelId>(i))) return true;
+    all &= flushed;
+  }
+  return all;
 }
 
 void ControlChannels::HalfClose() {

@@ -32,7 +32,9 @@ class ControlChannels {
   }
   // Calls `broken` for each channel that is.
   void Flush(FunctionRef<void(ChannelId)> broken);
-  bool flushed() const;
+  // All queued frames are with the kernel, or those of one channel that is `up` are: who still asks is answered there. A connection that
+  // loses nearly all packets may have kept copies of a frame for as long as its peer was stopped.
+  bool flushed(FunctionRef<bool(ChannelId)> up) const;
   void HalfClose();
 
  private:

@@ -86,7 +86,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   virtual bool idle() const = 0;
   // Nothing will come of it any more.
   virtual bool over() const = 0;
-  // Everything that was queued is with the kernel.
+  // What was queued is with the kernel, as far as the peer can need it.
   virtual bool flushed() const = 0;
   // A process that ends need not wait for it: all is said and answered, or there is nobody to whom it could be said.
   bool drained() const { return over() || (flushed() && idle()); }

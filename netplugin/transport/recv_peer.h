@@ -62,7 +62,9 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
     return session_.WaitsFor(now());
   }
   // A peer that is gone takes nothing, and a device may not report so.
-  bool flushed() const override { return session_.failed() || channels_.flushed(); }
+  bool flushed() const override {
+    return session_.failed() || channels_.flushed([this](ChannelId channel) { return session_.up(channel); });
+  }
   void HalfClose() override { channels_.HalfClose(); }
   void CloseFlows() override;
   // With the lock: for tests.

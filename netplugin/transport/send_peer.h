@@ -71,7 +71,9 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   }
   // At its last tick. Any thread.
   RailUse rail_use() const { return {rails_up_.load(std::memory_order_relaxed), rails_lost_.load(std::memory_order_relaxed)}; }
-  bool flushed() const override { return channels_.flushed(); }
+  bool flushed() const override {
+    return channels_.flushed([this](ChannelId channel) { return session_.up(channel); });
+  }
   void HalfClose() override { channels_.HalfClose(); }
   void CloseFlows() override;
   // With the lock: for tests.

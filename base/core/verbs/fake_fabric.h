@@ -3,8 +3,9 @@
 // - bytes are placed packet by packet, each some time after it has arrived: a fence that does not wait for that lets bytes through late;
 // - RESET waits for it unless the driver is rdma_rxe; ERR does not, but the flush of a posted receive and a destroy do, and so does the end
 //   of a region's registration;
-// - packets of plain writes, and completions of receives, may come out of order if asked; what carries an immediate comes after all before
-//   it;
+// - packets of plain writes, and completions of neighbouring writes with immediate, may come out of order if asked; what carries an
+//   immediate comes after all before it, and so does a send: a reliable connection completes its receives in order, on which the parts of
+//   a word and the answer to a close rest;
 // - what is missing is asked for once; lost packets are sent again every 4.096 us * 2^timeout, retry_cnt times; rdma_rxe never counts a
 //   retry_cnt of 7;
 // - packets and answers may come twice, the second time to whoever has the queue pair's number then;
@@ -65,7 +66,7 @@ struct FakeOptions {
   int duplicate_one_in = 0;                      // so many packets, and answers, come once more, up to so much later; 0: none
   Nanos duplicate_late_most = 500 * kNanosPerMs;
   bool reuse_keys = false;  // of a region that ended, by the next one; the last first
-  bool reorder = false;     // packets of plain writes, and completions of receives
+  bool reorder = false;     // packets of plain writes, and completions of writes with immediate among themselves
 };
 
 struct FakeWork {

@@ -34,6 +34,7 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   // Chunks come after the data check.
   bool Forget(FlowId flow) override { return !proved_ || !owner_->MayBePlaced(flow); }
   // A word follows the writes of its queue pair.
+  // A reliable connection completes its receives in order, unless it is made for out-of-order receives, which none of ours is.
   bool orders() const override { return !closing_; }
 
   // For its port. So many have ended.
