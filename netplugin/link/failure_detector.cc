@@ -72,12 +72,12 @@ bool FailureDetector::Witnessed(const Suspicion& suspicion, const ChannelId* exc
 FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
   Verdict verdict;
   if (!outstanding) {
-    watching_ = false;
+    watching_since_ = 0;
     return verdict;
   }
-  if (!watching_) {
+  if (watching_since_ == 0) {
     // The clock of silence starts with the request, not with the last thing heard before a pause.
-    watching_ = true;
+    watching_since_ = now;
     for (auto& [channel, state] : channels_) {
       state.heard = state.answering_since = now;
       state.ping = state.data = {};

@@ -49,6 +49,9 @@ class FailureDetector {
   // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
   Verdict Tick(bool outstanding, Nanos now);
 
+  // At each tick since then some request waited; 0: at the last one none did.
+  Nanos watching_since() const { return watching_since_; }
+
   // When anything was heard last, on channels too that are gone.
   Nanos heard() const { return heard_; }
 
@@ -85,7 +88,7 @@ class FailureDetector {
 
   const Nanos silence_;
   uint64_t next_number_ = 1;
-  bool watching_ = false;
+  Nanos watching_since_ = 0;
   Nanos heard_ = 0;
   std::map<ChannelId, State> channels_;
 };

@@ -184,6 +184,8 @@ class SendSession {
   Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }
   bool has_link() const { return links_.any_up(); }
   bool outstanding() const { return !control_queue_.idle() || flows_.outstanding(); }
+  // As FailureDetector's.
+  Nanos watching_since() const { return detector_.watching_since(); }
   // No flow is open and no frame waits for an answer: the session may end.
   bool idle() const { return flows_.empty() && control_queue_.idle(); }
   bool up(ChannelId channel) const { return control_queue_.up(channel); }

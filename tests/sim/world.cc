@@ -197,7 +197,8 @@ class World : public Tap {
       const bool quick = network_.BytesPerS(pair.from, pair.to) >= kQuickBytesPerS;
       if (!is_up || !awake || !quick || !session.outstanding() || !IsPeerAwake()) continue;
       const auto before = stalled_since_.find(pair.id);
-      const Nanos since = before == stalled_since_.end() ? now : before->second;
+      // Between two requests, which may be a moment within one event, nothing is waited for, and the silence begins anew.
+      const Nanos since = std::max(before == stalled_since_.end() ? now : before->second, session.watching_since());
       still[pair.id] = since;
       if (now - since <= scenario_.processes[static_cast<size_t>(pair.from.host)].silence + kFencedWithin) continue;
       checker_.Violation("stalled", "for " + std::to_string((now - since) / kNanosPerMs) + " ms a queue pair of " +
