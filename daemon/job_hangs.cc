@@ -8,7 +8,7 @@
 namespace r2cc::daemon {
 namespace {
 
-constexpr char kSilent[] = "it has stopped to report: the process is stopped, or gets no processor";
+constexpr char kSilent[] = "it no longer reports: the process is stopped or gets no processor time";
 
 }  // namespace
 

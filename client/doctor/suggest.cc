@@ -56,7 +56,7 @@ std::string Reason(const InterfaceToName& one, bool any_device, int64_t fastest)
   if (any_device && !one.has_device) return "no device is behind it";
   if (RailNetworkOf(one.facts, &prefix).empty()) return "it has no address that other nodes reach";
   if (one.megabits.has_value() && *one.megabits * kSlowerBy <= fastest)
-    return absl::StrCat(*one.megabits, " Mbit/s is a tenth of the fastest or less: for management, probably");
+    return absl::StrCat(*one.megabits, " Mbit/s is a tenth of the fastest or less: probably a management interface");
   return "";
 }
 

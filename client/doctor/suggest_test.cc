@@ -36,7 +36,7 @@ TEST(Suggest, WhatIsLeftOutHasItsReason) {
                          Interface("docker0", "172.17.0.1", 16, 10'000, false), Interface("eth1", ""), Interface("eth2", "fe80::1", 64)},
                         {}),
             "nics { name: \"rail0\" interface: \"eth0\" }  # 10.0.1.0/24\n"
-            "# left out: eno1: 1000 Mbit/s is a tenth of the fastest or less: for management, probably\n"
+            "# left out: eno1: 1000 Mbit/s is a tenth of the fastest or less: probably a management interface\n"
             "# left out: docker0: no device is behind it\n"
             "# left out: eth1: it has no address that other nodes reach\n"
             "# left out: eth2: it has no address that other nodes reach\n");

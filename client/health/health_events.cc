@@ -57,9 +57,9 @@ void FollowHealth(const std::string& node, const std::function<absl::StatusOr<v1
       continue;
     }
     const absl::StatusOr<v1::NodeView> view = own();
-    // What is not known is not told: NVSentinel keeps what it heard last.
+    // NVSentinel keeps the last state while r2ccd cannot be asked.
     if (!view.ok()) {
-      note(absl::StrCat("r2ccd gives no answer: ", view.status().message()));
+      note(absl::StrCat("r2ccd does not answer: ", view.status().message()));
       continue;
     }
     const datamodels::HealthEvents events = reporter.Look(*view, now_realtime_ns());
@@ -71,7 +71,7 @@ void FollowHealth(const std::string& node, const std::function<absl::StatusOr<v1
       reporter.Delivered();
       note("");
     } else {
-      note(absl::StrCat("NVSentinel takes no health event: ", status.message(), "; trying again"));
+      note(absl::StrCat("NVSentinel did not accept health events: ", status.message(), "; retrying"));
       pause = kLooksBetweenTries;
     }
   } while (wait(kLookEveryMs));

@@ -93,7 +93,7 @@ TEST_F(HealthEventsTest, AConnectorThatComesLateHearsAll) {
   });
   EXPECT_EQ(connector_.heard.size(), 2u);
   ASSERT_EQ(lines_.size(), 2u);
-  EXPECT_THAT(lines_[0], HasSubstr("NVSentinel takes no health event"));
+  EXPECT_THAT(lines_[0], HasSubstr("NVSentinel did not accept health events"));
   EXPECT_EQ(lines_[1], "health events are delivered");
 }
 
@@ -101,7 +101,7 @@ TEST_F(HealthEventsTest, ADaemonThatDoesNotAnswerChangesNothing) {
   StartServer();
   Follow(20, [&](int look) { view_ok_ = look < 3 || look > 12; });
   EXPECT_EQ(connector_.heard.size(), 2u);
-  EXPECT_THAT(lines_, ElementsAre("r2ccd gives no answer: it is down", "health events are delivered"));
+  EXPECT_THAT(lines_, ElementsAre("r2ccd does not answer: it is down", "health events are delivered"));
 }
 
 }  // namespace

@@ -219,8 +219,8 @@ std::string FormatSaved(const v1::ReportJobsReply& answer, const RestartCost& co
     add("died", absl::StrCat(died.jobs(), died.jobs() == 1 ? " job: " : " jobs: ", why));
   }
   for (const v1::ReportJobsReply::Missing& missing : answer.missing())
-    add("not told by", absl::StrCat(missing.node(), ": ", missing.why()));
-  if (answer.missing_more() > 0) add("not told by", absl::StrCat(answer.missing_more(), " nodes more"));
+    add("no answer", absl::StrCat(missing.node(), ": ", missing.why()));
+  if (answer.missing_more() > 0) add("no answer", absl::StrCat(answer.missing_more(), " nodes more"));
   if (answer.jobs_left_out() > 0) add("left out", absl::StrCat(answer.jobs_left_out(), " jobs, for which there was no place"));
   return text;
 }
@@ -280,8 +280,8 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
   }
   if (text.empty()) text = "no job is known\n";
   for (const v1::ReportJobsReply::Missing& missing : reports.missing())
-    add("not told by", absl::StrCat(missing.node(), ": ", missing.why()));
-  if (reports.missing_more() > 0) add("not told by", absl::StrCat(reports.missing_more(), " nodes more"));
+    add("no answer", absl::StrCat(missing.node(), ": ", missing.why()));
+  if (reports.missing_more() > 0) add("no answer", absl::StrCat(reports.missing_more(), " nodes more"));
   if (reports.jobs_left_out() > 0) add("left out", absl::StrCat(reports.jobs_left_out(), " more jobs: name the one that is meant"));
   return text;
 }

@@ -230,8 +230,8 @@ TEST(JobReport, Text) {
       FormatReports(MakeReports(gathered, {}), {}),
       AllOf(HasSubstr("job            train on n0 n1: 2 processes\n"), HasSubstr("faults         1 masked, 0 not\n"),
             HasSubstr("died           job train gave up on n2\n"), HasSubstr("  n0 n1  the other end does not answer on it "),
-            HasSubstr("\nNODE  PROCESSES"), HasSubstr("not told by    n2: node n2 (h2:7460) cannot be reached: Connection refused\n"),
-            HasSubstr("not told by    3 nodes more\n"), HasSubstr("left out       2 more jobs: name the one that is meant\n")));
+            HasSubstr("\nNODE  PROCESSES"), HasSubstr("no answer      n2: node n2 (h2:7460) cannot be reached: Connection refused\n"),
+            HasSubstr("no answer      3 nodes more\n"), HasSubstr("left out       2 more jobs: name the one that is meant\n")));
   EXPECT_EQ(FormatReports({}, {}), "no job is known\n");
   whole.mutable_nodes()->DeleteSubrange(1, 1);
   EXPECT_THAT(FormatReports(MakeReports(Gathered({whole}), {}), {}), testing::Not(HasSubstr("NODE")));

@@ -182,7 +182,7 @@ std::variant<Route, HttpRefusal> DrillOf(const HttpRequest& http, const Paramete
   if (built.has_value()) return *std::move(built);
   if (request.node().empty() || request.nic().empty() || request.action() == v1::NIC_ACTION_UNSPECIFIED)
     return Wrong("a drill needs node=NODE, nic=NIC and action=fail or action=restore");
-  if (http.origin.empty()) return HttpRefusal{403, "origin", "a drill comes from the page of this daemon: the header Origin is missing"};
+  if (http.origin.empty()) return HttpRefusal{403, "origin", "drills are accepted from this daemon's own page only: the header Origin is missing"};
   if (http.confirm != absl::StrCat(request.node(), "/", request.nic()))
     return Wrong("the header R2CC-Confirm has to name the NIC, as NODE/NIC");
   return Route(std::move(request));
@@ -257,7 +257,7 @@ std::variant<Route, HttpRefusal> RouteOf(const HttpRequest& request, const HostN
   const std::string path(target.substr(0, mark));
   const bool asks = request.method == "GET" || request.method == "HEAD";
   if (path == kDrillPath ? request.method != "POST" : !asks)
-    return HttpRefusal{405, "", "this port answers questions: GET and HEAD alone, and POST for a drill"};
+    return HttpRefusal{405, "", "only GET and HEAD are allowed here, and POST for a drill"};
   Parameters parameters;
   if (mark != std::string_view::npos) {
     for (const absl::string_view part : absl::StrSplit(absl::string_view(target.data() + mark + 1, target.size() - mark - 1), '&')) {

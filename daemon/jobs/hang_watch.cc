@@ -5,8 +5,9 @@
 namespace r2cc::daemon {
 namespace {
 
-// Totals come once a second.
+// Totals come once a second: two may be late.
 constexpr Nanos kSilentAfter = 3 * kNanosPerSecond;
+// Look() is called twice a second: a longer gap means that the daemon itself was stopped.
 constexpr Nanos kBlindAfter = 2 * kNanosPerSecond;
 
 }  // namespace

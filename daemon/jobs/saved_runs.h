@@ -15,6 +15,7 @@ class SavedRuns {
  public:
   // A run keeps some 300 bytes, and a node loses a rail a few times a month.
   static constexpr size_t kRunsMax = 512;
+  // Of one run; older ones are counted alone. A rail that flaps for days reaches them.
   static constexpr int kFaultsMax = 64;
   static constexpr int kLinesMax = 4;
   // Runs that ended longer ago are forgotten.

@@ -75,7 +75,7 @@ class Hangs(NamespaceCase):
     fault_ns = monotonic_ns()
     self.job.ranks[1].pause()
     self.assertIn("n1: the process there does not answer: it is stopped or very busy", self.expect_named(0, fault_ns))
-    self.assertIn("it has stopped to report", self.expect_named(1, fault_ns))
+    self.assertIn("it no longer reports", self.expect_named(1, fault_ns))
     self.job.ranks[1].resume()
     self.expect_progress(0)
     self.expect_progress(1)

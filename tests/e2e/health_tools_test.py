@@ -61,7 +61,7 @@ class HealthTools(NamespaceCase):
     argv = [str(self.cluster.binaries.ctl), "health-events", "--nvsentinel", str(socket), "--node", "gpu-7", "--run_dir",
             str(self.cluster.run_dir(0))]
     reporter = self.processes.start("reporter", argv)
-    self.assertTrue(wait_until(lambda: "NVSentinel takes no health event" in reporter.errors(), PATIENCE_S, 0.1))
+    self.assertTrue(wait_until(lambda: "NVSentinel did not accept health events" in reporter.errors(), PATIENCE_S, 0.1))
     sentinel = self.processes.start("sentinel", [str(pathlib.Path(os.environ["SENTINEL"]).resolve()), str(socket)])
     heard = lambda: sentinel.output().splitlines()
 

@@ -77,7 +77,7 @@ class JobReport(ClusterCase):
     self.assertEqual([one["node"] for one in reports["missing"]], ["n1"])
     self.assertIn("cannot be reached", reports["missing"][0]["why"])
     self.assertEqual((reports["jobs"][0]["processes"], {row["node"] for row in reports["jobs"][0]["nodes"]}), (3, {"n0", "n2", "n3"}))
-    self.assertIn("not told by    n1: ", self.cluster.ctl(3, "job", "report"))
+    self.assertIn("no answer      n1: ", self.cluster.ctl(3, "job", "report"))
 
   def test_a_bundle_has_all_of_it_and_no_key(self):
     self.lab.cut(RailId(3, 0))
