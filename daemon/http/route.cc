@@ -182,7 +182,7 @@ std::variant<Route, HttpRefusal> DrillOf(const HttpRequest& http, const Paramete
   if (built.has_value()) return *std::move(built);
   if (request.node().empty() || request.nic().empty() || request.action() == v1::NIC_ACTION_UNSPECIFIED)
     return Wrong("a drill needs node=NODE, nic=NIC and action=fail or action=restore");
-  if (http.origin.empty()) return HttpRefusal{403, "origin", "drills are accepted from this daemon's own page only: the header Origin is missing"};
+  if (http.origin.empty()) return HttpRefusal{403, "origin", "drills come from this daemon's own page only: the header Origin is missing"};
   if (http.confirm != absl::StrCat(request.node(), "/", request.nic()))
     return Wrong("the header R2CC-Confirm has to name the NIC, as NODE/NIC");
   return Route(std::move(request));

@@ -47,13 +47,15 @@ def rank(plan):
         card.synchronize()
         time.sleep(.002)
     taps.flush(60)
-    print(json.dumps(taps.counters()), flush=True)
+    before = taps.counters()
+    print(json.dumps(before), flush=True)
     sys.stdin.readline()
     if plan["rank"] == 1:
       model.flip[12345] = 1 << 17
     graph.replay()
     card.synchronize()
-    print(json.dumps(dict(step=taps.counters()["steps"] - 1, at_ns=time.monotonic_ns())), flush=True)
+    # Steps count from 0. The counters may not have this one yet.
+    print(json.dumps(dict(step=before["steps"], at_ns=time.monotonic_ns())), flush=True)
     model.flip.zero_()
     for _ in range(100):
       graph.replay()
