@@ -115,6 +115,34 @@ class GpuTest(unittest.TestCase):
       if "b" in step.taps:
         self.assertEqual(step["b"].tolist()[0], 200 + number)
 
+  def test_a_prompt_and_a_decode_step_with_tags_and_rows_of_one_shape(self):
+    ids, indices, given = on_gpu([0], dtype="int64"), on_gpu([0], dtype="int64"), []
+    def change(tensor):
+      ids.storage[0] = indices.storage[0] = len(given) % 2
+      given.append(tensor)
+      return tensor
+    for rows in (None, (indices, 1)):
+      with self.subTest(rows=rows):
+        ids.storage[0], indices.storage[0], given[:] = 0, 0, [None]
+        model = stand_in.Module(a=stand_in.Module(change), b=stand_in.in_place(10))
+        with observe.attach(model, ["a", "b"], run=run_name("phases"), device="cuda", tags={"id": ids}, rows=rows, policy=SMALL) as taps:
+          reader = observe.read(run_name("phases"))
+          for number in range(40):
+            columns = 3 if number % 5 == 0 else 1  # a prompt, then four decode steps
+            model(on_gpu([number + at % 2 for at in range(2 * columns)], (2, columns)))
+            taps.flush()
+          self.assertEqual(taps.self_check, {"a": "inline", "b": "late"})
+        items, counts = everything(reader)
+        # The first prompt and the first decode step are checked, and `a` is overwritten in both.
+        self.assertEqual((counts["records"], counts["unwanted"]), (38, 2))
+        for step in items[1:]:
+          self.assertEqual(step.tags["id"].tolist(), [step.number % 2])
+          columns = 3 if step.number % 5 == 0 else 1
+          whole = [[step.number + (columns * row + column) % 2 for column in range(columns)] for row in range(2)]
+          expected = whole if rows is None else [whole[step.number % 2]]
+          self.assertEqual(step["a"].tolist(), expected)
+          self.assertEqual(step["b"].tolist(), [[10 * x for x in row] for row in expected])
+
   def test_a_capture_without_a_checked_step_is_one_line(self):
     warnings.simplefilter("ignore")
     model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))

@@ -53,7 +53,7 @@ class Steps:
   def _clear(self):
     self._fired, self._seen = [], {}
     self._in_step, self._broken, self._begun, self._taken, self._expected = False, False, False, False, None
-    self._kept_rows, self._kept_tags = None, []
+    self._kept_rows, self._kept_tags, self._early_kept = None, [], False
     if self._holding:
       self._let_go()
 
@@ -70,19 +70,35 @@ class Steps:
         raise _library.Error(f"tag {name}: {error}") from None
     if self._rows is not None:
       self._keep_rows(*(part() if callable(part) else part for part in self._rows))
-    # On a GPU tags and rows are copied by a kernel: now, or they may be those of the next step. So the record must have begun.
-    expected = self._by_tags.get(self._tags_signature()) if self._is_early() else None
-    if expected is not None:
-      self._expected = expected
-      if expected.must_hold:
-        self._kept_tags = [(name, _cloned(tag, self._gpu)) for name, tag in self._kept_tags]
-      else:
-        self._begin_record(expected)
+    # On a GPU tags and rows are copied by a kernel: now, or they may be those of the next step. So the record must have begun, or they
+    # are kept as they are now, because a prompt and a decode step may have tags of one shape.
+    known = self._by_tags.get(self._tags_signature()) if self._is_early() else None
+    if not known:
+      return
+    if len(known) == 1:
+      self._expected = known[0]
+    if known[-1].must_hold or (len(known) > 1 and self._can_be_kept()):
+      self._keep_early()
+    else:
+      self._expected = known[-1]
+      self._begin_record(known[-1])
+
+  def _can_be_kept(self):
+    return all(hasattr(part.owner, "contiguous") for part in self._early_parts())
+
+  def _early_parts(self):
+    rows = self._kept_rows or ()
+    return [tag for _, tag in self._kept_tags] + [part for part in rows if isinstance(part, _tensor.Described)]
+
+  def _keep_early(self):
+    keep = lambda part: _cloned(part, self._gpu) if isinstance(part, _tensor.Described) else part  # noqa: E731
+    self._kept_tags = [(name, keep(tag)) for name, tag in self._kept_tags]
+    self._kept_rows = self._kept_rows and tuple(map(keep, self._kept_rows))
+    self._early_kept = True
 
   def _is_early(self):
     """Whether the record has something that is copied when the step begins."""
-    rows_are_on_gpu = self._kept_rows is not None and any(isinstance(part, _tensor.Described) for part in self._kept_rows)
-    return self._gpu is not None and (bool(self._kept_tags) or rows_are_on_gpu)
+    return self._gpu is not None and bool(self._early_parts())
 
   def _keep_rows(self, indices, count):
     if indices is not None:
@@ -158,14 +174,17 @@ class Steps:
     if self._broken or not self._fired:
       self._abandon()
       return
-    layout, is_early = self._layouts.get(self._signature()), self._is_early()
+    layout = self._layouts.get(self._signature())
     is_new = layout is None
     if is_new:
       layout = self._check()
-    self._by_tags[self._tags_signature()] = layout
+    of_tags = self._by_tags.setdefault(self._tags_signature(), [])
+    if layout not in of_tags:
+      of_tags.append(layout)
     # What had to be copied at its point, or when the step began, was copied for this layout or not at all: a new one is known by now.
-    must_be_known = self._begun or layout.inline or is_early
-    if must_be_known and (is_new or layout is not self._expected or (is_early and not self._begun and not layout.must_hold)):
+    early_is_lost = self._is_early() and not self._begun and not self._early_kept
+    must_be_known = self._begun or layout.inline or early_is_lost
+    if must_be_known and (is_new or layout is not self._expected or early_is_lost):
       self._begin_record(layout)
       self._abandon()
       return
