@@ -10,7 +10,8 @@ from . import _library
 
 _FORMATS = {"U8": "B", "I8": "b", "BOOL": "?", "U16": "H", "I16": "h", "F16": "e", "U32": "I", "I32": "i", "F32": "f", "U64": "Q",
             "I64": "q", "F64": "d"}
-_POLL_S = 0.001
+# A reader that waits looks again after a part of the time that it has waited: late by 3 % at most, and cheap when a run is idle.
+_PAUSE_LEAST_S, _PAUSE_MOST_S, _PAUSE_PART = 50e-6, 1e-3, 1 / 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,9 +165,10 @@ class Live(_Items):
       else:
         now = time.monotonic()
         waited_since = waited_since or now
-        if self._timeout_s is not None and now - waited_since >= self._timeout_s:
+        waited_s = now - waited_since
+        if self._timeout_s is not None and waited_s >= self._timeout_s:
           return
-        time.sleep(_POLL_S)
+        time.sleep(min(max(_PAUSE_PART * waited_s, _PAUSE_LEAST_S), _PAUSE_MOST_S))
 
   def _step(self, record):
     """A copy; None if the reader was cut off meanwhile, so that it may be wrong."""
