@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Callable
 
-from tests.gpu import case_collnet, case_faults, case_healthy, case_inference, case_loads, case_seat, case_seat_training, case_training
+from tests.gpu import (case_collnet, case_faults, case_healthy, case_inference, case_loads, case_seat, case_seat_training, case_training,
+                       case_wheel)
 from tests.gpu.bench import Context
 
 
@@ -61,6 +62,7 @@ CASES = (
     Case("socket-silence", "NCCL Socket as control: one silenced rail", 90, 90, case_faults.socket_control),
     Case("training", "GPT of 124 M parameters, DDP on 4 nodes: undisturbed, three faults and a repair, paired control", 600, 240,
          case_training.training),
+    Case("wheel", "the wheel in a fresh virtual environment: python -m r2cc run -- torchrun, 2 nodes, a cut", 60, 60, case_wheel.wheel),
     Case("inference", "tensor-parallel decoding: time per token healthy, at a fault, degraded", 90, 40, case_inference.inference),
 )
 

@@ -33,7 +33,7 @@ class KitTest(unittest.TestCase):
   def test_it_starts_without_the_tree_and_without_pytorch(self):
     listed = subprocess.run([sys.executable, self.kit / "run", "--list"], capture_output=True, text=True, timeout=30, check=False, cwd="/")
     self.assertEqual(listed.returncode, 0, listed.stderr)
-    for case in ("loads", "healthy", "cut", "cut+daemon", "seat", "training", "inference"):
+    for case in ("loads", "healthy", "cut", "cut+daemon", "seat", "training", "wheel", "inference"):
       self.assertIn(f"\n{case} ", "\n" + listed.stdout)
 
   def test_mistakes_are_named_in_one_line(self):

@@ -87,6 +87,10 @@ class Stage:
       for job in self._jobs:
         job.kill()
 
+  def start(self, name: str, node: int, argv: Sequence[str]) -> ManagedProcess:
+    """A program of its own in a node's namespace."""
+    return self._processes.start(name, self.lab.command(node, argv))
+
   def begin_job(self, name: str, network: Network, per_node: int = 1, environment: dict[str, str] | None = None,
                 timeout_s: float = GROUP_TIMEOUT_S) -> Job:
     """Starts the ranks and does not wait for them."""
