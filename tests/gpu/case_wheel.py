@@ -85,6 +85,7 @@ def wheel(context: Context, case: str, daemons: bool = False) -> None:
     codes = [agent.wait(END_S) for agent in agents]
     lines = [line for agent in agents for line in agent.errors().splitlines() if " survived" in line]
     found = _said(agents[0])[-1]
-    context.results.add(case, "torchrun, a cut", nodes=NODES, rate=RATE, exit_codes=codes, line=lines[-1][-200:] if lines else None, **found)
+    context.results.add(case, "torchrun, a cut", nodes=NODES, rate=RATE, exit_codes=codes,
+                        line=lines[-1][-200:] if lines else None, **found)
     if codes != [0] * NODES or found["wrong"] or found["after_cut"] < 1 or not lines or ": 0 NIC" in lines[-1]:
       raise JobBroken(f"exit codes {codes}, {found}, {lines}: " + " || ".join(agent.last_words() for agent in agents))

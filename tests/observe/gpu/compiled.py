@@ -245,8 +245,8 @@ def run(results, program, quick, only=None):
   del program
   failed, steps = 0, 60 if quick else 200
   parts = [(name, own, dict(dtype=dtype, in_place=in_place, whole=whole, rounds=rounds)) for name, dtype, in_place, whole, rounds in (
-      ("whole-graph", "float32", False, True, False), ("bf16", "bfloat16", False, False, True), ("bf16-fused", "bfloat16", False, False, False),
-      ("in-place", "float32", True, False, False))]
+      ("whole-graph", "float32", False, True, False), ("bf16", "bfloat16", False, False, True),
+      ("bf16-fused", "bfloat16", False, False, False), ("in-place", "float32", True, False, False))]
   parts.append(("generate", generate, {}))
   for name, function, plan in parts:
     if only and name not in only:
