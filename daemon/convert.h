@@ -1,22 +1,18 @@
-// Between the view's and the plan's plain values and the messages of proto/r2cc.proto. Pure. What comes from outside is checked whole
-// before any of it is believed.
+// Converts between a node's plain state and the messages of proto/r2cc.proto. Pure. A message from outside is checked as a whole before
+// any of it is used.
 #ifndef R2CC_DAEMON_CONVERT_H_
 #define R2CC_DAEMON_CONVERT_H_
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
 #include "base/names.h"
-#include "daemon/page/page_scope.h"
-#include "health/io/topology.h"
-#include "health/view/cluster_view.h"
+#include "health/view/nic_state.h"
 #include "health/view/node_state.h"
 #include "plan/model.h"
-#include "plan/routes.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
@@ -37,6 +33,8 @@ struct Moment {
 v1::Epoch ToProto(const Epoch& epoch);
 Epoch FromProto(const v1::Epoch& epoch);
 
+plan::NicState ToPlan(health::NicState state);
+v1::NicState ToProto(plan::NicState state);
 v1::NicState ToProto(health::NicState state);
 v1::NodeWord ToProto(health::NodeStatus status);
 
@@ -47,24 +45,6 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, 
 // INVALID_ARGUMENT with one line if a name, a number, a state or a count is not as it must be. `nics_max`: as limits { nics_per_node } has
 // it.
 absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Moment& now, size_t nics_max = kNicsPerNodeDefault);
-
-// Broken paths of which one node's word is taken. A node has at most as many NICs, and a path is one of theirs to one other.
-constexpr size_t kBrokenPathsPerNodeMax = 64;
-
-// What the planner needs of the view, of the nodes in `scope`. `since` 0: all of these. Otherwise a part (plan/planner.h): the nodes that
-// changed since the view's revision was `since`, and the ends of broken paths. At most plan::kBrokenPathsMax paths, those of `own_node`
-// first.
-plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since = 0, const PageScope& scope = {},
-                           const std::string& own_node = "");
-
-// The machine's inside, for the planner. `planned`: what the plan says of the NICs of `own`. Distances are health::PcieDistance's.
-std::vector<plan::GpuModel> ToGpuModels(const health::NodeTopology& topology, const health::NodeState& own,
-                                        const std::vector<plan::PlannedNic>& planned);
-
-v1::Plan ToProto(const plan::Plan& plan);
-
-// What is new in `after`, for people: "n1/rail0 FAILED 0 (was HEALTHY 1000)", a few of them.
-std::string DescribeChange(const plan::Plan& before, const plan::Plan& after);
 
 }  // namespace r2cc::daemon
 

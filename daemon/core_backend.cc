@@ -6,6 +6,7 @@
 #include "base/core/release.h"
 #include "base/log.h"
 #include "daemon/convert.h"
+#include "daemon/plan_model.h"
 #include "daemon/shown/fleet_pages.h"
 #include "daemon/shown/release_counts.h"
 #include "daemon/speaker.h"

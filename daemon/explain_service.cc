@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/names.h"
+#include "daemon/plan_model.h"
 #include "daemon/shown/fleet_pages.h"
 #include "plan/planner.h"
 #include "plan/routes.h"

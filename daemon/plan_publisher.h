@@ -9,12 +9,12 @@
 
 #include "base/core/epoch.h"
 #include "base/log.h"
-#include "daemon/convert.h"
 #include "daemon/event_reporter.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/page_sink.h"
 #include "daemon/jobs/job_peers.h"
 #include "daemon/page/page_scope.h"
+#include "daemon/plan_model.h"
 #include "health/view/cluster_view.h"
 #include "plan/planner.h"
 

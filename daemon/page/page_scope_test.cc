@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/convert.h"
+#include "daemon/plan_model.h"
 
 namespace r2cc::daemon {
 namespace {
