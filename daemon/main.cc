@@ -33,7 +33,7 @@
 #include "base/run_dirs.h"
 #include "base/status_macros.h"
 #include "daemon/config/config.h"
-#include "daemon/convert.h"
+#include "daemon/core/convert.h"
 #include "daemon/http/http_server.h"
 #include "daemon/io/listen_address.h"
 #include "daemon/io/lock_file.h"

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/release.h"
 #include "base/log.h"
-#include "daemon/nic_inventory.h"
-#include "daemon/port_claims.h"
+#include "daemon/nics/nic_inventory.h"
+#include "daemon/nics/port_claims.h"
 #include "daemon/reload/config_change.h"
 
 namespace r2cc::daemon {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "daemon/report_service.h"
+#include "daemon/services/report_service.h"
 #include "daemon/wiring_rig.h"
 
 namespace r2cc::daemon {

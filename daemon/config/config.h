@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/names.h"
 #include "base/run_dirs.h"
-#include "daemon/jobs/attach_access.h"
+#include "daemon/core/attach_access.h"
 #include "health/io/rdma_class.h"
 
 namespace r2cc::daemon {

@@ -13,10 +13,10 @@
 #include "absl/synchronization/mutex.h"
 #include "base/core/clock.h"
 #include "base/executor.h"
+#include "daemon/core/caller.h"
 #include "daemon/http/response.h"
 #include "daemon/http/route.h"
 #include "daemon/rpc/backend.h"
-#include "daemon/trust/caller.h"
 #include "proto/map.pb.h"
 
 namespace r2cc::daemon {

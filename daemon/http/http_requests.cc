@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/event_filter.h"
+#include "daemon/core/event_filter.h"
 #include "daemon/http/http_connection.h"
 
 namespace r2cc::daemon {

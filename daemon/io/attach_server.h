@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "base/core/rails_file.h"
-#include "daemon/jobs/attach_access.h"
-#include "daemon/jobs/job_registry.h"
+#include "daemon/core/attach_access.h"
+#include "daemon/core/job_process.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "daemon/config/config.h"
-#include "daemon/rpc/answer.h"
-#include "daemon/view_broadcaster.h"
+#include "daemon/core/answer.h"
+#include "daemon/core/view_broadcaster.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {

@@ -10,10 +10,10 @@
 
 #include "base/core/token_bucket.h"
 #include "base/event_loop.h"
+#include "daemon/core/attach_access.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/attach_users.h"
 #include "daemon/io/file_id.h"
-#include "daemon/jobs/attach_access.h"
 
 namespace r2cc::daemon {
 

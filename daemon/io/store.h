@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "daemon/store_table.h"
+#include "daemon/core/store_table.h"
 
 namespace r2cc::daemon {
 

@@ -12,24 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/jobs/job_peers.h"
+#include "daemon/core/job_peers.h"
+#include "daemon/core/job_process.h"
 #include "daemon/jobs/saved_runs.h"
 #include "plan/page/attach.h"
 #include "plan/page/ring.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {
-
-// One attached process, named by its connection.
-using JobId = uint64_t;
-
-// Who attached, by the kernel's word (SO_PEERCRED).
-struct JobProcess {
-  int32_t pid = 0;
-  uint32_t uid = 0;
-  // The kernel shows no pid, as the process is in a pid namespace beside the daemon's: `pid` is what the job says.
-  bool pid_claimed = false;
-};
 
 // When something happened, by both clocks.
 struct RecordTime {

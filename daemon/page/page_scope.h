@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "daemon/jobs/job_peers.h"
+#include "daemon/core/job_peers.h"
 #include "health/view/cluster_view.h"
 #include "plan/model.h"
 #include "plan/page/page.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/plan_model.h"
+#include "daemon/page/plan_model.h"
 
 namespace r2cc::daemon {
 namespace {

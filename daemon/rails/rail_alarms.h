@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "daemon/jobs/job_peers.h"
+#include "daemon/core/job_peers.h"
 #include "health/evidence/evidence.h"
 #include "health/evidence/pair_status.h"
 #include "health/view/cluster_view.h"

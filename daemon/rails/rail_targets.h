@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/jobs/job_peers.h"
+#include "daemon/core/job_peers.h"
 #include "health/evidence/evidence.h"
 #include "health/probe/rail_prober.h"
 #include "health/view/cluster_view.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "daemon/jobs/job_peers.h"
+#include "daemon/core/job_peers.h"
 #include "daemon/rails/large_watch.h"
 #include "daemon/rails/rail_alarms.h"
 #include "daemon/rails/rail_sockets.h"

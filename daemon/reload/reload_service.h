@@ -11,11 +11,11 @@
 #include "absl/status/status.h"
 #include "base/executor.h"
 #include "daemon/config/config.h"
-#include "daemon/event_reporter.h"
+#include "daemon/core/answer.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/event_reporter.h"
 #include "daemon/reload/config_loader.h"
-#include "daemon/rpc/answer.h"
 #include "daemon/state/audit.h"
-#include "daemon/trust/caller.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {

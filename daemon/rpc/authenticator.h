@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "daemon/core/caller.h"
 #include "daemon/rpc/origins.h"
-#include "daemon/trust/caller.h"
 #include "daemon/trust/refusals.h"
 #include "daemon/trust/tls_files.h"
 #include "grpcpp/grpcpp.h"

@@ -6,12 +6,12 @@
 #include <memory>
 #include <string>
 
-#include "daemon/event_log.h"
-#include "daemon/rpc/answer.h"
-#include "daemon/speaker.h"
-#include "daemon/trust/caller.h"
-#include "daemon/trust/roles.h"
-#include "daemon/view_broadcaster.h"
+#include "daemon/core/answer.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/event_log.h"
+#include "daemon/core/roles.h"
+#include "daemon/core/speaker.h"
+#include "daemon/core/view_broadcaster.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {

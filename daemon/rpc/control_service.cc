@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/event_loop.h"
-#include "daemon/event_filter.h"
+#include "daemon/core/event_filter.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/servers.h"
 #include "daemon/rpc/unary_call.h"

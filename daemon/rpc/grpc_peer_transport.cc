@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/core/token_bucket.h"
+#include "daemon/core/speaker.h"
 #include "daemon/rpc/reconnect.h"
 #include "daemon/rpc/view_message.h"
-#include "daemon/speaker.h"
 #include "proto/r2cc.grpc.pb.h"
 
 namespace r2cc::daemon {

@@ -8,9 +8,9 @@
 
 #include "base/executor.h"
 #include "daemon/config/config.h"
+#include "daemon/core/view_broadcaster.h"
 #include "daemon/io/peer_transport.h"
 #include "daemon/rpc/channel.h"
-#include "daemon/view_broadcaster.h"
 
 namespace r2cc::daemon {
 

@@ -2,7 +2,7 @@
 #ifndef R2CC_DAEMON_RPC_LOCAL_CALLER_H_
 #define R2CC_DAEMON_RPC_LOCAL_CALLER_H_
 
-#include "daemon/trust/caller.h"
+#include "daemon/core/caller.h"
 
 namespace r2cc::daemon {
 

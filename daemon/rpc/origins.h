@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/trust/caller.h"
+#include "daemon/core/caller.h"
 
 namespace r2cc::daemon {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/event_loop.h"
-#include "daemon/rpc/answer.h"
+#include "daemon/core/answer.h"
 #include "daemon/rpc/authenticator.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/rpc/channel.h"

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "base/executor.h"
+#include "daemon/core/store_table.h"
 #include "daemon/io/store.h"
 #include "daemon/rpc/authenticator.h"
-#include "daemon/store_table.h"
 #include "proto/store.grpc.pb.h"
 
 namespace r2cc::daemon {

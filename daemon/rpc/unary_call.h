@@ -11,9 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/rpc/answer.h"
+#include "daemon/core/answer.h"
+#include "daemon/core/caller.h"
 #include "daemon/rpc/channel.h"
-#include "daemon/trust/caller.h"
 #include "grpcpp/grpcpp.h"
 
 namespace r2cc::daemon {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "base/event_loop.h"
-#include "daemon/trust/caller.h"
+#include "daemon/core/caller.h"
 
 namespace r2cc::daemon {
 

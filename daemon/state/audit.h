@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "base/core/clock.h"
 #include "base/executor.h"
-#include "daemon/event_reporter.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/event_reporter.h"
 #include "daemon/io/files.h"
-#include "daemon/trust/caller.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::daemon {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/config/config.h"
-#include "daemon/trust/roles.h"
+#include "daemon/core/roles.h"
 
 namespace r2cc::daemon {
 

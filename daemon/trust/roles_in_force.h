@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/trust/roles.h"
+#include "daemon/core/roles.h"
 
 namespace r2cc::daemon {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/r2ccd_rig.h"
+#include "daemon/program/r2ccd_rig.h"
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/convert.h"
-#include "daemon/trust/r2ccd_trust_rig.h"
+#include "daemon/core/convert.h"
+#include "daemon/program/r2ccd_trust_rig.h"
 #include "daemon/trust/signed_store.h"
 #include "proto/store.grpc.pb.h"
 

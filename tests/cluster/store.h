@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "daemon/core/store_table.h"
 #include "daemon/io/store.h"
-#include "daemon/rpc/reconnect.h"
 #include "daemon/rpc/put_queue.h"
-#include "daemon/store_table.h"
+#include "daemon/rpc/reconnect.h"
 #include "tests/cluster/life.h"
 #include "tests/cluster/network.h"
 

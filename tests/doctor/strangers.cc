@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "daemon/convert.h"
+#include "daemon/core/convert.h"
 #include "proto/r2cc.grpc.pb.h"
 #include "proto/store.grpc.pb.h"
 

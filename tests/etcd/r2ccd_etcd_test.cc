@@ -1,7 +1,7 @@
 // Real daemons with a real etcd: it is there, it dies, it comes back; a member of it dies; it forgets; and one that refuses.
 #include <gmock/gmock.h>
 
-#include "daemon/r2ccd_rig.h"
+#include "daemon/program/r2ccd_rig.h"
 #include "daemon/rpc/etcd_process.h"
 #include "proto/etcd.grpc.pb.h"
 

@@ -15,7 +15,7 @@
 #include "base/core/check.h"
 #include "base/core/hash.h"
 #include "base/log.h"
-#include "daemon/convert.h"
+#include "daemon/core/convert.h"
 #include "daemon/fake_world.h"
 #include "health/probe/probe_key.h"
 #include "health/probe/rail_wire.h"

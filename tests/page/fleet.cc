@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/convert.h"
+#include "daemon/core/convert.h"
 #include "proto/store.grpc.pb.h"
 
 namespace r2cc::daemon {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/core/version_range.h"
-#include "daemon/convert.h"
-#include "daemon/peer_words.h"
+#include "daemon/core/convert.h"
+#include "daemon/peers/peer_words.h"
 #include "netplugin/attach/attach_words.h"
 #include "plan/page/page.h"
 #include "plan/page/page_layout.h"

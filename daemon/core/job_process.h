@@ -1,0 +1,22 @@
+// A process of a job that is attached to this daemon.
+#ifndef R2CC_DAEMON_CORE_JOB_PROCESS_H_
+#define R2CC_DAEMON_CORE_JOB_PROCESS_H_
+
+#include <cstdint>
+
+namespace r2cc::daemon {
+
+// One attached process, named by its connection.
+using JobId = uint64_t;
+
+// Who attached, by the kernel's word (SO_PEERCRED).
+struct JobProcess {
+  int32_t pid = 0;
+  uint32_t uid = 0;
+  // The kernel shows no pid, as the process is in a pid namespace beside the daemon's: `pid` is what the job says.
+  bool pid_claimed = false;
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_CORE_JOB_PROCESS_H_

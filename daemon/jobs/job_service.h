@@ -1,0 +1,93 @@
+// Where jobs come in: matches their rails, keeps their sums, turns what they saw into evidence and events.
+#ifndef R2CC_DAEMON_JOBS_JOB_SERVICE_H_
+#define R2CC_DAEMON_JOBS_JOB_SERVICE_H_
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/event_reporter.h"
+#include "daemon/io/attach_server.h"
+#include "daemon/jobs/job_hangs.h"
+#include "daemon/jobs/job_registry.h"
+#include "daemon/rails/rail_match.h"
+#include "health/evidence/evidence.h"
+#include "health/probe/reports.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only.
+class JobService {
+ public:
+  struct Outputs {
+    // This node's NICs, as of now.
+    std::function<std::vector<MatchableNic>()> nics;
+    std::function<void(const std::vector<health::Evidence>&)> evidence;
+    std::function<uint64_t()> refused;
+    // A job says that a link between `nic` and `peer` carries less than it should: the daemon's own probes decide.
+    std::function<void(const std::string& nic, const health::NicKey& peer)> look = [](const auto&, const auto&) {};
+  };
+
+  // The reporter outlives the service. `own_netns_inode`: of the daemon.
+  JobService(EventReporter* reporter, uint64_t own_netns_inode, Outputs outputs)
+      : reporter_(reporter), own_netns_inode_(own_netns_inode), outputs_(std::move(outputs)) {}
+
+  // What an attach server calls.
+  AttachServer::Callbacks Callbacks();
+
+  // The jobs with a rail on `nic`: "train (pid 4711)". `job`: those of this name alone; empty: all.
+  std::vector<std::string> JobsOn(const std::string& nic, const std::string& job = "") const;
+  // What they move over it.
+  v1::NicTraffic TrafficOn(const std::string& nic, const std::string& job = "") const;
+  const JobRegistry& registry() const { return registry_; }
+  // See JobRegistry.
+  bool TakeChanged() { return registry_.TakeChanged(); }
+  void Restore(const v1::KeptJobs& kept) { registry_.Restore(kept, reporter_->Now().realtime_ns); }
+  // At least twice a second.
+  void Tick() { hangs_.Tick(); }
+  const JobHangs& hangs() const { return hangs_; }
+  // Connections and requests that the attach server turned away.
+  uint64_t refused() const { return outputs_.refused(); }
+
+ private:
+  // What a user's jobs may still have told as events: jobs that fence without end, or come and go, must not push all else out of the log.
+  struct Allowance {
+    Nanos as_of = 0;
+    double events = 0;
+    uint64_t untold = 0;
+  };
+  bool MayTell(uint32_t uid, Nanos now);
+  AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
+  void OnRecord(JobId id, const plan::EvidenceRecord& record);
+  // `report`, made of `record`, becomes evidence.
+  void Blame(const plan::EvidenceRecord& record, const health::JobReport& report);
+  // True once for each link of the process until it carries data again.
+  bool IsNews(JobId id, const plan::EvidenceRecord& record);
+  void NoteTraffic(JobId id, const plan::EvidenceRecord& record);
+  void OnShare(JobId id, const plan::EvidenceRecord& record);
+  // What every report starts with.
+  health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
+  void OnEnd(JobId id);
+  // What the job says of a peer that it gave up on, in records that stand together.
+  void OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& records);
+  void TellGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records);
+
+  EventReporter* const reporter_;
+  const uint64_t own_netns_inode_;
+  const Outputs outputs_;
+  JobRegistry registry_;
+  JobHangs hangs_{reporter_, &registry_, [this](uint32_t uid) { return MayTell(uid, reporter_->Now().monotonic_ns); }};
+  std::map<uint32_t, Allowance> allowances_;  // by uid
+  // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
+  std::map<std::string, std::map<JobId, Nanos>> moved_;
+  // Links that could not be opened, as told: by process, rail and peer.
+  std::map<JobId, std::set<std::pair<uint32_t, std::string>>> unproven_;
+  std::map<std::string, Nanos> looked_;  // by NIC
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_JOBS_JOB_SERVICE_H_
