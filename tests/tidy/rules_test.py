@@ -64,6 +64,11 @@ SPECIMENS = {
         ("health/view/a.cc", '#include "base/log.h"\n', '#include "base/core/clock.h"\n'),
         ("health/evidence/a.cc", '#include "health/view/localise.h"\n', '#include "health/evidence/evidence.h"\n'),
         ("daemon/a.cc", '#include "../base/log.h"\n', '#include "base/log.h"\n'),
+        ("daemon/core/a.cc", '#include "daemon/io/store.h"\n', '#include "daemon/core/caller.h"\n'),
+        ("daemon/io/a.cc", '#include "daemon/rpc/channel.h"\n', '#include "daemon/config/config.h"\n'),
+        ("daemon/rpc/a.cc", '#include "daemon/services/core_backend.h"\n', '#include "daemon/trust/refusals.h"\n'),
+        ("daemon/services/a.cc", '#include "daemon/wiring.h"\n', '#include "daemon/peers/peer_set.h"\n'),
+        ("daemon/services/a.cc", '#include "daemon/program/r2ccd_rig.h"\n', '#include "daemon/page/pacer.h"\n'),
     ],
     "pure_rooms": [
         ("netplugin/link/a.cc", "#include <sys/socket.h>\n", "#include <cstdint>\n"),
@@ -102,6 +107,17 @@ class RulesTest(unittest.TestCase):
 
   def test_the_page_is_shared_memory(self):
     self.assertEqual(list(rules.RULES["pure_rooms"](rules.Source("plan/page/a.cc", "#include <sys/mman.h>\n"))), [])
+
+  def test_the_rooms_of_the_daemon_form_no_cycle(self):
+    self.assertEqual(rules.cycles(rules.MAY_INCLUDE, "daemon"), [])
+    for row, back in (("daemon/core", "daemon/io"), ("daemon/io", "daemon/trust"), ("daemon/config", "daemon"),
+                      ("daemon/rpc", "daemon/wiring.h"), ("daemon/trust", "daemon/rpc/channel.h")):
+      planted = {**rules.MAY_INCLUDE, row: rules.MAY_INCLUDE[row] + (back,)}
+      self.assertIn(row, rules.cycles(planted, "daemon"), back)
+
+  def test_a_new_room_needs_a_row(self):
+    for path, new in (("daemon/new/a.cc", True), ("daemon/core/new/a.cc", False), ("daemon/main.cc", False)):
+      self.assertEqual([number for number, _ in rules.RULES["folders"](rules.Source(path, ""))], [1] if new else [], path)
 
   def test_unbuilt_files(self):
     sources = [rules.Source("a/BUILD.bazel", 'srcs = ["x.cc", "sub/y.h"],\n'), rules.Source("a/x.cc", ""), rules.Source("a/sub/y.h", ""),
