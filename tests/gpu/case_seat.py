@@ -16,6 +16,8 @@ from tests.gpu.stage import Stage
 SEAT, BALANCE = "seat", "balance"
 # Of the nodes, the rate of each of four rails; where the rails are the limit and not the processors.
 WORLDS = ((4, "8gbit"), (4, "2gbit"), (8, "2gbit"))
+# Nodes of two GPUs, two ranks on each of four cards: the ring passes all eight ranks, the tree's seats are the nodes'.
+PAIR_WORLDS, PER_PAIR = ((4, "8gbit"), (4, "2gbit")), 2
 # What --nodes asks for, and the numbers of nodes that no other case has: two have no slack, an odd number has one seat of load D.
 GIVEN_RATE, OTHER_COUNTS = "2gbit", (2, 3, 5, 7)
 # Bytes, first iterations, iterations of a block: several, as the fill of a tree is partly hidden behind the call before.
@@ -78,27 +80,27 @@ def _measured(context: Context, stage: Stage, jobs: dict[str, Job], items: Seque
   return said
 
 
-def losses(nodes: int, rails: int, quick: bool) -> list[tuple[str, list[RailId], bool]]:
+def losses(nodes: int, rails: int, quick: bool, per_node: int = 1) -> list[tuple[str, list[RailId], bool]]:
   """Name, rails that are lost, and whether a seat is expected. Node 1 has no free seat where the number of nodes is even
-  and above two; a quarter lost gains less than 3 % with four nodes and with five. Pure."""
+  and above two; a quarter lost gains less than 3 % with four and five nodes of one GPU. Pure."""
   half = [RailId(1, rail) for rail in range(rails // 2)]
   found = [(f"{rails // 2} of {rails} of a node", half, nodes > 2)]
   if not quick:
-    found.append((f"1 of {rails} of a node", [RailId(1, 0)], nodes == 3 or nodes > 5))
+    found.append((f"1 of {rails} of a node", [RailId(1, 0)], nodes == 3 or nodes > 5 or (per_node > 1 and nodes > 2)))
     if nodes >= 8:
       found.append((f"{rails // 2} of {rails} of two nodes", half + [RailId(4, rail) for rail in range(rails // 2)], True))
   return found
 
 
 def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence[tuple[str, list[RailId], bool]], items: Sequence[Item],
-           pairs: int, daemons: bool) -> list[Sequence[str]]:
+           pairs: int, daemons: bool, per_node: int = 1) -> list[Sequence[str]]:
   """One cluster, each fault and its repair; rows of the table."""
   setup, rows, (nodes, rate) = context.setup, [], world
   with Stage(setup, f"{case}{nodes}", nodes, rate, daemons) as stage:
-    jobs = {SEAT: stage.begin_job(SEAT, R2CC, environment=environment(context, EVERY)), BALANCE: stage.begin_job(BALANCE, R2CC)}
+    jobs = {SEAT: stage.begin_job(SEAT, R2CC, per_node, environment(context, EVERY)), BALANCE: stage.begin_job(BALANCE, R2CC, per_node)}
     for job in jobs.values():
       job.wait_ready()
-    common = {"nodes": nodes, "rails": setup.rails, "rate": rate, "daemon": daemons}
+    common = {"nodes": nodes, "ranks": nodes * per_node, "rails": setup.rails, "rate": rate, "daemon": daemons}
     for name, lost, is_expected in struck:
       there = len(lines(jobs[SEAT], THERE))
       for rail in lost:
@@ -153,6 +155,20 @@ def counts(context: Context, case: str, daemons: bool = False) -> None:
   for nodes in OTHER_COUNTS:
     struck = losses(nodes, context.setup.rails, quick=True)
     rows += _world(context, case, (nodes, GIVEN_RATE), struck, COUNT_ITEMS, COUNT_PAIRS, daemons)
+  _table(context, rows)
+
+
+def two_gpus(context: Context, case: str, daemons: bool = False) -> None:
+  """Four nodes of two ranks each; ranks of one node reach each other inside it."""
+  context.end_bench()
+  setup = context.setup
+  if setup.gpus < PER_PAIR:
+    raise ValueError(f"nodes of {PER_PAIR} GPUs need as many cards, and there are {setup.gpus}")
+  rows: list[Sequence[str]] = []
+  items, pairs = (QUICK_ITEMS, QUICK_PAIRS) if setup.quick else (ITEMS, PAIRS)
+  for world in PAIR_WORLDS[:1] if setup.quick else PAIR_WORLDS:
+    struck = losses(world[0], setup.rails, setup.quick, PER_PAIR)
+    rows += _world(context, case, world, struck, items, pairs, daemons, PER_PAIR)
   _table(context, rows)
 
 

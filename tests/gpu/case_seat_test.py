@@ -15,6 +15,9 @@ class SeatTest(unittest.TestCase):
     quarter = {nodes: case_seat.losses(nodes, 4, quick=False)[1][2] for nodes in (2, 3, 4, 5, 6, 7, 8)}
     self.assertEqual(quarter, {2: False, 3: True, 4: False, 5: False, 6: True, 7: True, 8: True})
 
+  def test_a_ring_through_more_ranks_makes_a_quarter_worth_a_seat(self):
+    self.assertEqual([expected for _, _, expected in case_seat.losses(4, 4, quick=False, per_node=2)], [True, True])
+
   def test_rails_that_are_lost_are_there(self):
     for nodes in case_seat.OTHER_COUNTS:
       for _, lost, _ in case_seat.losses(nodes, 4, quick=False):
