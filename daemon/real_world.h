@@ -25,7 +25,7 @@
 #include "daemon/rpc/grpc_peer_transport.h"
 #include "daemon/rpc/store_service.h"
 #include "daemon/trust/refusals.h"
-#include "daemon/wiring.h"
+#include "daemon/world.h"
 #include "health/io/hwloc_topology.h"
 #include "health/io/netlink_link_watch.h"
 #include "health/io/rdma_pairs.h"

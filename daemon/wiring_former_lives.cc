@@ -12,14 +12,14 @@ namespace r2cc::daemon {
 void Wiring::RestoreFormerLives() {
   std::string audit_trouble, history_trouble, jobs_trouble;
   const int64_t now = reporter_.Now().realtime_ns;
-  std::vector<v1::Event> events = history_.Load(now, &history_trouble);
+  std::vector<v1::Event> events = kept_.history.Load(now, &history_trouble);
   const uint64_t instance = events.empty() ? world_.incarnation : events.front().instance();
   // The audit reaches further back: its older events have the numbers before the history's. A crash may have lost others to the history.
   std::set<std::pair<int64_t, std::string>> known;
   for (const v1::Event& event : events)
     if (event.has_audit()) known.emplace(event.time_ns(), event.message());
   std::vector<v1::Event> older, lost;
-  for (v1::Event& word : audit_.Load(EventLog::kAuditedMax, &audit_trouble)) {
+  for (v1::Event& word : kept_.audit.Load(EventLog::kAuditedMax, &audit_trouble)) {
     if (known.contains({word.time_ns(), word.message()})) continue;
     (!events.empty() && word.time_ns() < events.front().time_ns() ? older : lost).push_back(std::move(word));
   }
@@ -31,14 +31,14 @@ void Wiring::RestoreFormerLives() {
   for (v1::Event& word : lost) {
     word.set_sequence(events_.Append(word));
     word.set_instance(instance);
-    history_.Add(word);
+    kept_.history.Add(word);
   }
   reporter_.KeepBy([this](const v1::Event& event) {
-    history_.Add(event);
-    metrics_.Count(event);
+    kept_.history.Add(event);
+    services_.metrics.Count(event);
   });
-  jobs_.Restore(job_keeper_.Load(&jobs_trouble));
-  for (const std::string& line : {state_trouble_, audit_trouble, history_trouble, jobs_trouble}) {
+  jobs_.Restore(kept_.jobs.Load(&jobs_trouble));
+  for (const std::string& line : {kept_.trouble, audit_trouble, history_trouble, jobs_trouble}) {
     if (line.empty()) continue;
     LogWarning(line);
     reporter_.Tell("state", line);
@@ -49,10 +49,10 @@ void Wiring::RestoreFormerLives() {
 void Wiring::KeepJobs() {
   constexpr Nanos kAtLeastEvery = kNanosPerSecond;
   constexpr Nanos kAtMostEvery = 60 * kNanosPerSecond;
-  const Nanos since = world_.core->Now() - jobs_kept_;
+  const Nanos since = world_.core->Now() - pace_.jobs_kept;
   if (since < kAtLeastEvery || !(jobs_.TakeChanged() || (since >= kAtMostEvery && jobs_.registry().size() > 0))) return;
-  jobs_kept_ = world_.core->Now();
-  job_keeper_.Save(jobs_.registry().ToKeep(reporter_.Now().realtime_ns));
+  pace_.jobs_kept = world_.core->Now();
+  kept_.jobs.Save(jobs_.registry().ToKeep(reporter_.Now().realtime_ns));
 }
 
 }  // namespace r2cc::daemon

@@ -14,21 +14,21 @@
 namespace r2cc::daemon {
 
 void Wiring::FollowRailAlarms() {
-  std::vector<RailAlarm> alarms = rails_.Alarms();
+  std::vector<RailAlarm> alarms = probes_.rails.Alarms();
   std::map<std::string, std::set<std::string>> unwatched;
   for (const v1::Job& job : jobs_.registry().Jobs())
     for (const v1::RailTotals& rail : job.rails())
       if (rail.nic().empty()) unwatched[job.job()].insert(rail.rail());
   for (RailAlarm& alarm : UnwatchedRails(unwatched)) alarms.push_back(std::move(alarm));
-  if (std::exchange(fleet_revision_, cluster_.revision()) != cluster_.revision()) fleet_ = health::FindFleetFaults(cluster_);
-  for (const health::FleetFault& fault : fleet_) alarms.push_back({RailAlarm::Kind::kFleet, "", health::FleetText(fault)});
+  if (std::exchange(alarms_.fleet_revision, cluster_.revision()) != cluster_.revision()) alarms_.fleet = health::FindFleetFaults(cluster_);
+  for (const health::FleetFault& fault : alarms_.fleet) alarms.push_back({RailAlarm::Kind::kFleet, "", health::FleetText(fault)});
   std::sort(alarms.begin(), alarms.end());
   for (const RailAlarm& alarm : alarms)
-    if (!std::binary_search(rail_alarms_.begin(), rail_alarms_.end(), alarm)) LogWarning(alarm.text, {{"node", config_.node}});
-  for (const RailAlarm& alarm : rail_alarms_)
+    if (!std::binary_search(alarms_.rails.begin(), alarms_.rails.end(), alarm)) LogWarning(alarm.text, {{"node", config_.node}});
+  for (const RailAlarm& alarm : alarms_.rails)
     if (!std::binary_search(alarms.begin(), alarms.end(), alarm))
       LogInfo(absl::StrCat("no longer: ", alarm.text), {{"node", config_.node}});
-  rail_alarms_ = std::move(alarms);
+  alarms_.rails = std::move(alarms);
 }
 
 // Those that nobody named are what a job takes anyway; it says so itself if one of them may be there for management.
