@@ -20,6 +20,12 @@ constexpr Nanos kCrossedInterval = 2 * kNanosPerSecond;
 
 std::span<const uint8_t> AsBytes(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
 
+std::set<std::string> CabledNics(const std::map<std::string, health::NicKey>& cables) {
+  std::set<std::string> nics;
+  for (const auto& [nic, other] : cables) nics.insert(nic);
+  return nics;
+}
+
 std::string_view AsText(const health::RailProbeBytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 }  // namespace
@@ -32,6 +38,7 @@ RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, he
       seams_(seams),
       outputs_(std::move(outputs)),
       matrix_(node_, cables_, view_),
+      judge_(node_, CabledNics(cables_)),
       keys_(std::move(new_secret), seams_.executor->Now()),
       prober_(node_, &keys_, health::RailProbePolicy()),
       sockets_(seams_.executor, seams_.datagrams,
@@ -43,7 +50,7 @@ RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, he
 void RailWatch::Know(health::NicIdentity identity) {
   order_.push_back(identity.name);
   Nic& nic = nics_[identity.name];
-  nic.verdict = &verdicts_[identity.name];
+  judge_.Add(identity.name);
   nic.link_up = identity.interface.empty();
   nic.identity = std::move(identity);
   sockets_.Add(nic.identity, nic.link_up);
@@ -93,18 +100,11 @@ void RailWatch::SetJobPeers(JobPeers peers) {
 void RailWatch::SetLink(const std::string& name, bool up) {
   const auto found = nics_.find(name);
   if (found == nics_.end() || std::exchange(found->second.link_up, up) == up) return;
-  Nic& nic = found->second;
   prober_.SetLink(name, up, seams_.executor->Now());
   Hurry();
   if (!up) large_.Forget(name);
   // The link's state is enough now. And an interface that is made again is another one, which needs another socket.
-  if (!up) {
-    nic.verdict->silent = nic.verdict->port_dead = false;
-    nic.paths_held.clear();
-    nic.verdict->broken_paths.clear();
-    nic.verdict->large_lost.clear();
-    nic.doubt_since = 0;
-  }
+  if (!up) judge_.LinkDown(name);
   sockets_.SetLink(name, up);
 }
 
@@ -155,6 +155,47 @@ void RailWatch::Tick() {
     SeekCrossed();
   }
   Arm();
+}
+
+void RailWatch::Judge() {
+  quiet_ = !in_doubt_ && !judge_.AnyVerdict() && large_.empty() && !accused_.here && accused_.ports.empty() && prober_.Settled();
+  if (quiet_) return judge_.Rest();
+  const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
+  // Otherwise nobody needs the matrix, which is large in a large cluster.
+  const bool anything = accused_.here || judge_.AnythingToJudge(pairs);
+  in_doubt_ = anything || !accused_.ports.empty();
+  const health::ProbeMatrix matrix = anything ? matrix_.Matrix(pairs, judge_.verdicts()) : health::ProbeMatrix();
+  const bool others_alive = OthersAlive();
+  for (const std::string& name : order_) {
+    if (!nics_.at(name).link_up || sockets_.Drops(name)) continue;
+    const health::Fault fault = health::Localise(matrix, {node_, name});
+    Do(name, judge_.Judge(name, {.fault = fault, .pairs = pairs, .others_alive = others_alive}, seams_.executor->Now()));
+  }
+  JudgeLarge(pairs);
+}
+
+void RailWatch::Do(const std::string& nic, const std::vector<health::RailAction>& actions) {
+  const Nanos now = seams_.executor->Now();
+  for (const health::RailAction& action : actions) {
+    switch (action.what) {
+      case health::RailAction::What::kReport: outputs_.evidence(action.evidence); break;
+      case health::RailAction::What::kChanged: OnVerdictChanged(); break;
+      case health::RailAction::What::kSuspect: Suspect(nic); break;
+      case health::RailAction::What::kAsk: prober_.Ask({{node_, nic}, action.peer}, now); break;
+      case health::RailAction::What::kRenew: prober_.Renew({node_, nic}, now); break;
+    }
+  }
+}
+
+bool RailWatch::OthersAlive() const {
+  const Nanos now = seams_.executor->Now();
+  return std::any_of(view_->nodes().begin(), view_->nodes().end(),
+                     [&](const auto& node) { return node.first != node_ && now - node.second.heard < health::kNodeLease; });
+}
+
+void RailWatch::OnVerdictChanged() {
+  reported_.prober_revision = 0;
+  outputs_.on_state();
 }
 
 void RailWatch::UpdateTargets() {

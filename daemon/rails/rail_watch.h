@@ -14,25 +14,15 @@
 #include "daemon/rails/large_watch.h"
 #include "daemon/rails/rail_alarms.h"
 #include "daemon/rails/rail_sockets.h"
-#include "daemon/rails/told_fault.h"
 #include "health/evidence/evidence.h"
 #include "health/io/datagram.h"
 #include "health/probe/rail_prober.h"
 #include "health/view/cluster_view.h"
 #include "health/view/localise.h"
+#include "health/view/rail_judge.h"
 #include "health/view/rail_matrix.h"
 
 namespace r2cc::daemon {
-
-// A path's fault must last so long before it is told: while the pairs of a dying port fall silent one by one, each looks like a path.
-constexpr Nanos kPathFaultHold = kNanosPerSecond;
-// And so many probes over it must have got no answer meanwhile: what was lost before says nothing of now.
-constexpr uint64_t kPathFaultProbes = 3;
-// Words do not outweigh facts: a NIC whose probe was answered so long ago or less works, whatever other nodes say of it; and one that
-// others call silent is asked for so long before that counts.
-constexpr Nanos kFreshAnswer = 200 * kNanosPerMs;
-// A verdict of silence outlives its last witness for so long.
-constexpr Nanos kAloneMax = 60 * kNanosPerSecond;
 
 // The core's thread only.
 class RailWatch {
@@ -85,7 +75,7 @@ class RailWatch {
     // Its pairs go first: nothing is sent from a socket that is not there.
     UpdateTargets();
     nics_.erase(nic);
-    verdicts_.erase(nic);
+    judge_.Remove(nic);
     large_.Forget(nic);
     sockets_.Remove(nic);
     Hurry();
@@ -132,23 +122,11 @@ class RailWatch {
     health::NicIdentity identity;
     bool link_up = false;
     uint32_t mtu = 0;
-    health::RailVerdict* verdict = nullptr;  // of verdicts_
-    ToldFault told;                          // of its silence
-    Nanos mute_since = 0;                    // it answers nobody, and not everybody was asked
-    Nanos alone_since = 0;                   // it is silent, and nobody is left who could hear it
-    Nanos accused_since = 0;                 // it would be unusable by what others say alone
-    struct Held {
-      Nanos since = 0;
-      uint64_t sent = 0;  // probes of the pair until then
-    };
-    std::map<health::NicKey, Held> paths_held;  // faults of paths that are held or told
-    Nanos doubt_told = 0;
-    Nanos doubt_since = 0;
   };
 
   void Know(health::NicIdentity identity);
-  // Somebody answers this node, by a rail or beside them.
-  bool AnybodyLeft(const std::vector<health::RailPairStatus>& pairs) const;
+  // Another node was heard of by any way of late.
+  bool OthersAlive() const;
   void Tick();
   // So that the next tick is not later than kRailProbeTick from now.
   void Hurry();
@@ -164,25 +142,14 @@ class RailWatch {
   void UpdatePeers();
   void UpdateGivenUp();
   void UpdateTargets();
-  // There is a silent pair to be explained, or a verdict to be taken back. Otherwise nobody needs the matrix, which is large in a large
-  // cluster.
-  bool AnythingToJudge(const std::vector<health::RailPairStatus>& pairs) const;
-  void JudgeNic(Nic* nic, const health::ProbeMatrix& matrix, const std::vector<health::RailPairStatus>& pairs);
-  void JudgeSilence(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
-  // The fault rests on what this node's own probes of the NIC show. Otherwise it must not have been answered in spite of being asked.
-  bool RestsOnFacts(Nic* nic, const std::vector<health::RailPairStatus>& pairs);
-  // The NIC carries nothing. If a peer was not asked since the silence began, and may still answer, the fault must last for kPathFaultHold.
-  bool IsUnusable(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
-  void JudgePaths(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
+  // Does what a judgement of the NIC asks for.
+  void Do(const std::string& nic, const std::vector<health::RailAction>& actions);
   void JudgeLarge(const std::vector<health::RailPairStatus>& pairs);
   LargeWatch::Seen SeeLarge(const health::NicKey& nic, const std::vector<health::RailPairStatus>& pairs,
                             const health::ProbeMatrix& matrix) const;
-  void JudgeDoubt(Nic* nic, const health::Fault& fault, const std::vector<health::RailPairStatus>& pairs);
-  // Tells of a doubt that lasts, and repeats it.
-  void Doubt(Nic* nic, const health::NicKey& peer, const std::string& doubt);
   // A verdict changed, so the reports do.
   void OnVerdictChanged();
-  void Tell(const Nic& nic, health::EvidenceKind kind, const health::NicKey& peer, const std::string& detail);
+  void Tell(const std::string& nic, health::EvidenceKind kind, const std::string& detail);
 
   const std::string node_;
   const std::map<std::string, health::NicKey> cables_;
@@ -190,7 +157,7 @@ class RailWatch {
   const Seams seams_;
   const Outputs outputs_;
   const health::RailMatrix matrix_;
-  health::RailVerdicts verdicts_;  // of all NICs of this node, as told
+  health::RailJudge judge_;
   std::map<std::string, Nic> nics_;
   std::vector<std::string> order_;
   health::ProbeKeyring keys_;

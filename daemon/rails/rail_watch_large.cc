@@ -36,8 +36,7 @@ void RailWatch::JudgeLarge(const std::vector<health::RailPairStatus>& pairs) {
   const Nanos now = seams_.executor->Now();
   const health::ProbeMatrix matrix = lost ? matrix_.LargeMatrix(pairs) : health::ProbeMatrix();
   for (const std::string& name : order_) {
-    Nic& nic = nics_.at(name);
-    if (!nic.link_up || sockets_.Drops(name)) continue;
+    if (!nics_.at(name).link_up || sockets_.Drops(name)) continue;
     const health::NicKey key = {node_, name};
     const LargeWatch::Seen seen = SeeLarge(key, pairs, matrix);
     LargeWatch::Verdict verdict = large_.Judge(key, seen, now);
@@ -46,9 +45,19 @@ void RailWatch::JudgeLarge(const std::vector<health::RailPairStatus>& pairs) {
       in_doubt_ = true;
     }
     if (verdict.tell.has_value())
-      Tell(nic, verdict.tell->empty() ? health::EvidenceKind::kLargePasses : health::EvidenceKind::kLargeLost, {}, *verdict.tell);
-    if (std::exchange(nic.verdict->large_lost, std::move(verdict.broken)) != nic.verdict->large_lost) OnVerdictChanged();
+      Tell(name, verdict.tell->empty() ? health::EvidenceKind::kLargePasses : health::EvidenceKind::kLargeLost, *verdict.tell);
+    if (judge_.SetLargeLost(name, std::move(verdict.broken))) OnVerdictChanged();
   }
+}
+
+void RailWatch::Tell(const std::string& nic, health::EvidenceKind kind, const std::string& detail) {
+  health::Evidence evidence;
+  evidence.observer = node_;
+  evidence.subject = {node_, nic};
+  evidence.kind = kind;
+  evidence.when = seams_.executor->Now();
+  evidence.detail = detail;
+  outputs_.evidence(evidence);
 }
 
 health::LargeFault RailWatch::LargeVerdict(const std::string& nic) const {
@@ -63,21 +72,21 @@ health::RailReport RailWatch::Report() const {
   report.probe_key = keys_.public_key();
   for (const auto& [name, nic] : nics_) {
     const bool takes_large = sockets_.port(name) != 0 && !sockets_.Drops(name);
-    report.nics[name] = {sockets_.port(name), nic.verdict->port_dead, sockets_.trouble(name),
+    report.nics[name] = {sockets_.port(name), judge_.verdicts().at(name).port_dead, sockets_.trouble(name),
                          takes_large ? std::min<uint32_t>(nic.mtu, health::kDatagramBytesMax) : 0};
   }
   if (reported_.prober_revision != prober_.revision() || (reported_.silent && reported_.view_revision != view_->revision())) {
     const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
     const bool silent =
         std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.verdict == health::PairVerdict::kSilent; });
-    reported_ = {prober_.revision(), view_->revision(), silent, matrix_.Reports(pairs, verdicts_)};
+    reported_ = {prober_.revision(), view_->revision(), silent, matrix_.Reports(pairs, judge_.verdicts())};
   }
   report.pairs = reported_.pairs;
   return report;
 }
 
 health::Fault RailWatch::Verdict(const std::string& nic) const {
-  return health::Localise(matrix_.Matrix(prober_.Pairs(), verdicts_), {node_, nic});
+  return health::Localise(matrix_.Matrix(prober_.Pairs(), judge_.verdicts()), {node_, nic});
 }
 
 }  // namespace r2cc::daemon

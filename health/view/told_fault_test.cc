@@ -1,11 +1,10 @@
-#include "daemon/rails/told_fault.h"
+#include "health/view/told_fault.h"
 
 #include <gtest/gtest.h>
 
-namespace r2cc::daemon {
+namespace r2cc::health {
 namespace {
 
-using health::FaultKind;
 constexpr Nanos kMs = kNanosPerMs;
 
 TEST(ToldFaultTest, WhatStaysSharperIsToldAgainOnce) {
@@ -31,4 +30,4 @@ TEST(ToldFaultTest, AMomentIsNoNews) {
 }
 
 }  // namespace
-}  // namespace r2cc::daemon
+}  // namespace r2cc::health

@@ -1,11 +1,11 @@
 // As what a NIC's silence was told, and when it is to be told again because more is known.
-#ifndef R2CC_DAEMON_RAILS_TOLD_FAULT_H_
-#define R2CC_DAEMON_RAILS_TOLD_FAULT_H_
+#ifndef R2CC_HEALTH_VIEW_TOLD_FAULT_H_
+#define R2CC_HEALTH_VIEW_TOLD_FAULT_H_
 
 #include "base/core/clock.h"
 #include "health/view/localise.h"
 
-namespace r2cc::daemon {
+namespace r2cc::health {
 
 // Pure: time is an argument.
 class ToldFault {
@@ -15,22 +15,22 @@ class ToldFault {
 
   // What is seen now while the NIC is silent; `unusable`: it still carries nothing. True once it was seen for kHold to be sharper than
   // what was told.
-  bool Sharpened(bool unusable, health::FaultKind kind, Nanos now) {
-    if (!unusable || !health::IsSharper(kind, told_) || kind != seen_) since_ = now;
+  bool Sharpened(bool unusable, FaultKind kind, Nanos now) {
+    if (!unusable || !IsSharper(kind, told_) || kind != seen_) since_ = now;
     seen_ = kind;
     return now - since_ >= kHold;
   }
-  void Tell(health::FaultKind kind, Nanos now) {
+  void Tell(FaultKind kind, Nanos now) {
     told_ = seen_ = kind;
     since_ = now;
   }
 
  private:
-  health::FaultKind told_ = health::FaultKind::kNone;
-  health::FaultKind seen_ = health::FaultKind::kNone;
+  FaultKind told_ = FaultKind::kNone;
+  FaultKind seen_ = FaultKind::kNone;
   Nanos since_ = 0;  // that it is seen
 };
 
-}  // namespace r2cc::daemon
+}  // namespace r2cc::health
 
-#endif  // R2CC_DAEMON_RAILS_TOLD_FAULT_H_
+#endif  // R2CC_HEALTH_VIEW_TOLD_FAULT_H_

@@ -1,0 +1,127 @@
+// Judges this node's NICs by its rail probes and by where the matrix of all nodes' probes locates a fault: silent, broken paths, doubtful.
+// Pure: it asks for probes and reports evidence as values, and time is an argument.
+#ifndef R2CC_HEALTH_VIEW_RAIL_JUDGE_H_
+#define R2CC_HEALTH_VIEW_RAIL_JUDGE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "health/evidence/evidence.h"
+#include "health/evidence/pair_status.h"
+#include "health/view/localise.h"
+#include "health/view/rail_matrix.h"
+#include "health/view/told_fault.h"
+
+namespace r2cc::health {
+
+// A path's fault must last so long before it is reported: while the pairs of a dying port fall silent one by one, each looks like a path.
+constexpr Nanos kPathFaultHold = kNanosPerSecond;
+// And so many probes over it must have got no answer meanwhile: what was lost before says nothing of now.
+constexpr uint64_t kPathFaultProbes = 3;
+// Reports do not outweigh facts: a NIC whose probe was answered so long ago or less works, whatever other nodes report of it. A NIC that
+// others call silent is probed for so long before their reports count.
+constexpr Nanos kFreshAnswer = 200 * kNanosPerMs;
+// A verdict of silence outlives its last witness for so long.
+constexpr Nanos kAloneMax = 60 * kNanosPerSecond;
+// A doubt is reported again so often while it lasts: the view forgets one that is not repeated.
+constexpr Nanos kDoubtInterval = 2 * kNanosPerSecond;
+
+// What a judgement asks of the node. The order counts.
+struct RailAction {
+  enum class What : uint8_t {
+    kReport,   // `evidence` about the NIC
+    kChanged,  // what the node reports of its pairs has changed
+    kSuspect,  // probe all pairs of the NIC at once
+    kAsk,      // probe the pair of the NIC and `peer` at once
+    kRenew,    // the NIC begins again: earlier answers and losses say nothing
+  };
+  What what = What::kChanged;
+  NicKey peer = {};        // of kAsk
+  Evidence evidence = {};  // of kReport
+
+  friend bool operator==(const RailAction&, const RailAction&) = default;
+};
+
+// One thread at a time.
+class RailJudge {
+ public:
+  // `cabled`: the NICs of `node` that are cabled to another node without a switch.
+  RailJudge(std::string node, std::set<std::string> cabled) : node_(std::move(node)), cabled_(std::move(cabled)) {}
+
+  void Add(const std::string& nic) {
+    verdicts_.try_emplace(nic);
+    nics_.try_emplace(nic);
+  }
+  void Remove(const std::string& nic) {
+    verdicts_.erase(nic);
+    nics_.erase(nic);
+  }
+
+  // What is known of the NIC's pairs now.
+  struct Seen {
+    // The matrix of `pairs` and of the other nodes' reports, which verdicts() belongs to, locates it.
+    Fault fault;
+    // The node's own, of all its NICs, in order of their keys.
+    const std::vector<RailPairStatus>& pairs;
+    // Another node was heard from by any way of late: somebody is left who could hear the NIC.
+    bool others_alive = true;
+  };
+  // REQUIRES: the NIC was added, its link is up and its probes leave the machine.
+  std::vector<RailAction> Judge(const std::string& nic, const Seen& seen, Nanos now);
+
+  // The NIC's link is down. That is enough of a verdict.
+  void LinkDown(const std::string& nic);
+  // Nothing is to be judged on any NIC: what was held begins again.
+  void Rest();
+  // The other ends of the NIC's paths that lose large packets. True: others than before.
+  bool SetLargeLost(const std::string& nic, std::set<NicKey> peers);
+
+  // As reported, of all NICs.
+  const RailVerdicts& verdicts() const { return verdicts_; }
+  // A NIC is reported as silent, or a path as broken.
+  bool AnyVerdict() const;
+  // A pair is silent, or a verdict may be taken back: Judge() needs the matrix.
+  bool AnythingToJudge(const std::vector<RailPairStatus>& pairs) const;
+
+ private:
+  struct Held {
+    Nanos since = 0;
+    uint64_t sent = 0;  // probes of the pair until then
+  };
+  struct Nic {
+    ToldFault told;                     // of its silence
+    Nanos mute_since = 0;               // it answers nobody, and not everybody was asked
+    Nanos alone_since = 0;              // it is silent, and nobody is left who could hear it
+    Nanos accused_since = 0;            // it would be unusable by what others report alone
+    std::map<NicKey, Held> paths_held;  // faults of paths that are held or reported
+    Nanos doubt_told = 0;
+    Nanos doubt_since = 0;
+  };
+  // One judgement.
+  struct Turn;
+
+  void JudgeSilence(Turn* turn);
+  void JudgePaths(Turn* turn);
+  void JudgeDoubt(Turn* turn);
+  // The fault rests on what this node's own probes of the NIC show. Otherwise it must not have been answered in spite of being probed.
+  bool RestsOnFacts(Turn* turn) const;
+  // The NIC carries nothing. If a peer was not asked since the silence began, and may still answer, the fault must last for kPathFaultHold.
+  bool IsUnusable(Turn* turn) const;
+  static bool AnybodyLeft(const Turn& turn);
+  // Reports a doubt that lasts, and repeats it.
+  static void Doubt(Turn* turn, const NicKey& peer, const std::string& doubt);
+
+  const std::string node_;
+  const std::set<std::string> cabled_;
+  RailVerdicts verdicts_;
+  std::map<std::string, Nic> nics_;
+};
+
+}  // namespace r2cc::health
+
+#endif  // R2CC_HEALTH_VIEW_RAIL_JUDGE_H_
