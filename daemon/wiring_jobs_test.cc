@@ -40,7 +40,7 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   EXPECT_EQ(Weight("n0", "rail1"), 1000) << "and no more than that";
 
   v1::ListJobsReply listed;
-  wiring_->backend().ListJobs({}, [&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
+  wiring_->backend().Ask(v1::ListJobsRequest(), Caller(), [&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
   Settle();
   ASSERT_EQ(listed.jobs_size(), 1);
   EXPECT_EQ(listed.jobs(0).rails(0).failovers(), 1u);
@@ -89,7 +89,7 @@ TEST_F(WiringTest, AJobThatHangsIsNamedWithWhatItWaitsFor) {
   v1::ListJobsRequest bad;
   bad.set_bad(true);
   const auto list = [&] {
-    wiring_->backend().ListJobs(bad, [&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
+    wiring_->backend().Ask(bad, Caller(), [&](absl::StatusOr<v1::ListJobsReply> reply) { listed = *std::move(reply); });
     Settle();
   };
   list();
@@ -141,7 +141,7 @@ TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
     v1::ExplainNicRequest request;
     request.set_node("n0");
     request.set_nic("rail1");
-    wiring_->backend().ExplainNic(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { explained = *std::move(reply); });
+    wiring_->backend().Ask(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { explained = *std::move(reply); });
     Settle();
     return explained.nic().reason();
   };
@@ -224,7 +224,7 @@ TEST_F(WiringTest, WhatTravelsOverANicIsSaidWithItsExplanation) {
     request.set_node("n0");
     request.set_nic(nic);
     v1::NicTraffic told;
-    wiring_->backend().ExplainNic(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { told = reply->traffic(); });
+    wiring_->backend().Ask(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { told = reply->traffic(); });
     Settle();
     return told;
   };
@@ -367,7 +367,7 @@ TEST_F(WiringTest, AJobThatGaveUpIsKeptWithWhatItSaid) {
   ended.set_ended(true);
   const auto listed = [&] {
     v1::ListJobsReply jobs;
-    wiring_->backend().ListJobs(ended, [&](absl::StatusOr<v1::ListJobsReply> reply) { jobs = *std::move(reply); });
+    wiring_->backend().Ask(ended, Caller(), [&](absl::StatusOr<v1::ListJobsReply> reply) { jobs = *std::move(reply); });
     Settle();
     return jobs;
   };

@@ -18,7 +18,8 @@ class MetricsServiceTest : public WiringTest {
  protected:
   MetricFacts Metrics() {
     MetricFacts facts;
-    wiring_->backend().GetMetrics([&](absl::StatusOr<std::shared_ptr<const MetricFacts>> answer) { facts = **answer; });
+    wiring_->backend().Ask(MetricsRequest(), Caller(),
+                           [&](absl::StatusOr<std::shared_ptr<const MetricFacts>> answer) { facts = **answer; });
     Settle();
     return facts;
   }

@@ -19,7 +19,7 @@ class WiringNicsTest : public WiringTest {
     EXPECT_TRUE(config.ok()) << config.status();
     loader_.Set(LoadedConfig{*config, DefaultGrants(/*operators_gid=*/-1, /*insecure=*/true)});
     std::vector<std::string> told;
-    wiring_->backend().Reload({}, kRoot, [&](absl::StatusOr<v1::ReloadReply> reply) {
+    wiring_->backend().Ask(v1::ReloadRequest(), kRoot, [&](absl::StatusOr<v1::ReloadReply> reply) {
       ASSERT_TRUE(reply.ok()) << reply.status();
       told.assign(reply->applied().begin(), reply->applied().end());
       for (const std::string& line : reply->state().needs_restart()) told.push_back("waits: " + line);

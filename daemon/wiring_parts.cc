@@ -171,27 +171,46 @@ ServiceParts::ServiceParts(const Needs& needs)
                .state_alarms = &needs.alarms->named,
                .rail_alarms = &needs.alarms->rails,
                .report = &report}),
-      backend(needs.config->node,
-              {.core = needs.world->core,
-               .view = needs.view,
-               .reporter = needs.reporter,
+      status({.node = needs.config->node,
+              .core = needs.world->core,
+              .view = needs.view,
+              .reporter = needs.reporter,
+              .peer_set = needs.peer_set,
+              .publisher = needs.publisher,
+              .jobs = needs.jobs,
+              .operators = &operators,
+              .report = &report,
+              .reload = &needs.configured->reload,
+              .peer_address = needs.peer_address,
+              .refusals = needs.world->refusals,
+              .insecure = needs.config->insecure,
+              .state_alarms = &needs.alarms->named,
+              .rail_alarms = &needs.alarms->rails}),
+      control({.node = needs.config->node,
+               .core = needs.world->core,
+               .alive = needs.alive,
+               .allow = [node = needs.config->node, roles = &needs.configured->roles](
+                            const Caller& caller, Role role) { return roles->Get()->Check(caller, role, node); },
+               .on_refused =
+                   [refusals = needs.world->refusals](const Caller& caller, const std::string& what, const absl::Status& why) {
+                     if (refusals == nullptr) return;
+                     const bool here = caller.kind == Caller::Kind::kLocal && !caller.forwarded();
+                     refusals->Count(here ? "control" : "peers", "role", Describe(caller), absl::StrCat(what, ": ", why.message()));
+                   }}),
+      backend({.core = needs.world->core,
+               .control = &control,
                .peer_set = needs.peer_set,
-               .publisher = needs.publisher,
-               .jobs = needs.jobs,
-               .operators = &operators,
-               .forget = &forget,
-               .report = &report,
-               .explain = &explain,
-               .reload = &needs.configured->reload,
-               .peer_address = needs.peer_address,
                .events = needs.events,
-               .broadcaster = needs.broadcaster,
-               .roles = &needs.configured->roles,
-               .refusals = needs.world->refusals,
-               .insecure = needs.config->insecure,
-               .state_alarms = &needs.alarms->named,
-               .rail_alarms = &needs.alarms->rails,
-               .metrics = &metrics},
-              needs.alive) {}
+               .broadcaster = needs.broadcaster},
+              needs.alive) {
+  SetControlRows({.status = &status,
+                  .operators = &operators,
+                  .forget = &forget,
+                  .report = &report,
+                  .explain = &explain,
+                  .metrics = &metrics,
+                  .reload = &needs.configured->reload},
+                 &control);
+}
 
 }  // namespace r2cc::daemon

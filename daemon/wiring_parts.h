@@ -16,6 +16,7 @@
 #include "base/core/clock.h"
 #include "base/core/epoch.h"
 #include "daemon/config/config.h"
+#include "daemon/core/control_table.h"
 #include "daemon/core/event_log.h"
 #include "daemon/core/event_reporter.h"
 #include "daemon/core/view_broadcaster.h"
@@ -30,12 +31,14 @@
 #include "daemon/rails/rdma_paths.h"
 #include "daemon/reload/certificate_watch.h"
 #include "daemon/reload/reload_service.h"
+#include "daemon/services/control_rows.h"
 #include "daemon/services/core_backend.h"
 #include "daemon/services/explain_service.h"
 #include "daemon/services/forget_service.h"
 #include "daemon/services/metrics_service.h"
 #include "daemon/services/operator_service.h"
 #include "daemon/services/report_service.h"
+#include "daemon/services/status_service.h"
 #include "daemon/state/audit.h"
 #include "daemon/state/event_history.h"
 #include "daemon/state/job_keeper.h"
@@ -154,6 +157,8 @@ struct ServiceParts {
   ReportService report;
   ExplainService explain;
   MetricsService metrics;
+  StatusService status;
+  ControlTable control;
   CoreBackend backend;
 };
 

@@ -227,7 +227,7 @@ class DepartedTest : public PeerSetTest {
     v1::ForgetNodeRequest request;
     request.set_node(node);
     std::optional<absl::StatusOr<v1::ForgetNodeReply>> result;
-    wiring_->backend().ForgetNode(request, caller, [&](absl::StatusOr<v1::ForgetNodeReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().Ask(request, caller, [&](absl::StatusOr<v1::ForgetNodeReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     return result.has_value() ? *result : absl::StatusOr<v1::ForgetNodeReply>(absl::DeadlineExceededError("no answer"));
   }

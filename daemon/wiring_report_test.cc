@@ -53,7 +53,7 @@ class WiringReportTest : public WiringTest {
     v1::ReportJobsRequest request;
     request.set_job_glob(glob);
     std::optional<absl::StatusOr<v1::ReportJobsReply>> result;
-    wiring_->backend().ReportJobs(request, caller, [&](absl::StatusOr<v1::ReportJobsReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().Ask(request, caller, [&](absl::StatusOr<v1::ReportJobsReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     if (!result.has_value()) {
       core_.Advance(ReportService::kAnswerAfter);
@@ -145,7 +145,7 @@ TEST_F(WiringReportTest, WhatWasSavedIsSummedOverAllNodesAndAFaultOfTwoIsOne) {
   request.set_since_ns(1);
   const auto saved = [&] {
     std::optional<v1::ReportJobsReply> told;
-    wiring_->backend().ReportJobs(request, kRoot, [&](absl::StatusOr<v1::ReportJobsReply> reply) { told = *std::move(reply); });
+    wiring_->backend().Ask(request, kRoot, [&](absl::StatusOr<v1::ReportJobsReply> reply) { told = *std::move(reply); });
     Settle();
     if (!told.has_value()) {
       core_.Advance(ReportService::kAnswerAfter);
@@ -170,7 +170,7 @@ TEST_F(WiringReportTest, WhatWasSavedIsSummedOverAllNodesAndAFaultOfTwoIsOne) {
   EXPECT_EQ(status.saved(0).faults_masked(), 1u);
   EXPECT_EQ(status.saved(1).faults_masked(), 1u);
   std::shared_ptr<const MetricFacts> facts;
-  wiring_->backend().GetMetrics([&](absl::StatusOr<std::shared_ptr<const MetricFacts>> answer) { facts = *answer; });
+  wiring_->backend().Ask(MetricsRequest(), Caller(), [&](absl::StatusOr<std::shared_ptr<const MetricFacts>> answer) { facts = *answer; });
   Settle();
   EXPECT_EQ(facts->saved.faults_masked, 1u);
   EXPECT_EQ(facts->saved.died.size(), 3u);
@@ -360,7 +360,8 @@ TEST_F(WiringReportTest, ReportsAreBoundedForEachShare) {
   user.uid = 1000;
   const auto ask = [&](const Caller& caller) {
     const auto status = std::make_shared<std::optional<absl::Status>>();  // an answer may come later
-    wiring_->backend().ReportJobs({}, caller, [status](const absl::StatusOr<v1::ReportJobsReply>& reply) { *status = reply.status(); });
+    wiring_->backend().Ask(v1::ReportJobsRequest(), caller,
+                           [status](const absl::StatusOr<v1::ReportJobsReply>& reply) { *status = reply.status(); });
     Settle();
     return *status;
   };

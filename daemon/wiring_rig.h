@@ -67,14 +67,14 @@ class WiringTest : public testing::Test, protected FakeWorld {
     request.set_weight_permille(weight);
     request.set_drill_ns(drill_ns);
     std::optional<absl::StatusOr<v1::NicActionReply>> result;
-    wiring_->backend().ActOnNic(request, caller, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().Ask(request, caller, [&](absl::StatusOr<v1::NicActionReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     return result.has_value() ? *result : absl::StatusOr<v1::NicActionReply>(absl::DeadlineExceededError("no answer"));
   }
 
   v1::StatusReply Status() {
     v1::StatusReply status;
-    wiring_->backend().GetStatus({}, [&](absl::StatusOr<v1::StatusReply> reply) { status = *std::move(reply); });
+    wiring_->backend().Ask(v1::StatusRequest(), Caller(), [&](absl::StatusOr<v1::StatusReply> reply) { status = *std::move(reply); });
     Settle();
     return status;
   }

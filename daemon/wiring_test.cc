@@ -153,7 +153,7 @@ TEST_F(WiringTest, ADiskThatHangsDoesNotHoldUpTheOperator) {
   request.set_nic("rail0");
   request.set_action(v1::DRAIN);
   int answers = 0;
-  wiring_->backend().ActOnNic(request, kRoot, [&](const absl::StatusOr<v1::NicActionReply>& reply) { answers += reply.ok(); });
+  wiring_->backend().Ask(request, kRoot, [&](const absl::StatusOr<v1::NicActionReply>& reply) { answers += reply.ok(); });
   core_.Advance(400 * kMs);
   EXPECT_EQ(answers, 0);
   EXPECT_EQ(Weight("n0", "rail0"), 0) << "in force long before";
@@ -238,7 +238,7 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
     request.set_node(node);
     request.set_nic(nic);
     std::optional<absl::StatusOr<v1::ExplainNicReply>> result;
-    wiring_->backend().ExplainNic(request, caller, [&](absl::StatusOr<v1::ExplainNicReply> reply) { result.emplace(std::move(reply)); });
+    wiring_->backend().Ask(request, caller, [&](absl::StatusOr<v1::ExplainNicReply> reply) { result.emplace(std::move(reply)); });
     Settle();
     return *result;
   };

@@ -37,6 +37,8 @@ HttpResponse TooLarge() {
 
 }  // namespace
 
+// HTTP's server has judged who asks before a route is asked about. So most requests of the table, which are judged at the door, come with
+// no caller.
 template <typename Reply>
 Answer<Reply> HttpAnswers::OnLoop(std::function<void(absl::StatusOr<Reply>)> take) {
   return [way = way_, alive = alive_, take = std::move(take)](absl::StatusOr<Reply> reply) {
@@ -69,9 +71,9 @@ void HttpAnswers::Next() {
   first.make(then);
 }
 
-template <typename Request, typename Reply>
-void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done,
-                         std::function<HttpResponse(const Reply&)> render) {
+template <typename Request>
+void HttpAnswers::Gather(Request request, Done done, std::function<HttpResponse(const ReplyTo<Request>&)> render) {
+  using Reply = ReplyTo<Request>;
   struct Gathered {
     Request request;
     Reply all;
@@ -80,48 +82,47 @@ void HttpAnswers::Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Re
     std::function<void()> next;
   };
   auto gathered = std::make_shared<Gathered>(Gathered{.request = std::move(request)});
-  gathered->next = [this, ask, weak = std::weak_ptr<Gathered>(gathered), done = std::move(done), render = std::move(render)] {
+  gathered->next = [this, weak = std::weak_ptr<Gathered>(gathered), done = std::move(done), render = std::move(render)] {
     const auto held = weak.lock();
-    (backend_->*ask)(held->request, OnLoop<Reply>([held, done, render](absl::StatusOr<Reply> page) {
-                       if (!page.ok()) return done(Failed(page.status()));
-                       held->bytes += page->ByteSizeLong();
-                       if (held->bytes > kDocumentBytesMax) return done(TooLarge());
-                       const std::string next_after = page->next_after();
-                       if (std::exchange(held->first, false))
-                         held->all = *std::move(page);
-                       else
-                         AddPage(*page, &held->all);
-                       if (next_after > held->request.after_node()) {
-                         held->request.set_after_node(next_after);
-                         return held->next();
-                       }
-                       held->all.clear_next_after();
-                       done(render(held->all));
-                     }));
+    backend_->Ask(held->request, Caller(), OnLoop<Reply>([held, done, render](absl::StatusOr<Reply> page) {
+                    if (!page.ok()) return done(Failed(page.status()));
+                    held->bytes += page->ByteSizeLong();
+                    if (held->bytes > kDocumentBytesMax) return done(TooLarge());
+                    const std::string next_after = page->next_after();
+                    if (std::exchange(held->first, false))
+                      held->all = *std::move(page);
+                    else
+                      AddPage(*page, &held->all);
+                    if (next_after > held->request.after_node()) {
+                      held->request.set_after_node(next_after);
+                      return held->next();
+                    }
+                    held->all.clear_next_after();
+                    done(render(held->all));
+                  }));
   };
   gathered->next();
 }
 
-template <typename Request, typename Reply>
-void HttpAnswers::GatherInTurn(void (Backend::*ask)(const Request&, Answer<Reply>), const Request& request, Done done) {
-  InTurn(std::move(done), [this, ask, request](Done made) {
-    Gather<Request, Reply>(ask, request, std::move(made), [](const Reply& all) { return Document(all); });
+template <typename Request>
+void HttpAnswers::GatherInTurn(const Request& request, Done done) {
+  InTurn(std::move(done), [this, request](Done made) {
+    Gather<Request>(request, std::move(made), [](const ReplyTo<Request>& all) { return Document(all); });
   });
 }
 
 void HttpAnswers::GatherMap(const MapRoute& route, Done done) {
   v1::StatusRequest health;
   health.set_health(true);
-  backend_->GetStatus(health, OnLoop<v1::StatusReply>([this, route, done = std::move(done)](absl::StatusOr<v1::StatusReply> status) {
-                        if (!status.ok()) return done(Failed(status.status()));
-                        v1::ListNicsRequest request;
-                        request.set_node_glob(route.node_glob);
-                        Gather<v1::ListNicsRequest, v1::ListNicsReply>(
-                            &Backend::ListNics, std::move(request), done, [asked = *std::move(status)](const v1::ListNicsReply& nics) {
-                              const absl::StatusOr<std::string> json = ToJsonLine(MapOf(nics, asked));
-                              return json.ok() ? HttpResponse{.type = kJson, .body = *json} : Failed(json.status());
-                            });
-                      }));
+  backend_->Ask(health, Caller(), OnLoop<v1::StatusReply>([this, route, done = std::move(done)](absl::StatusOr<v1::StatusReply> status) {
+                  if (!status.ok()) return done(Failed(status.status()));
+                  v1::ListNicsRequest request;
+                  request.set_node_glob(route.node_glob);
+                  Gather<v1::ListNicsRequest>(std::move(request), done, [asked = *std::move(status)](const v1::ListNicsReply& nics) {
+                    const absl::StatusOr<std::string> json = ToJsonLine(MapOf(nics, asked));
+                    return json.ok() ? HttpResponse{.type = kJson, .body = *json} : Failed(json.status());
+                  });
+                }));
 }
 
 void HttpAnswers::GatherJobs(const v1::ListJobsRequest& request, Done done) {
@@ -133,18 +134,18 @@ void HttpAnswers::GatherJobs(const v1::ListJobsRequest& request, Done done) {
   auto gathered = std::make_shared<Gathered>(Gathered{.request = request});
   gathered->next = [this, weak = std::weak_ptr<Gathered>(gathered), done = std::move(done)] {
     const auto held = weak.lock();
-    backend_->ListJobs(held->request, OnLoop<v1::ListJobsReply>([held, done](absl::StatusOr<v1::ListJobsReply> page) {
-                         if (!page.ok()) return done(Failed(page.status()));
-                         held->all.mutable_jobs()->MergeFrom(page->jobs());
-                         if (page->has_summary()) *held->all.mutable_summary() = page->summary();
-                         held->all.set_release(page->release());
-                         if (held->all.ByteSizeLong() > kDocumentBytesMax) return done(TooLarge());
-                         if (page->more() && page->jobs_size() > 0) {
-                           held->request.set_skip(static_cast<uint32_t>(held->all.jobs_size()));
-                           return held->next();
-                         }
-                         done(Document(held->all));
-                       }));
+    backend_->Ask(held->request, Caller(), OnLoop<v1::ListJobsReply>([held, done](absl::StatusOr<v1::ListJobsReply> page) {
+                    if (!page.ok()) return done(Failed(page.status()));
+                    held->all.mutable_jobs()->MergeFrom(page->jobs());
+                    if (page->has_summary()) *held->all.mutable_summary() = page->summary();
+                    held->all.set_release(page->release());
+                    if (held->all.ByteSizeLong() > kDocumentBytesMax) return done(TooLarge());
+                    if (page->more() && page->jobs_size() > 0) {
+                      held->request.set_skip(static_cast<uint32_t>(held->all.jobs_size()));
+                      return held->next();
+                    }
+                    done(Document(held->all));
+                  }));
   };
   gathered->next();
 }
@@ -152,11 +153,10 @@ void HttpAnswers::GatherJobs(const v1::ListJobsRequest& request, Done done) {
 void HttpAnswers::AskHealth(Done done) {
   v1::StatusRequest request;
   request.set_health(true);
-  backend_->GetStatus(
-      request, OnLoop<v1::StatusReply>([done = std::move(done)](absl::StatusOr<v1::StatusReply> reply) {
-        if (!reply.ok()) return done(Failed(reply.status()));
-        done({.body = absl::StrCat("ok: r2ccd of node ", reply->node(), " serves plan ", reply->plan_epoch().counter(), "\n")});
-      }));
+  backend_->Ask(request, Caller(), OnLoop<v1::StatusReply>([done = std::move(done)](absl::StatusOr<v1::StatusReply> reply) {
+                  if (!reply.ok()) return done(Failed(reply.status()));
+                  done({.body = absl::StrCat("ok: r2ccd of node ", reply->node(), " serves plan ", reply->plan_epoch().counter(), "\n")});
+                }));
 }
 
 void HttpAnswers::AskMetrics(Done done) {
@@ -165,14 +165,14 @@ void HttpAnswers::AskMetrics(Done done) {
   metrics_asked_.push_back(std::move(done));
   if (metrics_asked_.size() > 1) return;  // the core is asked
   using Facts = std::shared_ptr<const MetricFacts>;
-  backend_->GetMetrics(OnLoop<Facts>([this](const absl::StatusOr<Facts>& facts) {
-    if (facts.ok()) {
-      metrics_ = RenderMetrics(**facts, ReadProcessFacts());
-      metrics_at_ = loop_->Now();
-    }
-    for (const Done& asked : std::exchange(metrics_asked_, {}))
-      asked(facts.ok() ? HttpResponse{.type = kMetricsText, .body = metrics_} : Failed(facts.status()));
-  }));
+  backend_->Ask(MetricsRequest(), Caller(), OnLoop<Facts>([this](const absl::StatusOr<Facts>& facts) {
+                  if (facts.ok()) {
+                    metrics_ = RenderMetrics(**facts, ReadProcessFacts());
+                    metrics_at_ = loop_->Now();
+                  }
+                  for (const Done& asked : std::exchange(metrics_asked_, {}))
+                    asked(facts.ok() ? HttpResponse{.type = kMetricsText, .body = metrics_} : Failed(facts.status()));
+                }));
 }
 
 void HttpAnswers::AskReady(const ReadyzRoute& route, Done done) {
@@ -183,17 +183,17 @@ void HttpAnswers::AskReady(const ReadyzRoute& route, Done done) {
   };
   v1::StatusRequest health;
   health.set_health(true);
-  backend_->GetStatus(health, OnLoop<v1::StatusReply>([this, judge](absl::StatusOr<v1::StatusReply> status) {
-                        if (!status.ok()) return judge(status.status());
-                        v1::ListNicsRequest request;
-                        request.set_node(status->node());
-                        backend_->ListNics(request, OnLoop<v1::ListNicsReply>([judge](absl::StatusOr<v1::ListNicsReply> nics) {
-                                             if (!nics.ok()) return judge(nics.status());
-                                             if (nics->nodes().empty())
-                                               return judge(absl::UnavailableError("r2ccd has not looked at its own NICs yet"));
-                                             judge(nics->nodes(0));
-                                           }));
-                      }));
+  backend_->Ask(health, Caller(), OnLoop<v1::StatusReply>([this, judge](absl::StatusOr<v1::StatusReply> status) {
+                  if (!status.ok()) return judge(status.status());
+                  v1::ListNicsRequest request;
+                  request.set_node(status->node());
+                  backend_->Ask(request, Caller(), OnLoop<v1::ListNicsReply>([judge](absl::StatusOr<v1::ListNicsReply> nics) {
+                                  if (!nics.ok()) return judge(nics.status());
+                                  if (nics->nodes().empty())
+                                    return judge(absl::UnavailableError("r2ccd has not looked at its own NICs yet"));
+                                  judge(nics->nodes(0));
+                                }));
+                }));
 }
 
 v1::WhoAmI HttpAnswers::JudgeDrills(const Caller& caller) const {
@@ -211,9 +211,9 @@ v1::WhoAmI HttpAnswers::JudgeDrills(const Caller& caller) const {
 void HttpAnswers::AskDrill(const v1::NicActionRequest& request, const Caller& caller, Done done) {
   if (const v1::WhoAmI who = JudgeDrills(caller); !who.may_drill())
     return loop_->Post([done = std::move(done), why = who.why_not()] { done(HttpError(403, why)); });
-  backend_->ActOnNic(request, caller, OnLoop<v1::NicActionReply>([done = std::move(done)](absl::StatusOr<v1::NicActionReply> reply) {
-                       done(reply.ok() ? Document(*reply) : Failed(reply.status()));
-                     }));
+  backend_->Ask(request, caller, OnLoop<v1::NicActionReply>([done = std::move(done)](absl::StatusOr<v1::NicActionReply> reply) {
+                  done(reply.ok() ? Document(*reply) : Failed(reply.status()));
+                }));
 }
 
 void HttpAnswers::Ask(const Route& route, const Caller& caller, Done done) {
@@ -235,25 +235,25 @@ void HttpAnswers::Ask(const Route& route, const Caller& caller, Done done) {
     void operator()(const MapRoute& route) {
       answers->InTurn(std::move(done), [answers = answers, route](Done made) { answers->GatherMap(route, std::move(made)); });
     }
-    void operator()(const v1::StatusRequest& request) { answers->GatherInTurn(&Backend::GetStatus, request, std::move(done)); }
-    void operator()(const v1::ListNicsRequest& request) { answers->GatherInTurn(&Backend::ListNics, request, std::move(done)); }
+    void operator()(const v1::StatusRequest& request) { answers->GatherInTurn(request, std::move(done)); }
+    void operator()(const v1::ListNicsRequest& request) { answers->GatherInTurn(request, std::move(done)); }
     void operator()(const v1::ListJobsRequest& request) {
       answers->InTurn(std::move(done), [answers = answers, request](Done made) { answers->GatherJobs(request, std::move(made)); });
     }
-    void operator()(const v1::GetPlanRequest& request) { answers->GatherInTurn(&Backend::GetPlan, request, std::move(done)); }
-    void operator()(const v1::ExplainPlanRequest& request) { answers->GatherInTurn(&Backend::ExplainPlan, request, std::move(done)); }
+    void operator()(const v1::GetPlanRequest& request) { answers->GatherInTurn(request, std::move(done)); }
+    void operator()(const v1::ExplainPlanRequest& request) { answers->GatherInTurn(request, std::move(done)); }
     void operator()(const v1::ExplainNicRequest& request) {
-      answers->backend_->ExplainNic(
-          request, caller, answers->OnLoop<v1::ExplainNicReply>([done = std::move(done)](absl::StatusOr<v1::ExplainNicReply> reply) {
-            done(reply.ok() ? Document(*reply) : Failed(reply.status()));
-          }));
+      answers->backend_->Ask(request, caller,
+                             answers->OnLoop<v1::ExplainNicReply>([done = std::move(done)](absl::StatusOr<v1::ExplainNicReply> reply) {
+                               done(reply.ok() ? Document(*reply) : Failed(reply.status()));
+                             }));
     }
     void operator()(const v1::NicActionRequest& request) { answers->AskDrill(request, caller, std::move(done)); }
     void operator()(const v1::ConfigRequest& request) {
-      answers->backend_->GetConfig(request,
-                                   answers->OnLoop<v1::ConfigReply>([done = std::move(done)](absl::StatusOr<v1::ConfigReply> reply) {
-                                     done(reply.ok() ? Document(*reply) : Failed(reply.status()));
-                                   }));
+      answers->backend_->Ask(request, caller,
+                             answers->OnLoop<v1::ConfigReply>([done = std::move(done)](absl::StatusOr<v1::ConfigReply> reply) {
+                               done(reply.ok() ? Document(*reply) : Failed(reply.status()));
+                             }));
     }
     void operator()(const v1::EventsRequest&) { done(HttpError(500, "events are a stream")); }
   };

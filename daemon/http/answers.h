@@ -54,11 +54,10 @@ class HttpAnswers {
   template <typename Reply>
   Answer<Reply> OnLoop(std::function<void(absl::StatusOr<Reply>)> take);
   // Asks for one page after the other, and renders all of them together.
-  template <typename Request, typename Reply>
-  void Gather(void (Backend::*ask)(const Request&, Answer<Reply>), Request request, Done done,
-              std::function<HttpResponse(const Reply&)> render);
-  template <typename Request, typename Reply>
-  void GatherInTurn(void (Backend::*ask)(const Request&, Answer<Reply>), const Request& request, Done done);
+  template <typename Request>
+  void Gather(Request request, Done done, std::function<HttpResponse(const ReplyTo<Request>&)> render);
+  template <typename Request>
+  void GatherInTurn(const Request& request, Done done);
   void GatherMap(const MapRoute& route, Done done);
   void GatherJobs(const v1::ListJobsRequest& request, Done done);
   void AskHealth(Done done);

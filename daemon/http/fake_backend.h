@@ -27,72 +27,78 @@ class FakeBackend final : public Backend {
   std::atomic<int> asked_for_metrics = 0;
   std::atomic<int> asked_for_nics = 0;
 
-  absl::Status Allow(const Caller&, Role) const override {
-    return view_allowed ? absl::OkStatus() : absl::PermissionDeniedError("does not have the role VIEW");
-  }
-  void GetStatus(const v1::StatusRequest& request, Answer<v1::StatusReply> answer) override {
-    v1::StatusReply reply = status;
-    if (request.health()) reply.clear_nodes();
-    Give(std::move(answer), reply);
-  }
-  void ListNics(const v1::ListNicsRequest& request, Answer<v1::ListNicsReply> answer) override {
-    ++asked_for_nics;
-    // A node is a page.
-    v1::ListNicsReply page;
-    for (const v1::NodeView& node : nics.nodes()) {
-      if (node.node() <= request.after_node() || (!request.node().empty() && node.node() != request.node())) continue;
-      if (page.nodes_size() == 1) {
-        page.set_next_after(page.nodes(0).node());
-        break;
+  FakeBackend() {
+    Give<v1::StatusRequest>([this](const v1::StatusRequest& request) {
+      v1::StatusReply reply = status;
+      if (request.health()) reply.clear_nodes();
+      return reply;
+    });
+    Give<v1::ListNicsRequest>([this](const v1::ListNicsRequest& request) {
+      ++asked_for_nics;
+      // A node is a page.
+      v1::ListNicsReply page;
+      for (const v1::NodeView& node : nics.nodes()) {
+        if (node.node() <= request.after_node() || (!request.node().empty() && node.node() != request.node())) continue;
+        if (page.nodes_size() == 1) {
+          page.set_next_after(page.nodes(0).node());
+          break;
+        }
+        *page.add_nodes() = node;
       }
-      *page.add_nodes() = node;
-    }
-    Give(std::move(answer), page);
+      return page;
+    });
+    Give<v1::ListJobsRequest>([this](const v1::ListJobsRequest& request) {
+      v1::ListJobsReply page;
+      if (static_cast<int>(request.skip()) < jobs.jobs_size()) *page.add_jobs() = jobs.jobs(static_cast<int>(request.skip()));
+      page.set_more(static_cast<int>(request.skip()) + 1 < jobs.jobs_size());
+      return page;
+    });
+    Give<v1::GetPlanRequest>([this](const v1::GetPlanRequest&) { return plan; });
+    Give<MetricsRequest>([this](const MetricsRequest&) {
+      ++asked_for_metrics;
+      return std::make_shared<const MetricFacts>(metrics);
+    });
+    Give<v1::ConfigRequest>([](const v1::ConfigRequest&) { return v1::ConfigReply(); });
+    Give<v1::ExplainPlanRequest>([](const v1::ExplainPlanRequest&) { return v1::ExplainPlanReply(); });
+    Give<v1::ExplainNicRequest>([](const v1::ExplainNicRequest& request) {
+      v1::ExplainNicReply reply;
+      reply.set_verdict_text("of " + request.node() + "/" + request.nic());
+      return reply;
+    });
   }
-  void ListJobs(const v1::ListJobsRequest& request, Answer<v1::ListJobsReply> answer) override {
-    v1::ListJobsReply page;
-    if (static_cast<int>(request.skip()) < jobs.jobs_size()) *page.add_jobs() = jobs.jobs(static_cast<int>(request.skip()));
-    page.set_more(static_cast<int>(request.skip()) + 1 < jobs.jobs_size());
-    Give(std::move(answer), page);
-  }
-  void GetPlan(const v1::GetPlanRequest&, Answer<v1::Plan> answer) override { Give(std::move(answer), plan); }
-  void GetMetrics(Answer<std::shared_ptr<const MetricFacts>> answer) override {
-    ++asked_for_metrics;
-    Give(std::move(answer), std::make_shared<const MetricFacts>(metrics));
-  }
-  void GetConfig(const v1::ConfigRequest&, Answer<v1::ConfigReply> answer) override { Give(std::move(answer), v1::ConfigReply()); }
-  void ExplainPlan(const v1::ExplainPlanRequest&, Answer<v1::ExplainPlanReply> answer) override {
-    Give(std::move(answer), v1::ExplainPlanReply());
-  }
-  void ExplainNic(const v1::ExplainNicRequest& request, const Caller&, Answer<v1::ExplainNicReply> answer) override {
-    v1::ExplainNicReply reply;
-    reply.set_verdict_text("of " + request.node() + "/" + request.nic());
-    Give(std::move(answer), reply);
-  }
-  // HTTP asks none of these: an answer that is dropped is UNAVAILABLE.
-  void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
-  void ReportJobs(const v1::ReportJobsRequest&, const Caller&, Answer<v1::ReportJobsReply>) override {}
-  void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
-  void ForgetNode(const v1::ForgetNodeRequest&, const Caller&, Answer<v1::ForgetNodeReply>) override {}
-  void Reload(const v1::ReloadRequest&, const Caller&, Answer<v1::ReloadReply>) override {}
+
+  ~FakeBackend() override { core_.reset(); }
+
+  // HTTP asks nothing that has no row: an answer that is dropped is UNAVAILABLE.
+  const ControlTable& control() const override { return control_; }
   void ReceiveView(v1::NodeView, uint64_t, const Caller&, std::function<void()>) override {}
   void EndStream(uint64_t) override {}
   EventLog& events() override { return events_; }
   ViewBroadcaster& broadcaster() override { return broadcaster_; }
 
  private:
-  template <typename Reply>
-  void Give(Answer<Reply> answer, Reply reply) {
-    core_.loop().Post([this, answer = std::move(answer), reply = std::move(reply)] {
+  // On the core: answers with what `make` makes of the request, unless the core is stuck.
+  template <typename Request, typename Make>
+  void Give(Make make) {
+    control_.Set<Request>(Access(), [this, make](const Request& request, const Caller&, Answer<ReplyTo<Request>> answer) {
       if (stuck)
-        core_.loop().RunAfter(3600 * kNanosPerSecond, [answer] {});
+        loop_->RunAfter(3600 * kNanosPerSecond, [answer] {});
       else
-        answer(reply);
+        answer(make(request));
     });
   }
   EventLog events_;
   ViewBroadcaster broadcaster_;
-  ScopedLoopThread core_{"fake-core"};
+  // It ends before the table that its tasks use.
+  std::unique_ptr<ScopedLoopThread> core_ = std::make_unique<ScopedLoopThread>("fake-core");
+  EventLoop* const loop_ = &core_->loop();
+  ControlTable control_{
+      {.node = "n0",
+       .core = loop_,
+       .alive = std::make_shared<const bool>(true),
+       .allow = [this](const Caller&,
+                       Role) { return view_allowed ? absl::OkStatus() : absl::PermissionDeniedError("does not have the role VIEW"); },
+       .on_refused = nullptr}};
 };
 
 }  // namespace r2cc::daemon

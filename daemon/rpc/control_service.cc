@@ -4,10 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/core/check.h"
 #include "base/event_loop.h"
 #include "daemon/core/event_filter.h"
 #include "daemon/rpc/authenticator.h"
@@ -129,105 +132,64 @@ class RefusedEvents final : public grpc::ServerWriteReactor<v1::Event> {
   void OnDone() override { delete this; }
 };
 
-class ControlService final : public v1::Control::CallbackService {
+// Serves each row of the table that has a method of r2cc.v1.Control, and the events.
+class ControlService final : public v1::Control::WithCallbackMethod_Events<v1::Control::Service> {
  public:
   ControlService(Backend* backend, const Authenticator* authenticator)
-      : backend_(backend), authenticator_(authenticator), followers_(&backend->events()) {}
+      : backend_(backend), authenticator_(authenticator), followers_(&backend->events()) {
+    const auto served = [this]<typename... Rows>(std::type_identity<std::tuple<Rows...>>) {
+      return (int{MayServe<typename Rows::Request, typename Rows::Reply>()} + ...);
+    }(std::type_identity<ControlRows>());
+    R2CC_CHECK(served == Methods()->method_count() - 1);  // all but Events
+  }
 
-  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::StatusRequest* request,
-                                      v1::StatusReply* reply) override {
-    const auto ask = [&](const Caller& caller, UnaryCall* call) { backend_->GetStatus(*request, AnswerTo(call, caller, reply)); };
-    if (request->health()) return Known(context, "whether it serves", ask);
-    return Viewed(context, "the status", ask);
-  }
-  grpc::ServerUnaryReactor* ListNics(grpc::CallbackServerContext* context, const v1::ListNicsRequest* request,
-                                     v1::ListNicsReply* reply) override {
-    return Viewed(context, "the NICs",
-                  [&](const Caller& caller, UnaryCall* call) { backend_->ListNics(*request, AnswerTo(call, caller, reply)); });
-  }
   grpc::ServerWriteReactor<v1::Event>* Events(grpc::CallbackServerContext* context, const v1::EventsRequest* request) override {
     const auto caller = Viewer(context, "events");
     if (!caller.ok()) return new RefusedEvents(caller.status());
     return new EventStream(&backend_->events(), &followers_, *request);
   }
-  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
-                                     v1::ListJobsReply* reply) override {
-    return Viewed(context, "the jobs",
-                  [&](const Caller& caller, UnaryCall* call) { backend_->ListJobs(*request, AnswerTo(call, caller, reply)); });
-  }
-  grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context, const v1::GetPlanRequest* request, v1::Plan* reply) override {
-    return Viewed(context, "the plan",
-                  [&](const Caller& caller, UnaryCall* call) { backend_->GetPlan(*request, AnswerTo(call, caller, reply)); });
-  }
-  grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const v1::ExplainPlanRequest* request,
-                                        v1::ExplainPlanReply* reply) override {
-    return Viewed(context, "the plan",
-                  [&](const Caller& caller, UnaryCall* call) { backend_->ExplainPlan(*request, AnswerTo(call, caller, reply)); });
-  }
-
-  grpc::ServerUnaryReactor* GetConfig(grpc::CallbackServerContext* context, const v1::ConfigRequest* request,
-                                      v1::ConfigReply* reply) override {
-    return Viewed(context, "the configuration",
-                  [&](const Caller& caller, UnaryCall* call) { backend_->GetConfig(*request, AnswerTo(call, caller, reply)); });
-  }
-  grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const v1::ReloadRequest* request,
-                                   v1::ReloadReply* reply) override {
-    return Known(context, "to have the configuration read again",
-                 [&](const Caller& caller, UnaryCall* call) { backend_->Reload(*request, caller, AnswerTo(call, caller, reply)); });
-  }
-  grpc::ServerUnaryReactor* ReportJobs(grpc::CallbackServerContext* context, const v1::ReportJobsRequest* request,
-                                       v1::ReportJobsReply* reply) override {
-    return Known(context, "to have jobs reported",
-                 [&](const Caller& caller, UnaryCall* call) { backend_->ReportJobs(*request, caller, AnswerTo(call, caller, reply)); });
-  }
-  grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
-                                       v1::ForgetNodeReply* reply) override {
-    return Known(context, "to have a node forgotten",
-                 [&](const Caller& caller, UnaryCall* call) { backend_->ForgetNode(*request, caller, AnswerTo(call, caller, reply)); });
-  }
-
-  // These are judged by the node that does them.
-  grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
-                                     v1::NicActionReply* reply) override {
-    return Known(context, "to act on a NIC",
-                 [&](const Caller& caller, UnaryCall* call) { backend_->ActOnNic(*request, caller, AnswerTo(call, caller, reply)); });
-  }
-  grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
-                                       v1::ExplainNicReply* reply) override {
-    return Known(context, "to have a NIC explained",
-                 [&](const Caller& caller, UnaryCall* call) { backend_->ExplainNic(*request, caller, AnswerTo(call, caller, reply)); });
-  }
-  grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
-                                       v1::ProbePathsReply* reply) override {
-    return Known(context, "to see probes",
-                 [&](const Caller& caller, UnaryCall* call) { backend_->ProbePaths(*request, caller, AnswerTo(call, caller, reply)); });
-  }
 
  private:
-  // Who asks for what this daemon says itself.
-  absl::StatusOr<Caller> Viewer(grpc::CallbackServerContext* context, const std::string& what) {
-    auto caller = authenticator_->Person(*context, what);
-    if (!caller.ok()) return caller;
-    if (const absl::Status status = backend_->Allow(*caller, Role::kView); !status.ok())
-      return authenticator_->Refuse(*caller, "role", what, status);
-    return caller;
+  static const google::protobuf::ServiceDescriptor* Methods() {
+    return v1::StatusRequest::descriptor()->file()->FindServiceByName("Control");
   }
-  template <typename Ask>
-  grpc::ServerUnaryReactor* Viewed(grpc::CallbackServerContext* context, const std::string& what, Ask ask) {
-    return Asked(Viewer(context, what), ask);
+
+  // As the generated code serves one method. False: the table's row has none.
+  template <typename Request, typename Reply>
+  bool MayServe() {
+    if constexpr (std::is_base_of_v<google::protobuf::Message, Request>) {
+      for (int index = 0; index < Methods()->method_count(); ++index) {
+        if (Methods()->method(index)->input_type() != Request::descriptor()) continue;
+        MarkMethodCallback(index, new grpc::internal::CallbackUnaryHandler<Request, Reply>(
+                                      [this](grpc::CallbackServerContext* context, const Request* request, Reply* reply) {
+                                        return Serve(context, *request, reply);
+                                      }));
+        return true;
+      }
+    }
+    return false;
   }
-  template <typename Ask>
-  grpc::ServerUnaryReactor* Known(grpc::CallbackServerContext* context, const std::string& what, Ask ask) {
-    return Asked(authenticator_->Person(*context, what), ask);
-  }
-  template <typename Ask>
-  grpc::ServerUnaryReactor* Asked(const absl::StatusOr<Caller>& caller, Ask ask) {
+
+  template <typename Request, typename Reply>
+  grpc::ServerUnaryReactor* Serve(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
+    const Access access = backend_->control().AccessTo(request);
+    const auto caller =
+        access.judged == Access::Where::kDoor ? Viewer(context, access.what, access.role) : authenticator_->Person(*context, access.what);
     auto* const call = new UnaryCall(replies_);
     if (caller.ok())
-      ask(*caller, call);
+      backend_->Ask(request, *caller, AnswerTo(call, *caller, reply));
     else
       call->Refuse(caller.status());
     return call;
+  }
+
+  // Who asks for what this daemon says itself.
+  absl::StatusOr<Caller> Viewer(grpc::CallbackServerContext* context, const std::string& what, Role role = Role::kView) {
+    auto caller = authenticator_->Person(*context, what);
+    if (!caller.ok()) return caller;
+    if (const absl::Status status = backend_->Allow(*caller, role); !status.ok())
+      return authenticator_->Refuse(*caller, "role", what, status);
+    return caller;
   }
 
   Backend* const backend_;

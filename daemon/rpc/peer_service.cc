@@ -199,44 +199,41 @@ class PeerService final : public v1::Peer::WithRawCallbackMethod_Exchange<Unary<
 
   grpc::ServerUnaryReactor* ActOnNic(grpc::CallbackServerContext* context, const v1::NicActionRequest* request,
                                      v1::NicActionReply* reply) override {
-    return Forwarded(context, "to act on a NIC", *request,
-                     [&](const Caller& asker, UnaryCall* call) { backend_->ActOnNic(*request, asker, AnswerTo(call, asker, reply)); });
+    return Forwarded(context, *request, reply);
   }
 
   grpc::ServerUnaryReactor* ExplainNic(grpc::CallbackServerContext* context, const v1::ExplainNicRequest* request,
                                        v1::ExplainNicReply* reply) override {
-    return Forwarded(context, "to have a NIC explained", *request,
-                     [&](const Caller& asker, UnaryCall* call) { backend_->ExplainNic(*request, asker, AnswerTo(call, asker, reply)); });
+    return Forwarded(context, *request, reply);
   }
 
   grpc::ServerUnaryReactor* ProbePaths(grpc::CallbackServerContext* context, const v1::ProbePathsRequest* request,
                                        v1::ProbePathsReply* reply) override {
-    return Forwarded(context, "to see probes", *request,
-                     [&](const Caller& asker, UnaryCall* call) { backend_->ProbePaths(*request, asker, AnswerTo(call, asker, reply)); });
+    return Forwarded(context, *request, reply);
   }
 
   grpc::ServerUnaryReactor* ForgetNode(grpc::CallbackServerContext* context, const v1::ForgetNodeRequest* request,
                                        v1::ForgetNodeReply* reply) override {
-    return Forwarded(context, "to have a node forgotten", *request,
-                     [&](const Caller& asker, UnaryCall* call) { backend_->ForgetNode(*request, asker, AnswerTo(call, asker, reply)); });
+    return Forwarded(context, *request, reply);
   }
 
   grpc::ServerUnaryReactor* ReportJobs(grpc::CallbackServerContext* context, const v1::ReportJobsRequest* request,
                                        v1::ReportJobsReply* reply) override {
-    return Forwarded(context, "to have jobs reported", *request,
-                     [&](const Caller& asker, UnaryCall* call) { backend_->ReportJobs(*request, asker, AnswerTo(call, asker, reply)); });
+    return Forwarded(context, *request, reply);
   }
 
  private:
-  // `ask` hands a request on in the name of the one whom the forwarding daemon names.
-  template <typename Request, typename Ask>
-  grpc::ServerUnaryReactor* Forwarded(grpc::CallbackServerContext* context, const std::string& what, const Request& request, Ask ask) {
+  // Asks in the name of the one whom the forwarding daemon names.
+  template <typename Request, typename Reply>
+  grpc::ServerUnaryReactor* Forwarded(grpc::CallbackServerContext* context, const Request& request, Reply* reply) {
     auto* const call = new UnaryCall(replies_);
-    const auto caller = authenticator_->Peer(*context, what);
-    if (caller.ok())
-      ask(FromAsker(request.asker(), *caller), call);
-    else
-      call->Refuse(caller.status());
+    const auto peer = authenticator_->Peer(*context, backend_->control().AccessTo(request).what);
+    if (!peer.ok()) {
+      call->Refuse(peer.status());
+      return call;
+    }
+    const Caller asker = FromAsker(request.asker(), *peer);
+    backend_->Ask(request, asker, AnswerTo(call, asker, reply));
     return call;
   }
 

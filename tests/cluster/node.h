@@ -56,7 +56,7 @@ class Node {
 
   // Hands the alarms of its status to `hear`, a moment later.
   void AskAlarms(std::function<void(std::vector<std::string>)> hear) const {
-    daemon_->wiring->backend().GetStatus({}, [hear = std::move(hear)](const absl::StatusOr<v1::StatusReply>& reply) {
+    daemon_->wiring->backend().Ask(v1::StatusRequest(), Caller(), [hear = std::move(hear)](const absl::StatusOr<v1::StatusReply>& reply) {
       if (reply.ok()) hear({reply->alarms().begin(), reply->alarms().end()});
     });
   }

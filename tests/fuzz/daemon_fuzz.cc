@@ -319,7 +319,7 @@ class Fuzzed : daemon::FakeWorld {
     fuzz::Fill(&input_, kWords, &request);
     if (input_.TakeBool()) request.set_node("n0");
     const daemon::Caller caller = TakeCaller();
-    Call<v1::NicActionReply>([&](auto answer) { wiring_->backend().ActOnNic(request, caller, answer); });
+    Call<v1::NicActionReply>([&](auto answer) { wiring_->backend().Ask(request, caller, answer); });
   }
   void Ask() {
     v1::ExplainNicRequest nic;
@@ -328,18 +328,18 @@ class Fuzzed : daemon::FakeWorld {
     fuzz::Fill(&input_, kWords, &paths);
     v1::ListNicsRequest nics;
     const daemon::Caller caller = TakeCaller();
-    Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, caller, answer); });
+    Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().Ask(nic, caller, answer); });
     for (const char* own : {"rail0", "rail1", "ib0"}) {
       nic.set_node("n0");
       nic.set_nic(own);
-      Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().ExplainNic(nic, caller, answer); });
+      Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().Ask(nic, caller, answer); });
     }
-    Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().ProbePaths(paths, caller, answer); });
-    Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().ListNics(nics, answer); });
-    Call<v1::StatusReply>([&](auto answer) { wiring_->backend().GetStatus({}, answer); });
-    Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().ListJobs({}, answer); });
-    Call<v1::Plan>([&](auto answer) { wiring_->backend().GetPlan({}, answer); });
-    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().ExplainPlan({}, answer); });
+    Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().Ask(paths, caller, answer); });
+    Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().Ask(nics, Caller(), answer); });
+    Call<v1::StatusReply>([&](auto answer) { wiring_->backend().Ask(v1::StatusRequest(), Caller(), answer); });
+    Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().Ask(v1::ListJobsRequest(), Caller(), answer); });
+    Call<v1::Plan>([&](auto answer) { wiring_->backend().Ask(v1::GetPlanRequest(), Caller(), answer); });
+    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().Ask(v1::ExplainPlanRequest(), Caller(), answer); });
   }
 
   // ---- what must hold ----
