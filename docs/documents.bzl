@@ -11,6 +11,7 @@ DOCUMENTS = [
     "internals/decisions/0006-link-up-settles.md",
     "internals/decisions/0007-control-socket-apart.md",
     "internals/decisions/0008-silence-by-witness.md",
+    "internals/decisions/0009-roll-call-in-the-unique-id.md",
     "internals/decisions/README.md",
     "internals/failure-detection.md",
     "internals/glossary.md",

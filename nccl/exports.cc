@@ -4,11 +4,13 @@
 #include <exception>
 #include <string>
 
+#include "base/core/hash.h"
 #include "base/core/release.h"
 #include "nccl/cuda_driver.h"
 #include "nccl/interposer.h"
 #include "nccl/libnccl.h"
 #include "nccl/loaded_rails.h"
+#include "nccl/roll_call.h"
 #include "netplugin/config/config.h"
 
 namespace r2cc::nccl {
@@ -38,8 +40,10 @@ struct State {
       return;
     }
     if (config.log != net::LogLevel::kWarn) Say("R2CC: libr2cc-nccl.so " + ReleaseAndRevision());
-    interposer = new Interposer({new Libnccl(&calls), cuda, &rails, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(),
-                                 static_cast<uint32_t>(config.seat_every)});
+    const auto every = static_cast<uint32_t>(config.seat_every);
+    auto* const rolls = new SocketRollCalls(every, Fnv1a64(Release()), config.deadline_ms * kNanosPerMs);
+    interposer =
+        new Interposer({new Libnccl(&calls), cuda, &rails, rolls, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(), every});
   }
 };
 
@@ -91,8 +95,47 @@ using r2cc::nccl::Result;
 using r2cc::nccl::State;
 using r2cc::nccl::Straight;
 using r2cc::nccl::Stream;
+using r2cc::nccl::UniqueId;
 
 extern "C" {
+
+R2CC_EXPORT Result ncclGetUniqueId(UniqueId* id) {
+  return Caught([&] {
+    State& state = Get();
+    const auto make = [&] { return Straight(state.calls.get_unique_id, id); };
+    return state.interposer == nullptr ? make() : state.interposer->MakeId(id, make);
+  });
+}
+R2CC_EXPORT Result ncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) {
+  return Caught([&] {
+    State& state = Get();
+    const auto begin = [&] { return Straight(state.calls.comm_init_rank, comm, ranks, id, rank); };
+    return state.interposer == nullptr ? begin() : state.interposer->Init(id, ranks, rank, comm, begin);
+  });
+}
+R2CC_EXPORT Result ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, int rank, void* config) {
+  return Caught([&] {
+    State& state = Get();
+    const auto begin = [&] { return Straight(state.calls.comm_init_rank_config, comm, ranks, id, rank, config); };
+    return state.interposer == nullptr ? begin() : state.interposer->Init(id, ranks, rank, comm, begin);
+  });
+}
+R2CC_EXPORT Result ncclCommInitRankScalable(Comm* comm, int ranks, int rank, int count, UniqueId* ids, void* config) {
+  return Caught([&] {
+    State& state = Get();
+    const auto begin = [&] { return Straight(state.calls.comm_init_rank_scalable, comm, ranks, rank, count, ids, config); };
+    // The process that made the first ID decides.
+    return state.interposer == nullptr || count < 1 || ids == nullptr ? begin() : state.interposer->Init(ids[0], ranks, rank, comm, begin);
+  });
+}
+R2CC_EXPORT Result ncclCommSplit(Comm comm, int color, int key, Comm* child, void* config) {
+  return Caught([&] {
+    State& state = Get();
+    if (state.interposer == nullptr || state.calls.comm_split == nullptr)
+      return Straight(state.calls.comm_split, comm, color, key, child, config);
+    return state.interposer->Split(comm, color, key, child, config);
+  });
+}
 
 R2CC_EXPORT Result ncclAllReduce(const void* send, void* receive, size_t count, int type, int operation, Comm comm, Stream stream) {
   return Caught([&] {

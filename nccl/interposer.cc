@@ -30,24 +30,54 @@ thread_local bool Interposer::Inside::is_inside_ = false;
 
 std::shared_ptr<Shadow> Interposer::Find(Comm comm) {
   const std::lock_guard lock(mutex_);
-  const auto found = shadows_.find(comm);
-  return found == shadows_.end() ? nullptr : found->second;
+  const auto found = known_.find(comm);
+  return found == known_.end() ? nullptr : found->second.shadow;
 }
 
 std::shared_ptr<Shadow> Interposer::FindOrMake(Comm comm) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Shadow>& shadow = shadows_[comm];
-  if (shadow == nullptr) shadow = std::make_shared<Shadow>(parts_, comm, ++made_);
-  return shadow;
+  Known& known = known_[comm];
+  if (known.shadow == nullptr) known.shadow = std::make_shared<Shadow>(parts_, comm, ++made_, known.roll);
+  return known.shadow;
 }
 
 std::shared_ptr<Shadow> Interposer::Take(Comm comm) {
   const std::lock_guard lock(mutex_);
-  const auto found = shadows_.find(comm);
-  if (found == shadows_.end()) return nullptr;
-  std::shared_ptr<Shadow> taken = std::move(found->second);
-  shadows_.erase(found);
+  const auto found = known_.find(comm);
+  if (found == known_.end()) return nullptr;
+  std::shared_ptr<Shadow> taken = std::move(found->second.shadow);
+  known_.erase(found);
   return taken;
+}
+
+Result Interposer::Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result) {
+  if ((result != Result::kSuccess && result != Result::kInProgress) || comm == nullptr) return result;
+  const std::lock_guard lock(mutex_);
+  known_[comm] = {.roll = std::move(roll)};
+  return result;
+}
+
+Result Interposer::Split(Comm comm, int color, int key, Comm* child, void* config) {
+  const Inside inside;
+  const auto split = [&] { return parts_.nccl->SplitOff(comm, color, key, child, config); };
+  if (inside.is_nested() || child == nullptr) return split();
+  std::shared_ptr<RollCall> parent;
+  uint32_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = known_.find(comm); found != known_.end()) {
+      parent = found->second.roll;
+      number = found->second.splits++;
+    }
+  }
+  const Result result = split();
+  int ranks = 0;
+  int rank = 0;
+  // While the split is in progress, or its group has not ended, nobody can say how many ranks the child has.
+  if (result != Result::kSuccess || *child == nullptr || parent == nullptr || OwnGroup().depth > 0 ||
+      parts_.nccl->Count(*child, &ranks) != Result::kSuccess || parts_.nccl->Rank(*child, &rank) != Result::kSuccess)
+    return result;
+  return Begun(*child, parts_.rolls->CheckInSplit(*parent, number, color, ranks, rank), result);
 }
 
 Result Interposer::Enqueued(const std::shared_ptr<Shadow>& shadow, Comm comm, Stream stream, Result result) {

@@ -1,5 +1,5 @@
 // NCCL's functions as the program calls them, with a Shadow for each communicator that has reduced something. A function that is not here
-// goes to NCCL untouched.
+// goes to NCCL untouched. A communicator that none of the functions here has begun gets no seat.
 //
 // NCCL calls its own public functions as well: ncclCommGetAsyncError within each call that wants the communicator ready, ncclBroadcast
 // within ncclBcast. The loader brings these calls here like a program's. They go straight to NCCL, because this class may hold a lock.
@@ -23,6 +23,27 @@ class Interposer {
   explicit Interposer(Parts parts) : parts_(std::move(parts)) {}
   Interposer(const Interposer&) = delete;
   Interposer& operator=(const Interposer&) = delete;
+
+  // `make` and `begin` are NCCL's functions with their arguments.
+  template <typename Make>
+  Result MakeId(UniqueId* id, Make make) {
+    const Inside inside;
+    if (inside.is_nested() || id == nullptr) return make();
+    *id = {};
+    const Result result = make();
+    if (result == Result::kSuccess) parts_.rolls->Note(id);
+    return result;
+  }
+  template <typename Begin>
+  Result Init(const UniqueId& id, int ranks, int rank, const Comm* comm, Begin begin) {
+    const Inside inside;
+    if (inside.is_nested() || comm == nullptr) return begin();
+    std::shared_ptr<RollCall> roll = parts_.rolls->CheckIn(id, ranks, rank);
+    return Begun(*comm, std::move(roll), begin());
+  }
+  // `comm` is where NCCL puts the communicator, with this result. `roll`: null if this rank has not checked in.
+  Result Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result);
+  Result Split(Comm comm, int color, int key, Comm* child, void* config);
 
   Result AllReduce(const AllReduceCall& call, Comm comm);
   // Any other operation; `enqueue` is NCCL's function with its arguments.
@@ -64,6 +85,12 @@ class Interposer {
     const bool is_nested_;
   };
 
+  struct Known {
+    std::shared_ptr<RollCall> roll;  // null: this rank has not checked in
+    std::shared_ptr<Shadow> shadow;  // null: it has reduced nothing
+    uint32_t splits = 0;
+  };
+
   std::shared_ptr<Shadow> FindOrMake(Comm comm);
   std::shared_ptr<Shadow> Take(Comm comm);
   // What was enqueued is followed by After(), in a group at its end.
@@ -72,7 +99,7 @@ class Interposer {
   const Parts parts_;
   std::mutex mutex_;
   uint32_t made_ = 0;
-  std::unordered_map<Comm, std::shared_ptr<Shadow>> shadows_;
+  std::unordered_map<Comm, Known> known_;
 };
 
 }  // namespace r2cc::nccl

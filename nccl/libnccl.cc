@@ -26,6 +26,10 @@ void NcclCalls::Find() {
     call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(found);
   };
   find(get_version, "ncclGetVersion");
+  find(get_unique_id, "ncclGetUniqueId");
+  find(comm_init_rank, "ncclCommInitRank");
+  find(comm_init_rank_config, "ncclCommInitRankConfig");
+  find(comm_init_rank_scalable, "ncclCommInitRankScalable");
   find(all_reduce, "ncclAllReduce");
   find(all_gather, "ncclAllGather");
   find(reduce_scatter, "ncclReduceScatter");

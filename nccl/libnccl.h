@@ -12,6 +12,10 @@ namespace r2cc::nccl {
 // All that exports.cc stands before. Null: this NCCL does not have it.
 struct NcclCalls {
   Result (*get_version)(int*);
+  Result (*get_unique_id)(UniqueId*);
+  Result (*comm_init_rank)(Comm*, int, UniqueId, int);
+  Result (*comm_init_rank_config)(Comm*, int, UniqueId, int, void*);
+  Result (*comm_init_rank_scalable)(Comm*, int, int, int, UniqueId*, void*);  // since 2.23
   Result (*all_reduce)(const void*, void*, size_t, int, int, Comm, Stream);
   Result (*all_gather)(const void*, void*, size_t, int, Comm, Stream);
   Result (*reduce_scatter)(const void*, void*, size_t, int, int, Comm, Stream);
@@ -51,6 +55,9 @@ class Libnccl final : public Nccl {
   Result Count(Comm comm, int* ranks) override { return calls_.comm_count(comm, ranks); }
   Result Rank(Comm comm, int* rank) override { return calls_.comm_user_rank(comm, rank); }
   Result Split(Comm comm, int key, Comm* child) override;
+  Result SplitOff(Comm comm, int color, int key, Comm* child, void* config) override {
+    return calls_.comm_split(comm, color, key, child, config);
+  }
   Result Settle(Comm comm) override;
   Result Register(Comm comm, void* buffer, size_t bytes, void** handle) override {
     return calls_.comm_register(comm, buffer, bytes, handle);

@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "nccl/roll.h"
+#include "nccl/unique_id.h"
 #include "netplugin/abi/nccl_types.h"
 
 namespace r2cc::nccl {
@@ -42,6 +45,8 @@ class Nccl {
   // All ranks into one child, by key. MAY BLOCK until all ranks are here; when it returns the child is whole, also where `comm` does not
   // block.
   virtual Result Split(Comm comm, int key, Comm* child) = 0;
+  // By the program; the configuration is NCCL's.
+  virtual Result SplitOff(Comm comm, int color, int key, Comm* child, void* config) = 0;
   // Waits until what a call that was in progress began is under way. MAY BLOCK.
   virtual Result Settle(Comm comm) = 0;
   virtual Result Register(Comm comm, void* buffer, size_t bytes, void** handle) = 0;
@@ -90,6 +95,27 @@ class Rails {
   // uses the tree from then on; none or several, and nothing changes.
   virtual void WatchForSeat(size_t ranks) = 0;
   virtual bool MarkSeat() = 0;
+};
+
+// One communicator's: whether all its ranks have this library. Destroyed with the communicator.
+class RollCall {
+ public:
+  virtual ~RollCall() = default;
+  // MAY BLOCK until it is decided, for all ranks alike. Its kind is none if this rank cannot learn it, or End() came first.
+  virtual Verdict Await() = 0;
+  // From any thread: nobody waits any longer.
+  virtual void End() = 0;
+};
+
+class RollCalls {
+ public:
+  virtual ~RollCalls() = default;
+  // Of a communicator's ID that this process has just made: other ranks will find the process that decides in it.
+  virtual void Note(UniqueId* id) = 0;
+  // Before this rank begins the communicator. Null: it has told nobody that it is there, so the verdict will not be that all are.
+  virtual std::shared_ptr<RollCall> CheckIn(const UniqueId& id, int ranks, int rank) = 0;
+  // Of a communicator that the program has split off; `number`: of the split, on all ranks alike.
+  virtual std::shared_ptr<RollCall> CheckInSplit(const RollCall& parent, uint32_t number, int color, int ranks, int rank) = 0;
 };
 
 using LogLine = std::function<void(const std::string& line)>;

@@ -29,7 +29,8 @@ uint64_t BytesOf(DataType type, size_t count) {
   }
 }
 
-Shadow::Shadow(const Parts& parts, Comm parent, uint32_t number) : parts_(parts), parent_(parent), number_(number) {
+Shadow::Shadow(const Parts& parts, Comm parent, uint32_t number, std::shared_ptr<RollCall> roll)
+    : parts_(parts), parent_(parent), number_(number), roll_(std::move(roll)) {
   is_alone_ = parts_.nccl->Count(parent_, &ranks_) != Result::kSuccess || parts_.nccl->Rank(parent_, &rank_) != Result::kSuccess ||
               ranks_ < 3 || rank_ < 0 || rank_ >= ranks_;
 }
@@ -56,11 +57,42 @@ void Shadow::Log(const std::string& line) {
 }
 
 void Shadow::LogLate() {
-  parts_.log(
-      "R2CC: AllReduce of communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) + ": at call " +
-      std::to_string(calls_) + " the agreement of call " + std::to_string(calls_ - parts_.every) +
-      " has not ended. The job hangs until all ranks take part: one has stopped, has made fewer AllReduces, or runs without R2CC_SEAT=1 "
-      "or libr2cc-nccl.so");
+  parts_.log("R2CC: AllReduce of communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) + ": at call " +
+             std::to_string(calls_) + " the agreement of call " + std::to_string(calls_ - parts_.every) +
+             " has not ended. The job hangs until all ranks take part: one has stopped, or has made fewer AllReduces");
+}
+
+Result Shadow::CallRoll() {
+  const std::string stays = "R2CC: AllReduce of communicator " + std::to_string(number_) + " stays NCCL's own: ";
+  if (IsActive(Mutant::kCallsNoRoll)) {
+  } else if (roll_ == nullptr) {
+    is_alone_ = true;
+    // Rank 0 has mostly made the ID, so it may be the one that lacks the library.
+    if (rank_ < 2) parts_.log(stays + "the process that made its ID has no libr2cc-nccl.so with R2CC_SEAT=1, or cannot be reached");
+    return Result::kSuccess;
+  } else {
+    const Verdict verdict = roll_->Await();
+    if (HasEnded()) return Result::kInternalError;
+    const std::string rank = "rank " + std::to_string(verdict.rank);
+    switch (verdict.kind) {
+      case Verdict::Kind::kAll: break;
+      case Verdict::Kind::kNone:
+        // The others may have learned that all are there, and wait for this rank.
+        parts_.log("R2CC: communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) +
+                   ": the process that made the communicator's ID does not answer; AllReduce returns an error");
+        return Result::kRemoteError;
+      case Verdict::Kind::kMissing:
+      case Verdict::Kind::kDiffers:
+        is_alone_ = true;
+        if (static_cast<uint32_t>(rank_) == verdict.speaker)
+          parts_.log(stays + rank +
+                     (verdict.kind == Verdict::Kind::kMissing ? " has no libr2cc-nccl.so with R2CC_SEAT=1"
+                                                              : " has another release of libr2cc-nccl.so, or another R2CC_SEAT_EVERY"));
+        return Result::kSuccess;
+    }
+  }
+  is_complete_ = true;
+  return Result::kSuccess;
 }
 
 bool Shadow::IsCounted(const AllReduceCall& call, bool in_group) {
@@ -105,6 +137,8 @@ void Shadow::After(Stream stream) {
 }
 
 Result Shadow::Boundary(Stream stream) {
+  if (!is_complete_)
+    if (const Result result = CallRoll(); result != Result::kSuccess || !is_complete_) return result;
   Before(stream);
   const bool used = machine_.uses_child();
   if (vector_pending_) {
@@ -290,6 +324,7 @@ Result Shadow::AsyncError(Result* error) {
 }
 
 Comm Shadow::TakeChild() {
+  if (roll_ != nullptr) roll_->End();
   const std::lock_guard lock(mutex_);
   ended_ = true;
   return std::exchange(child_, nullptr);

@@ -7,12 +7,15 @@
 // While the child is in use, what the program enqueues for the parent on another stream waits for it, and the other way around: NCCL orders
 // what it does for one communicator, and there are two now.
 //
+// Before the first boundary enqueues anything, CallRoll() proves that all ranks will come to it: a rank without this library would not.
+//
 // Threads: the one that uses the communicator. Abort(), TakeChild() and AsyncError() from any, at any time.
 #ifndef R2CC_NCCL_SHADOW_H_
 #define R2CC_NCCL_SHADOW_H_
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -27,6 +30,7 @@ struct Parts {
   Nccl* nccl = nullptr;
   Cuda* cuda = nullptr;
   Rails* rails = nullptr;
+  RollCalls* rolls = nullptr;
   LogLine log;
   LogLine debug;  // each vector; null: none
   uint32_t every = 256;
@@ -34,8 +38,8 @@ struct Parts {
 
 class Shadow {
  public:
-  // `number`: of the communicator, for people.
-  Shadow(const Parts& parts, Comm parent, uint32_t number);
+  // `number`: of the communicator, for people. `roll`: null if this rank has not checked in.
+  Shadow(const Parts& parts, Comm parent, uint32_t number, std::shared_ptr<RollCall> roll);
   // Frees what is the shadow's own. The child is TakeChild()'s caller's.
   ~Shadow();
   Shadow(const Shadow&) = delete;
@@ -69,6 +73,8 @@ class Shadow {
 
   bool IsCounted(const AllReduceCall& call, bool in_group);
   Result Boundary(Stream stream);
+  // At the first boundary: whether all ranks will come to it.
+  Result CallRoll();
   Result ReadVector(Stream stream);
   Result BeginVector(Stream stream);
   void Make(Stream stream);
@@ -87,6 +93,8 @@ class Shadow {
   int ranks_ = 0;
   int rank_ = -1;
   bool is_alone_ = false;  // nothing is ever counted
+  const std::shared_ptr<RollCall> roll_;
+  bool is_complete_ = false;  // all ranks have this library
   uint64_t calls_ = 0;
   ShadowMachine machine_;
   Vector vector_;  // the last one

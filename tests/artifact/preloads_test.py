@@ -15,8 +15,9 @@ SHOWN = {
     # NCCL's functions that it stands before. One more is one that no program reaches without it.
     "libr2cc-nccl.so": {
         "ncclAllGather", "ncclAllReduce", "ncclAlltoAll", "ncclBcast", "ncclBroadcast", "ncclCommAbort", "ncclCommDeregister",
-        "ncclCommDestroy", "ncclCommFinalize", "ncclCommGetAsyncError", "ncclCommRegister", "ncclCommRevoke", "ncclGather", "ncclGroupEnd",
-        "ncclGroupStart", "ncclRecv", "ncclReduce", "ncclReduceScatter", "ncclScatter", "ncclSend",
+        "ncclCommDestroy", "ncclCommFinalize", "ncclCommGetAsyncError", "ncclCommInitRank", "ncclCommInitRankConfig",
+        "ncclCommInitRankScalable", "ncclCommRegister", "ncclCommRevoke", "ncclCommSplit", "ncclGather",
+        "ncclGetUniqueId", "ncclGroupEnd", "ncclGroupStart", "ncclRecv", "ncclReduce", "ncclReduceScatter", "ncclScatter", "ncclSend",
         # For LD_AUDIT.
         "la_objopen", "la_preinit", "la_symbind64", "la_version"
     },

@@ -1,4 +1,4 @@
-// The fake driver and the fake plugin.
+// The fake driver, the fake roll call and the fake plugin.
 #include "tests/seat/fake_nccl.h"
 
 namespace r2cc::nccl {
@@ -53,6 +53,21 @@ uint32_t* FakeCuda::AllocateWords(size_t words) {
 void FakeCuda::Free(Event event) { own().events.erase(event); }
 void FakeCuda::FreeWords(uint32_t* words) {
   if (own().words.erase(words) == 0) world_.Fail("memory that is not there is freed");
+}
+
+// ---- the roll call ----
+
+FakeRollCall::FakeRollCall(World* world, const Group* group, int rank, uint32_t every) : world_(*world), group_(group) {
+  world_.roll(group_).CheckIn({static_cast<uint32_t>(rank), static_cast<uint32_t>(group_->members.size()), every, 1});
+}
+
+Verdict FakeRollCall::Await() {
+  Verdict verdict;
+  const auto decide = [&] { return (verdict = world_.roll(group_).Decide(world_.roll_now())).kind != Verdict::Kind::kNone; };
+  world_.roll(group_).Want(world_.roll_now());
+  world_.Want(group_);
+  world_.scheduler().Block([&] { return ended_ || decide(); });
+  return ended_ ? Verdict() : verdict;
 }
 
 // ---- the plugin ----

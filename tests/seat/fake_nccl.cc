@@ -74,6 +74,12 @@ bool World::Step() {
       Enqueue(comm.get(), call);
       return true;
     }
+  // Time passes for those that wait for a verdict.
+  for (const Group* group : wanted_)
+    if (rolls_[group].Decide(roll_now_).kind == Verdict::Kind::kNone) {
+      roll_now_ += kRollGrace / 4;
+      return true;
+    }
   return false;
 }
 

@@ -75,6 +75,7 @@ struct WorldPlan {
   std::set<std::pair<int, int>> mark_fails;
   std::optional<int> register_fails;  // a rank on which no buffer can be registered with a child
   std::optional<int> unable;          // a rank without a plugin
+  std::optional<int> bare;            // a rank without the interposer
   uint64_t free_mib = 4096;
   bool blocks = true;
   bool child_breaks = false;  // the child has an error at some time
@@ -96,6 +97,11 @@ class World {
 
   // What each rank's streams wait for, for people.
   std::string Describe() const;
+
+  // All ranks' meeting about one of the program's communicators; the production code that decides.
+  Roll& roll(const Group* group) { return rolls_[group]; }
+  Nanos roll_now() const { return roll_now_; }
+  void Want(const Group* group) { wanted_.insert(group); }
 
   FakeComm* MakeComm(Group* group, int rank_of_world);
   Group* MakeGroup(std::vector<int> members);
@@ -139,6 +145,9 @@ class World {
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<FakeComm>> comms_;
   uint64_t next_handle_ = 1;
+  std::map<const Group*, Roll> rolls_;
+  std::set<const Group*> wanted_;
+  Nanos roll_now_ = 0;
 };
 
 inline FakeComm* Fake(Comm comm) { return reinterpret_cast<FakeComm*>(comm); }
@@ -154,6 +163,7 @@ class FakeNccl final : public Nccl {
   Result Count(Comm comm, int* ranks) override;
   Result Rank(Comm comm, int* rank) override;
   Result Split(Comm comm, int key, Comm* child) override;
+  Result SplitOff(Comm, int, int, Comm*, void*) override { return Result::kInvalidUsage; }
   Result Settle(Comm comm) override;
   Result Register(Comm comm, void* buffer, size_t bytes, void** handle) override;
   Result Deregister(Comm comm, void* handle) override;
@@ -201,6 +211,18 @@ class FakeCuda final : public Cuda {
   const int rank_;
   uint64_t events_ = 0;
   std::vector<std::unique_ptr<uint32_t[]>> words_;
+};
+
+class FakeRollCall final : public RollCall {
+ public:
+  FakeRollCall(World* world, const Group* group, int rank, uint32_t every);
+  Verdict Await() override;
+  void End() override { ended_ = true; }
+
+ private:
+  World& world_;
+  const Group* const group_;
+  bool ended_ = false;
 };
 
 class FakeRails final : public Rails {

@@ -63,6 +63,15 @@ class PreloadTest(unittest.TestCase):
                      r"\d+ MiB on: that of rank 1 has 50 % of its rails; expected 0\.70 of the usual time for large vectors$")
     self.assertRegex(lines[1], r"^R2CC: AllReduce of communicator \d is NCCL's own again since call \d+")
 
+  def test_a_communicator_that_the_program_has_split_off(self):
+    self.check_there_and_back(*self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", SPECIMEN_SPLITS="1", **self.preload()))
+
+  def test_a_rank_without_the_library_leaves_the_others_nccls_own(self):
+    for more in ({}, {"SPECIMEN_SPLITS": "1"}):
+      out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", SPECIMEN_BARE="2", **more, **self.preload())
+      self.assertEqual(out, OFF)
+      self.assertRegex(err, r"^R2CC: AllReduce of communicator \d stays NCCL's own: rank 2 has no libr2cc-nccl\.so with R2CC_SEAT=1\n$")
+
   def test_the_default_interval_is_longer_than_this_program(self):
     self.assertEqual(self.run_specimen(R2CC_SEAT="1", **self.preload()), (OFF, ""))
 

@@ -59,6 +59,7 @@ Scenario Make(uint64_t seed) {
   if (below(12) == 0) plan.register_fails = below(static_cast<uint64_t>(plan.ranks));
   if (below(12) == 0) plan.unable = below(static_cast<uint64_t>(plan.ranks));
   if (below(12) == 0) plan.free_mib = 100;
+  if (below(10) == 0) plan.bare = below(static_cast<uint64_t>(plan.ranks));
   plan.blocks = below(3) != 0;
   plan.child_breaks = below(8) == 0;
   scenario.every = static_cast<uint32_t>(2 + below(4));
@@ -97,7 +98,7 @@ class Program {
               }),
         cuda_(&world_, rank),
         rails_(&world_, rank),
-        interposer_({&nccl_, &cuda_, &rails_, [this](const std::string& line) { Note(line); }, nullptr, shared->scenario->every}) {
+        interposer_({&nccl_, &cuda_, &rails_, nullptr, [this](const std::string& line) { Note(line); }, nullptr, shared->scenario->every}) {
     for (Comm& comm : comms_) comm = Begin();
   }
 
@@ -145,7 +146,11 @@ class Program {
       for (int rank = 0; rank < world_.plan().ranks; ++rank) all.push_back(rank);
       group = world_.MakeGroup(all);
     }
-    return Real(world_.MakeComm(group, rank_));
+    const Comm comm = Real(world_.MakeComm(group, rank_));
+    // A rank without the interposer has nothing that counts; what it does has the same effects as without it.
+    if (world_.plan().bare != rank_)
+      interposer_.Begun(comm, std::make_shared<FakeRollCall>(&world_, group, rank_, shared_.scenario->every), Result::kSuccess);
+    return comm;
   }
 
   bool Wait(Comm comm, Result result) {
@@ -296,12 +301,14 @@ void CheckEnd(World* world, const std::vector<std::unique_ptr<Program>>& program
   const std::shared_ptr<Shadow> first = programs[0]->last_shadow();
   for (const auto& program : programs)
     if (program->last_shadow()->machine().state() != first->machine().state()) world->Fail("the ranks' machines differ");
+  if (plan.bare.has_value() && world->completed_by_children() > 0) world->Fail("a seat is used although a rank lacks the interposer");
   result->seated_at_end = first->machine().uses_child();
   if (!plan.split_fails.empty() || !plan.mark_fails.empty() || plan.register_fails.has_value()) return;
   plan::SeatNodes nodes{.ranks = static_cast<uint32_t>(plan.ranks), .channels = 8};
   for (size_t node = 0; node < plan.kept.size(); ++node) nodes.kept_permille.push_back(world->kept(static_cast<int>(node)));
   const std::vector<uint32_t> current = result->seated_at_end ? first->machine().wanted().order : std::vector<uint32_t>();
-  const bool wanted = plan.kept.size() > 2 && !plan.unable.has_value() && !plan::DecideSeats(nodes, current).order.empty();
+  const bool wanted =
+      plan.kept.size() > 2 && !plan.unable.has_value() && !plan.bare.has_value() && !plan::DecideSeats(nodes, current).order.empty();
   if (plan.free_mib < kChildMib ? result->seated_at_end : result->seated_at_end != wanted)
     world->Fail(wanted ? "no seat is used in the end" : "a seat is used in the end");
 }

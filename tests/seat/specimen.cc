@@ -1,9 +1,10 @@
 // A program of four ranks that knows nothing of seats. Its second node loses half of its rails and gets them back. It prints how many of
 // 40 AllReduces in each of three phases a child did, on its first rank, and how many communicators are left. With OPENS_NCCL it is not
-// linked to NCCL, and opens it for itself alone.
+// linked to NCCL, and opens it for itself alone. SPECIMEN_SPLITS=1: by a communicator that the program has split off.
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -30,7 +31,11 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   void* const rails = dlopen(argv[1], RTLD_NOW);
   if (rails == nullptr) return 3;
-  NCCL(stub_begin);
+  NCCL(ncclGetUniqueId);
+  NCCL(ncclCommInitRank);
+  NCCL(pncclCommInitRank);
+  NCCL(ncclCommSplit);
+  NCCL(pncclCommSplit);
   NCCL(stub_reduced_by_children);
   NCCL(stub_alive);
   NCCL(ncclAllReduce);
@@ -40,12 +45,24 @@ int main(int argc, char** argv) {
   const auto own_node = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_own_node"));
   const auto keep = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_keep"));
   Comm comms[kRanks];
-  stub_begin(kRanks, comms);
+  r2cc::nccl::UniqueId id{};
+  if (ncclGetUniqueId(&id) != Result::kSuccess) return 4;
+  // A rank that goes past whoever stands before NCCL.
+  const char* const bare_text = std::getenv("SPECIMEN_BARE");
+  const int bare = bare_text == nullptr ? -1 : std::atoi(bare_text);
+  const bool splits = std::getenv("SPECIMEN_SPLITS") != nullptr;
   int wrong[kRanks] = {};
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kRanks; ++rank)
     ranks.emplace_back([&, rank] {
       own_node(rank);
+      if ((rank == bare ? pncclCommInitRank : ncclCommInitRank)(&comms[rank], kRanks, id, rank) != Result::kSuccess) ++wrong[rank];
+      if (splits) {
+        const Comm whole = comms[rank];
+        int config = 0;
+        if ((rank == bare ? pncclCommSplit : ncclCommSplit)(whole, 0, rank, &comms[rank], &config) != Result::kSuccess) ++wrong[rank];
+        if (ncclCommDestroy(whole) != Result::kSuccess) ++wrong[rank];
+      }
       int before = 0;
       for (int phase = 0; phase < kPhases; ++phase) {
         if (rank == 1) keep(phase == 1 ? 500 : 1000);

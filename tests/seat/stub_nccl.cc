@@ -1,11 +1,14 @@
 // libnccl.so.2 for tests without a GPU: all ranks are threads of one process, and each operation is done when it returns.
 #include "tests/seat/stub_nccl.h"
 
-#include <cstdlib>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +17,7 @@
 using r2cc::nccl::Comm;
 using r2cc::nccl::Result;
 using r2cc::nccl::Stream;
+using r2cc::nccl::UniqueId;
 
 namespace {
 
@@ -73,10 +77,6 @@ Comm NewComm(const std::shared_ptr<Meeting>& meeting, int rank) {
 
 extern "C" {
 
-void stub_begin(int ranks, Comm* comms) {
-  const auto meeting = NewMeeting(static_cast<size_t>(ranks), false);
-  for (int rank = 0; rank < ranks; ++rank) comms[rank] = NewComm(meeting, rank);
-}
 int stub_reduced_by_children() { return by_children; }
 int stub_alive() { return alive; }
 
@@ -94,6 +94,36 @@ Result pncclGetVersion(int* version) {
 }
 
 // Of floats the first one alone.
+// As NCCL's: a number, and the address where the ranks meet.
+Result pncclGetUniqueId(UniqueId* id) {
+  static std::atomic<uint64_t> made{0};
+  const uint64_t number = ++made;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(1);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  *id = {};
+  std::memcpy(id->bytes, &number, sizeof(number));
+  std::memcpy(id->bytes + sizeof(number), &address, sizeof(address));
+  return Result::kSuccess;
+}
+Result pncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) {
+  static std::mutex mutex;
+  static std::map<uint64_t, std::shared_ptr<Meeting>> meetings;
+  uint64_t number = 0;
+  std::memcpy(&number, id.bytes, sizeof(number));
+  std::shared_ptr<Meeting> meeting;
+  {
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<Meeting>& of_id = meetings[number];
+    if (of_id == nullptr) of_id = NewMeeting(static_cast<size_t>(ranks), false);
+    meeting = of_id;
+  }
+  meeting->Meet([] {}, [] {});
+  *comm = NewComm(meeting, rank);
+  return Result::kSuccess;
+}
+
 Result pncclAllReduce(const void* send, void* receive, size_t count, int type, int, Comm comm, Stream) {
   if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   Meeting& meeting = *comm->meeting;
@@ -135,7 +165,7 @@ Result pncclCommUserRank(Comm comm, int* rank) {
   *rank = comm->rank;
   return Result::kSuccess;
 }
-Result pncclCommSplit(Comm comm, int, int key, Comm* child, void*) {
+Result pncclCommSplit(Comm comm, int, int key, Comm* child, void* config) {
   if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   Meeting& meeting = *comm->meeting;
   meeting.Meet(
@@ -146,7 +176,7 @@ Result pncclCommSplit(Comm comm, int, int key, Comm* child, void*) {
         std::vector<std::pair<int, int>> by_key;
         for (const auto& [rank, split] : meeting.splits) by_key.emplace_back(split.first, rank);
         std::sort(by_key.begin(), by_key.end());
-        const auto made = NewMeeting(meeting.ranks, true);
+        const auto made = NewMeeting(meeting.ranks, config == nullptr);
         for (size_t at = 0; at < by_key.size(); ++at) *meeting.splits[by_key[at].second].second = NewComm(made, static_cast<int>(at));
         meeting.splits.clear();
       });
@@ -165,6 +195,9 @@ Result pncclCommGetAsyncError(Comm, Result* error) {
 }
 
 // As in NCCL, a program reaches these unless somebody stands before them.
+Result ncclGetUniqueId(UniqueId* id) { return pncclGetUniqueId(id); }
+Result ncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) { return pncclCommInitRank(comm, ranks, id, rank); }
+Result ncclCommSplit(Comm comm, int color, int key, Comm* child, void* config) { return pncclCommSplit(comm, color, key, child, config); }
 Result ncclAllReduce(const void* send, void* receive, size_t count, int type, int operation, Comm comm, Stream stream) {
   return pncclAllReduce(send, receive, count, type, operation, comm, stream);
 }

@@ -8,8 +8,12 @@
 
 extern "C" {
 
-// Communicators of `ranks` ranks, one for each.
-void stub_begin(int ranks, r2cc::nccl::Comm* comms);
+r2cc::nccl::Result ncclGetUniqueId(r2cc::nccl::UniqueId* id);
+r2cc::nccl::Result ncclCommInitRank(r2cc::nccl::Comm* comm, int ranks, r2cc::nccl::UniqueId id, int rank);
+r2cc::nccl::Result pncclCommInitRank(r2cc::nccl::Comm* comm, int ranks, r2cc::nccl::UniqueId id, int rank);
+// A program gives a configuration: so its children are told from those that libr2cc-nccl.so makes.
+r2cc::nccl::Result ncclCommSplit(r2cc::nccl::Comm comm, int color, int key, r2cc::nccl::Comm* child, void* config);
+r2cc::nccl::Result pncclCommSplit(r2cc::nccl::Comm comm, int color, int key, r2cc::nccl::Comm* child, void* config);
 // How often the calling thread has reduced by a child.
 int stub_reduced_by_children();
 // Communicators that were made and not ended, children too.

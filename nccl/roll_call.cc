@@ -1,0 +1,153 @@
+#include "nccl/roll_call.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "nccl/roll_server.h"
+
+namespace r2cc::nccl {
+namespace {
+
+constexpr int kExchangeMs = 2000;
+constexpr std::chrono::milliseconds kBetween{50};
+
+uint64_t RandomWord() {
+  uint64_t word = 0;
+  return getrandom(&word, sizeof(word), 0) == sizeof(word) ? word : 0;
+}
+
+// SplitMix64's last step: both words decide each bit.
+uint64_t Mixed(uint64_t a, uint64_t b) {
+  uint64_t x = a + 0x9e3779b97f4a7c15 * (b + 1);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+class Socket {
+ public:
+  explicit Socket(sa_family_t family) : fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  int fd() const { return fd_; }
+  bool Wait(short events) const {
+    pollfd file{fd_, events, 0};
+    int ready = 0;
+    while ((ready = poll(&file, 1, kExchangeMs)) < 0 && errno == EINTR) {
+    }
+    return ready > 0;
+  }
+
+ private:
+  const int fd_;
+};
+
+bool Connect(const Socket& socket, const RollAddress& address) {
+  if (socket.fd() < 0) return false;
+  if (connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) == 0) return true;
+  if (errno != EINPROGRESS || !socket.Wait(POLLOUT)) return false;
+  int error = 0;
+  socklen_t bytes = sizeof(error);
+  return getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0;
+}
+
+}  // namespace
+
+SocketRollCall::Exchanged SocketRollCall::Exchange(bool wants) {
+  const Socket socket(address_.address.ss_family);
+  if (!Connect(socket, address_)) return {};
+  const RollRequest request{.wants = wants ? 1U : 0U,
+                            .nonce = address_.nonce,
+                            .key = address_.key,
+                            .rank = self_.rank,
+                            .ranks = self_.ranks,
+                            .every = self_.every,
+                            .release = self_.release};
+  Exchanged result{.sent = true};
+  // A fresh connection has room for it.
+  if (send(socket.fd(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) return result;
+  std::byte bytes[sizeof(RollReply)];
+  size_t got = 0;
+  while (got < sizeof(bytes)) {
+    if (!socket.Wait(POLLIN)) return result;
+    const ssize_t more = recv(socket.fd(), bytes + got, sizeof(bytes) - got, 0);
+    if (more < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (more <= 0) return result;
+    got += static_cast<size_t>(more);
+  }
+  result.verdict = ParseRollReply(bytes);
+  return result;
+}
+
+bool SocketRollCall::CheckIn() { return Exchange(false).sent; }
+
+Verdict SocketRollCall::Await() {
+  const SteadyClock clock;
+  Nanos last_heard = clock.Now();
+  while (!ended_) {
+    const Exchanged exchanged = Exchange(true);
+    if (exchanged.verdict.has_value()) {
+      if (exchanged.verdict->kind != Verdict::Kind::kNone) return *exchanged.verdict;
+      last_heard = clock.Now();
+    } else if (clock.Now() - last_heard >= limit_) {
+      break;
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kBetween, [this] { return ended_.load(); });
+  }
+  return {};
+}
+
+void SocketRollCall::End() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void SocketRollCalls::Note(UniqueId* id) {
+  const std::lock_guard lock(mutex_);
+  if (!server_.has_value() && !has_failed_) {
+    auto address = MeetingAddress(*id);
+    if (address.has_value()) {
+      address->nonce = RandomWord();
+      if (address->nonce == 0 || RollServer::Start(&address->address, address->bytes, address->nonce) == nullptr) address.reset();
+    }
+    server_ = address;
+    has_failed_ = !address.has_value();
+  }
+  if (!server_.has_value()) return;
+  RollAddress note = *server_;
+  note.key = RandomWord();
+  if (note.key != 0) WriteNote(note, id);
+}
+
+std::shared_ptr<RollCall> SocketRollCalls::Begin(const RollAddress& address, int ranks, int rank) {
+  if (ranks < 1 || rank < 0 || rank >= ranks) return nullptr;
+  const Attendee self{static_cast<uint32_t>(rank), static_cast<uint32_t>(ranks), every_, release_};
+  auto call = std::make_shared<SocketRollCall>(address, self, limit_);
+  // A rank that has sent nothing is missing for the one that decides.
+  return call->CheckIn() ? call : nullptr;
+}
+
+std::shared_ptr<RollCall> SocketRollCalls::CheckIn(const UniqueId& id, int ranks, int rank) {
+  const auto address = ReadNote(id);
+  return address.has_value() ? Begin(*address, ranks, rank) : nullptr;
+}
+
+std::shared_ptr<RollCall> SocketRollCalls::CheckInSplit(const RollCall& parent, uint32_t number, int color, int ranks, int rank) {
+  RollAddress address = static_cast<const SocketRollCall&>(parent).address();
+  address.key = Mixed(Mixed(address.key, number), static_cast<uint32_t>(color));
+  return Begin(address, ranks, rank);
+}
+
+}  // namespace r2cc::nccl

@@ -1,0 +1,64 @@
+// RollCalls over sockets: the note in a communicator's ID leads to the process that made it.
+#ifndef R2CC_NCCL_ROLL_CALL_H_
+#define R2CC_NCCL_ROLL_CALL_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "nccl/roll.h"
+#include "nccl/seams.h"
+#include "nccl/unique_id.h"
+
+namespace r2cc::nccl {
+
+class SocketRollCall final : public RollCall {
+ public:
+  // `limit`: how long the process that decides may be unreachable.
+  SocketRollCall(const RollAddress& address, const Attendee& self, Nanos limit) : address_(address), self_(self), limit_(limit) {}
+
+  // MAY BLOCK for two seconds. False: nothing was sent.
+  bool CheckIn();
+  Verdict Await() override;
+  void End() override;
+
+  const RollAddress& address() const { return address_; }
+
+ private:
+  struct Exchanged {
+    bool sent = false;
+    std::optional<Verdict> verdict;
+  };
+  Exchanged Exchange(bool wants);
+
+  const RollAddress address_;
+  const Attendee self_;
+  const Nanos limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> ended_{false};
+};
+
+class SocketRollCalls final : public RollCalls {
+ public:
+  SocketRollCalls(uint32_t every, uint64_t release, Nanos limit) : every_(every), release_(release), limit_(limit) {}
+  void Note(UniqueId* id) override;
+  std::shared_ptr<RollCall> CheckIn(const UniqueId& id, int ranks, int rank) override;
+  std::shared_ptr<RollCall> CheckInSplit(const RollCall& parent, uint32_t number, int color, int ranks, int rank) override;
+
+ private:
+  std::shared_ptr<RollCall> Begin(const RollAddress& address, int ranks, int rank);
+
+  const uint32_t every_;
+  const uint64_t release_;
+  const Nanos limit_;
+  std::mutex mutex_;
+  std::optional<RollAddress> server_;  // of this process
+  bool has_failed_ = false;
+};
+
+}  // namespace r2cc::nccl
+
+#endif  // R2CC_NCCL_ROLL_CALL_H_

@@ -1,0 +1,54 @@
+// Answers roll calls of the communicators whose IDs this process made: a thread and a listening socket. A connection is one request and one
+// reply. Never destroyed: ranks may ask as long as the process lives.
+#ifndef R2CC_NCCL_ROLL_SERVER_H_
+#define R2CC_NCCL_ROLL_SERVER_H_
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+
+#include "base/core/clock.h"
+#include "nccl/roll.h"
+
+namespace r2cc::nccl {
+
+class RollServer {
+ public:
+  // Listens at `address`, whose port is 0 and is set. Null: it cannot.
+  static RollServer* Start(sockaddr_storage* address, socklen_t bytes, uint64_t nonce);
+  RollServer(const RollServer&) = delete;
+  RollServer& operator=(const RollServer&) = delete;
+
+ private:
+  struct Connection {
+    int fd;
+    Nanos since;
+    size_t got = 0;
+    std::byte bytes[sizeof(RollRequest)];
+  };
+  // Each connection is a file of the job's process; a request takes microseconds.
+  static constexpr size_t kConnectionsMax = 256;
+  static constexpr Nanos kConnectionMax = 5 * kNanosPerSecond;
+  // When the process has no file left for a connection.
+  static constexpr Nanos kFullPause = 20 * kNanosPerMs;
+  static constexpr size_t kRollsMax = 1 << 16;
+
+  RollServer(int listener, uint64_t nonce) : listener_(listener), nonce_(nonce) {}
+  [[noreturn]] void Serve();
+  void Accept(Nanos now);
+  // False: the connection is over.
+  bool Receive(Connection* connection, Nanos now);
+  void Answer(const Connection& connection, Nanos now);
+
+  const int listener_;
+  const uint64_t nonce_;
+  Nanos accepts_from_ = 0;
+  std::list<Connection> connections_;
+  std::unordered_map<uint64_t, Roll> rolls_;
+};
+
+}  // namespace r2cc::nccl
+
+#endif  // R2CC_NCCL_ROLL_SERVER_H_
