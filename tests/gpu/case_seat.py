@@ -1,6 +1,7 @@
 """The free seat of NCCL's tree: jobs with and without libr2cc-nccl.so live at the same time and take turns, on fewer rails and on all."""
 
 import re
+import time
 from typing import Any, Sequence
 
 from deploy.drill.rig.binaries import built_file
@@ -170,6 +171,35 @@ def two_gpus(context: Context, case: str, daemons: bool = False) -> None:
     struck = losses(world[0], setup.rails, setup.quick, PER_PAIR)
     rows += _world(context, case, world, struck, items, pairs, daemons, PER_PAIR)
   _table(context, rows)
+
+
+def mixed(context: Context, case: str, daemons: bool = False) -> None:
+  """One rank without libr2cc-nccl.so, then one with another interval: the job goes on as NCCL alone, and one line names that rank."""
+  context.end_bench()
+  nodes, usual = 4, environment(context, EVERY)
+  without = {} if context.setup.nccl is None else {"LD_PRELOAD": str(context.setup.nccl)}
+  with Stage(context.setup, case, nodes, GIVEN_RATE, daemons) as stage:
+    for variant, rank, other, words in (("without the library", 0, without, "stays NCCL's own: the process that made its ID"),
+                                        ("without the library", 2, without, "stays NCCL's own: rank 2 has no libr2cc-nccl.so"),
+                                        ("another interval", 3, environment(context, EVERY + 1), "stays NCCL's own: rank 3 has another")):
+      job = stage.start_job(SEAT, R2CC, environment=usual, others={rank: other})
+      lost = [RailId(1, rail) for rail in range(context.setup.rails // 2)]
+      for rail in lost:
+        stage.lab.cut(rail)
+      job.stay(SETTLE_S, may_stand_still=True)
+      begin_s = time.monotonic()
+      _settle(job, None, 0)
+      seconds = time.monotonic() - begin_s
+      said = [line for one in range(nodes) for line in job.logs(one).splitlines() if "R2CC: AllReduce of communicator" in line]
+      checked = check_data(context, job)
+      for rail in lost:
+        stage.lab.heal(rail)
+      context.results.add(case, f"{variant}: rank {rank}", nodes=nodes, rate=GIVEN_RATE, calls=SETTLE_ROUNDS * SETTLE_CALLS,
+                          seconds=round(seconds, 2), lines=[line[-200:] for line in said], **checked)
+      named = [line for line in said if words in line]
+      if not named or checked["wrong"] or any(THERE in line for line in said):
+        raise JobBroken(f"{variant}, rank {rank}: {said}, {checked['wrong']} wrong elements")
+      context.results.add(case, f"{variant}: rank {rank} exit", **stage.end_job(job))
 
 
 def audit(context: Context, case: str, daemons: bool = False) -> None:

@@ -54,6 +54,8 @@ CASES = (
     Case("seat-counts", "the same with 2, 3, 5 and 7 nodes; two decline", 170, 170, case_seat.counts),
     Case("seat-two-gpus", "the same with 4 nodes of 2 GPUs each, NVLink inside; two ranks on a card where there are 4", 200, 80,
          case_seat.two_gpus),
+    Case("seat-mixed", "a rank without libr2cc-nccl.so, or with another R2CC_SEAT_EVERY: the job goes on as NCCL alone", 90, 90,
+         case_seat.mixed),
     Case("seat-ddp", "DDP on 4 nodes, half of one's rails lost and repaired: time of a step over Balance, loss curves", 170, 170,
          case_seat_training.training),
     Case("seat-audit", "a program that opens NCCL itself, libr2cc-nccl.so in LD_AUDIT: to a seat and back", 70, 70, case_seat.audit),

@@ -92,8 +92,8 @@ class Stage:
     return self._processes.start(name, self.lab.command(node, argv))
 
   def begin_job(self, name: str, network: Network, per_node: int = 1, environment: dict[str, str] | None = None,
-                timeout_s: float = GROUP_TIMEOUT_S) -> Job:
-    """Starts the ranks and does not wait for them."""
+                timeout_s: float = GROUP_TIMEOUT_S, others: dict[int, dict[str, str]] | None = None) -> Job:
+    """Starts the ranks and does not wait for them. `others`: ranks with another environment than `environment`."""
     setup = self.setup
     placement = Placement(self.nodes, setup.gpus, per_node)
     self._serial += 1
@@ -113,7 +113,7 @@ class Stage:
       said |= {"LD_LIBRARY_PATH": ":".join([*libraries, *([setup.library_path] if setup.library_path else [])])}
       if setup.nccl is not None:
         said |= {"LD_PRELOAD": str(setup.nccl)}
-      said |= environment or {}
+      said |= (others or {}).get(rank, environment or {})
       # Past `ip`, whose own libraries must not be the rank's.
       settings = [f"{key}={value}" for key, value in said.items()]
       argv = ["env", *settings, setup.python, str(setup.program), "_rank", "--control", path, "--rendezvous", str(rendezvous),
