@@ -1,7 +1,7 @@
 """How soon the fault of one node, or of a rack, is in every other node's plan, with etcd as the only way between them: real daemons, a
-real etcd, one machine.
+real etcd, one machine. With --processes each daemon has as many attached processes, which must see the fault, too.
 
-./bazelw run //tests/etcd:nodes -- --nodes 64 --faults 10 --json
+./bazelw run //tests/etcd:nodes -- --nodes 64 --faults 10 --processes 64 --json
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 from typing import Any, Sequence
 
 from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.processes import Processes, wait_until
+from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
 from tests.bench import machine
 from tests.bench.detect_figures import Event, page_ns, state_of
 from tests.bench.fault_figures import percentile
@@ -41,7 +41,8 @@ class Nodes:
     processes.start("etcd", [ETCD, "--name", "one", "--data-dir", str(folder / "etcd"), "--listen-client-urls", client,
                              "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                              "--initial-cluster", f"one={peer}"])
-    self.daemons = []
+    self.daemons: list[ManagedProcess] = []
+    self.crowds: list[subprocess.Popen[str]] = []
     for node in range(count):
       config = folder / f"n{node}.textproto"
       config.write_text(f'node: "n{node}"\nlisten: "127.0.0.1:0"\nnics {{ name: "rail0" address: "127.64.{node}.1" }}\n'
@@ -50,6 +51,45 @@ class Nodes:
       self.daemons.append(processes.start(f"n{node}", [str(built_file("daemon/r2ccd")), "--config", str(config), "--run_dir",
                                                        str(folder / f"run{node}"), "--state_dir", str(folder / f"kept{node}"),
                                                        "--log_level", "warning"]))
+
+  def attach(self, each: int) -> None:
+    """So many processes to each daemon."""
+    for node in range(self.count):
+      socket_path = self.folder / f"run{node}" / "attach.sock"
+      self.crowds.append(subprocess.Popen([str(built_file("tests/etcd/attached")), str(socket_path), f"127.64.{node}.1", str(each),
+                                           str(self.count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    for node, crowd in enumerate(self.crowds):
+      if self.line_of(crowd) != "ready":
+        raise SystemExit(f"not all of {each} processes were attached to n{node}: {self.daemons[node].last_words()}")
+
+  @staticmethod
+  def line_of(crowd: "subprocess.Popen[str]") -> str:
+    assert crowd.stdout is not None
+    return crowd.stdout.readline().strip()
+
+  def seen_ms(self, subject: int) -> list[float]:
+    """Fails a NIC; how long after its own daemon's plan the last process of each node had seen it. Mends it."""
+    before_ns = time.monotonic_ns()
+    self.act([subject], "fail-nic", "--force")
+    last = []
+    for crowd in self.crowds:
+      assert crowd.stdin is not None
+      crowd.stdin.write(f"{subject} {before_ns}\n")
+      crowd.stdin.flush()
+    for node, crowd in enumerate(self.crowds):
+      last.append(int(self.line_of(crowd) or -1))
+      if last[-1] < 0:
+        raise SystemExit(f"not every process of n{node} saw that the NIC of n{subject} has failed")
+    plan_ns = page_ns(self.events(subject), f"n{subject}/rail0", before_ns)
+    if plan_ns is None:
+      raise SystemExit(f"n{subject} has no plan without its NIC")
+    self.mend([subject])
+    return [(when - plan_ns) / 1e6 for when in last]
+
+  def close(self) -> None:
+    for crowd in self.crowds:
+      crowd.kill()
+      crowd.wait()
 
   def ask(self, node: int, *words: str) -> str:
     return subprocess.run([built_file("client/r2ccctl"), "--run_dir", self.folder / f"run{node}", "-o", "json", *words],
@@ -84,12 +124,15 @@ class Nodes:
 
     if not wait_until(all_have_it, PATIENCE_S, every_s=0.2):
       raise SystemExit(f"{len(subjects) * self.count - len(found)} words of {len(subjects)} nodes never came")
+    self.mend(subjects)
+    return [(when - found[subject, subject]) / 1e6 for (subject, node), when in found.items() if node != subject]
+
+  def mend(self, subjects: Sequence[int]) -> None:
     self.act(subjects, "restore-nic")
     healthy = lambda: all(state_of(events, f"n{subject}/rail0") == "HEALTHY" for node in range(self.count)
                           for events in [self.events(node)] for subject in subjects)
     if not wait_until(healthy, PATIENCE_S, every_s=0.2):
       raise SystemExit(f"not every node heard that {len(subjects)} NICs work again")
-    return [(when - found[subject, subject]) / 1e6 for (subject, node), when in found.items() if node != subject]
 
   def memory_mib_max(self) -> float:
     return max(machine.peak_memory_mib(daemon.pid) for daemon in self.daemons)
@@ -104,21 +147,25 @@ def figures(name: str, spreads: list[float]) -> dict[str, float]:
           f"{name}_ms_max": round(max(spreads), 3)}
 
 
-def measure(nodes: Nodes, faults: int, rack: int, idle_s: float) -> dict[str, Any]:
+def measure(nodes: Nodes, faults: int, rack: int, idle_s: float, processes: int) -> dict[str, Any]:
   facts = machine.describe()
   if not wait_until(lambda: all(nodes.known_to(node) == nodes.count for node in range(nodes.count)), PATIENCE_S, every_s=1.0):
     raise SystemExit("the daemons do not find each other through etcd: " + nodes.daemons[0].last_words())
-  print(f"{nodes.count} daemons know each other; {idle_s:.0f} s without a fault", file=sys.stderr)
+  nodes.attach(processes)
+  print(f"{nodes.count} daemons know each other, and each has {processes} processes; {idle_s:.0f} s without a fault", file=sys.stderr)
   used_s, began_s = nodes.processor_s(), time.monotonic()
   time.sleep(idle_s)
   idle_share = (nodes.processor_s() - used_s) / (time.monotonic() - began_s) / nodes.count
   one: list[float] = []
   many: list[float] = []
+  seen: list[float] = []
   for fault in range(faults):
     print(f"fault {fault + 1} of {faults}: one node, then {rack} at once", file=sys.stderr)
     one += nodes.spread_ms([fault % nodes.count])
     many += nodes.spread_ms([(fault + node) % nodes.count for node in range(rack)])
-  return {"nodes": nodes.count, "faults": faults, "rack": rack} | figures("plan_to_plan", one) | figures("rack_plan_to_plan", many) | {
+    seen += nodes.seen_ms(fault % nodes.count) if processes else []
+  return {"nodes": nodes.count, "faults": faults, "rack": rack, "processes": processes * nodes.count} | (
+      figures("plan_to_last_process", seen) if seen else {}) | figures("plan_to_plan", one) | figures("rack_plan_to_plan", many) | {
       "idle_processor_share_per_daemon": round(idle_share, 5), "memory_peak_mib_per_daemon_max": round(nodes.memory_mib_max(), 1),
       "machine": facts}
 
@@ -128,16 +175,21 @@ def main() -> None:
   parser.add_argument("--nodes", type=int, default=64)
   parser.add_argument("--faults", type=int, default=10)
   parser.add_argument("--rack", type=int, default=8, help="nodes that lose a NIC at the same time (default: %(default)s)")
+  parser.add_argument("--processes", type=int, default=0, help="attached to each daemon (default: %(default)s)")
   parser.add_argument("--idle-s", type=float, default=20)
   parser.add_argument("--json", action="store_true", help="one JSON object, and nothing else, on standard output")
   options = parser.parse_args()
-  if not 2 <= options.nodes <= 255 or options.faults < 1 or not 1 <= options.rack <= options.nodes:
-    parser.error("--nodes is 2 to 255, --faults at least 1, --rack 1 to --nodes")
+  if not 2 <= options.nodes <= 255 or options.faults < 1 or not 1 <= options.rack <= options.nodes or options.processes < 0:
+    parser.error("--nodes is 2 to 255, --faults at least 1, --rack 1 to --nodes, --processes not negative")
   if shutil.which(ETCD) is None:
     raise SystemExit(f"there is no {ETCD}: ./bazelw installs it")
   # In /tmp: the path of a Unix socket has room for 107 bytes.
   with tempfile.TemporaryDirectory(prefix="r2cc-etcd-", dir="/tmp") as name, Processes(pathlib.Path(name)) as processes:
-    result = measure(Nodes(pathlib.Path(name), processes, options.nodes), options.faults, options.rack, options.idle_s)
+    nodes = Nodes(pathlib.Path(name), processes, options.nodes)
+    try:
+      result = measure(nodes, options.faults, options.rack, options.idle_s, options.processes)
+    finally:
+      nodes.close()
   print(json.dumps(result) if options.json else "\n".join(f"{key:34} {value}" for key, value in result.items()))
 
 
