@@ -81,10 +81,11 @@ class FakeBackend final : public Backend {
   template <typename Request, typename Make>
   void Give(Make make) {
     control_.Set<Request>(Access(), [this, make](const Request& request, const Caller&, Answer<ReplyTo<Request>> answer) {
+      auto reply = make(request);
       if (stuck)
         loop_->RunAfter(3600 * kNanosPerSecond, [answer] {});
       else
-        answer(make(request));
+        answer(std::move(reply));
     });
   }
   EventLog events_;

@@ -97,20 +97,7 @@ class End final : public Backend {
   void Hang() {
     loop_.loop().RunAndWait([this] { transport_.Stop(); });
   }
-  absl::Status Allow(const Caller&, Role) const override { return absl::OkStatus(); }
-  void GetStatus(const v1::StatusRequest&, Answer<v1::StatusReply>) override {}
-  void ListNics(const v1::ListNicsRequest&, Answer<v1::ListNicsReply>) override {}
-  void ActOnNic(const v1::NicActionRequest&, const Caller&, Answer<v1::NicActionReply>) override {}
-  void ListJobs(const v1::ListJobsRequest&, Answer<v1::ListJobsReply>) override {}
-  void GetPlan(const v1::GetPlanRequest&, Answer<v1::Plan>) override {}
-  void ExplainNic(const v1::ExplainNicRequest&, const Caller&, Answer<v1::ExplainNicReply>) override {}
-  void ProbePaths(const v1::ProbePathsRequest&, const Caller&, Answer<v1::ProbePathsReply>) override {}
-  void ExplainPlan(const v1::ExplainPlanRequest&, Answer<v1::ExplainPlanReply>) override {}
-  void ForgetNode(const v1::ForgetNodeRequest&, const Caller&, Answer<v1::ForgetNodeReply>) override {}
-  void ReportJobs(const v1::ReportJobsRequest&, const Caller&, Answer<v1::ReportJobsReply>) override {}
-  void GetConfig(const v1::ConfigRequest&, Answer<v1::ConfigReply>) override {}
-  void GetMetrics(Answer<std::shared_ptr<const MetricFacts>>) override {}
-  void Reload(const v1::ReloadRequest&, const Caller&, Answer<v1::ReloadReply>) override {}
+  const ControlTable& control() const override { return control_; }
   void ReceiveView(v1::NodeView view, uint64_t, const Caller&, std::function<void()> taken) override {
     by_peers_stream.Add(view);
     if (taken) taken();
@@ -131,6 +118,12 @@ class End final : public Backend {
   const std::string node_;
   EventLog events_;
   ViewBroadcaster broadcaster_;
+  // Without rows: nobody asks.
+  const ControlTable control_{{.node = node_,
+                               .core = nullptr,
+                               .alive = std::make_shared<const bool>(true),
+                               .allow = [](const Caller&, Role) { return absl::OkStatus(); },
+                               .on_refused = nullptr}};
   const Credentials credentials_;
   Refusals refusals_{[] { return int64_t{1}; }};
   const Authenticator authenticator_{nullptr, /*insecure=*/true, &refusals_};

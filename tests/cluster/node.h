@@ -56,9 +56,10 @@ class Node {
 
   // Hands the alarms of its status to `hear`, a moment later.
   void AskAlarms(std::function<void(std::vector<std::string>)> hear) const {
-    daemon_->wiring->backend().Ask(v1::StatusRequest(), Caller(), [hear = std::move(hear)](const absl::StatusOr<v1::StatusReply>& reply) {
-      if (reply.ok()) hear({reply->alarms().begin(), reply->alarms().end()});
-    });
+    daemon_->wiring->backend().Ask(v1::StatusRequest(), daemon::Caller(),
+                                   [hear = std::move(hear)](const absl::StatusOr<v1::StatusReply>& reply) {
+                                     if (reply.ok()) hear({reply->alarms().begin(), reply->alarms().end()});
+                                   });
   }
 
   // Streams with other daemons.

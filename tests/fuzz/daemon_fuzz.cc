@@ -335,11 +335,11 @@ class Fuzzed : daemon::FakeWorld {
       Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().Ask(nic, caller, answer); });
     }
     Call<v1::ProbePathsReply>([&](auto answer) { wiring_->backend().Ask(paths, caller, answer); });
-    Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().Ask(nics, Caller(), answer); });
-    Call<v1::StatusReply>([&](auto answer) { wiring_->backend().Ask(v1::StatusRequest(), Caller(), answer); });
-    Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().Ask(v1::ListJobsRequest(), Caller(), answer); });
-    Call<v1::Plan>([&](auto answer) { wiring_->backend().Ask(v1::GetPlanRequest(), Caller(), answer); });
-    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().Ask(v1::ExplainPlanRequest(), Caller(), answer); });
+    Call<v1::ListNicsReply>([&](auto answer) { wiring_->backend().Ask(nics, daemon::Caller(), answer); });
+    Call<v1::StatusReply>([&](auto answer) { wiring_->backend().Ask(v1::StatusRequest(), daemon::Caller(), answer); });
+    Call<v1::ListJobsReply>([&](auto answer) { wiring_->backend().Ask(v1::ListJobsRequest(), daemon::Caller(), answer); });
+    Call<v1::Plan>([&](auto answer) { wiring_->backend().Ask(v1::GetPlanRequest(), daemon::Caller(), answer); });
+    Call<v1::ExplainPlanReply>([&](auto answer) { wiring_->backend().Ask(v1::ExplainPlanRequest(), daemon::Caller(), answer); });
   }
 
   // ---- what must hold ----
