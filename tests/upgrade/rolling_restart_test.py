@@ -1,7 +1,7 @@
 """All daemons of a cluster are started anew in turn under a running all_reduce, as another release and back: no job notices.
 
-Without an argument the other release is this one: then it is a restart of each. Where the last release was built by hand
-(docs/operate/upgrade.md), its bazel-bin is the argument, and plugins of both releases take part.
+Without an argument the other release is this one: then it is a restart of each. Otherwise the argument is a folder with the programs of
+the last release, as its bazel-bin has them, and plugins of both releases take part.
 """
 
 import dataclasses
@@ -32,11 +32,13 @@ STEADY_S = stalls.STALL_WINDOW_NS / 1e9 + 0.5
 
 
 def _other_release() -> Binaries | None:
-  """The binaries of a tree's bazel-bin that was named; None: there is none."""
+  """The binaries below the folder that was named; None: none was."""
   arguments = unittest_main.test_args()
   if not arguments:
     return None
   root = pathlib.Path(arguments[0])
+  if not root.is_dir():
+    raise unittest.SkipTest(f"needs last_release: {root}, which tests/upgrade/build_last_release.sh makes")
   other = Binaries(daemon=root / "daemon/r2ccd", ctl=built_binaries().ctl, perf=built_binaries().perf,
                    plugin=root / "netplugin/libnccl-net-r2cc.so")
   other.check()
