@@ -213,6 +213,7 @@ void Wiring::Stop() {
   kept_.jobs.Save(jobs_.registry().ToKeep(reporter_.Now().realtime_ns));
   reporter_.Flush();
   kept_.history.Flush();
+  kept_.audit.End();
   world_.jobs->Stop();
   world_.peers->Stop();
   world_.store->Stop();

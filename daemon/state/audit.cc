@@ -116,6 +116,14 @@ Audit::Audit(Files* files, Executor* disk, Executor* core, std::string path, Eve
              std::function<void(const absl::Status&)> on_turn)
     : disk_(disk), core_(core), reporter_(reporter), on_turn_(std::move(on_turn)), file_(std::make_shared<File>(files, std::move(path))) {}
 
+void Audit::End() {
+  *alive_ = false;
+  if (retry_ != 0) core_->Cancel(std::exchange(retry_, 0));
+  // The first is with the disk already if it is under way.
+  if (std::exchange(under_way_, false)) held_.pop_front();
+  for (std::string& line : std::exchange(held_, {})) disk_->Post([file = file_, line = std::move(line)] { (void)file->Append(line); });
+}
+
 std::vector<v1::Event> Audit::Load(size_t most, std::string* trouble) { return file_->Load(most, trouble); }
 
 void Audit::Add(const Word& word, const Caller& caller) {
@@ -185,17 +193,44 @@ void Audit::AddOwn(v1::Event event, const std::string& action) {
 }
 
 void Audit::Write(v1::Event event) {
-  disk_->Post([this, alive = alive_, core = core_, file = file_, line = Line(event)] {
+  std::string line = Line(event);
+  if (held_bytes_ + line.size() > kHeldBytesMax) {
+    ++left_out_;
+  } else {
+    held_bytes_ += line.size();
+    held_.push_back(std::move(line));
+  }
+  if (!under_way_ && retry_ == 0) AppendNext();
+  reporter_->Tell(std::move(event));
+}
+
+void Audit::AppendNext() {
+  if (held_.empty()) return;
+  under_way_ = true;
+  disk_->Post([this, alive = alive_, core = core_, file = file_, line = held_.front()] {
     const absl::Status status = file->Append(line);
     core->Post([this, alive, status] {
       if (*alive) OnWritten(status);
     });
   });
-  reporter_->Tell(std::move(event));
 }
 
 void Audit::OnWritten(const absl::Status& status) {
+  under_way_ = false;
   if (std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
+  if (!status.ok()) {
+    retry_ = core_->RunAfter(back_off_.Next(), [this] {
+      retry_ = 0;
+      AppendNext();
+    });
+    return;
+  }
+  back_off_.Reset();
+  held_bytes_ -= held_.front().size();
+  held_.pop_front();
+  if (const size_t left_out = std::exchange(left_out_, 0); left_out > 0)
+    reporter_->Tell("state", absl::StrCat("the audit's file lacks ", left_out, " lines that came while it could not be written"));
+  AppendNext();
 }
 
 }  // namespace r2cc::daemon

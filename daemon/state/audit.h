@@ -3,6 +3,7 @@
 #define R2CC_DAEMON_STATE_AUDIT_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/core/back_off.h"
 #include "base/core/clock.h"
 #include "base/executor.h"
 #include "daemon/core/caller.h"
@@ -46,11 +48,16 @@ class Audit {
  public:
   // Of a generation: some 20,000 words.
   static constexpr size_t kFileBytesMax = 8 << 20;
+  // What could not be written is tried again after this, later more seldom.
+  static constexpr Nanos kRetryFirst = kNanosPerSecond;
+  static constexpr Nanos kRetryMax = 30 * kNanosPerSecond;
+  // Lines that wait for the disk, in memory; later ones are left out, and an event reports how many.
+  static constexpr size_t kHeldBytesMax = 1'048'576;
 
   // All outlive it. `on_turn` is told, on the core's thread, when writing begins to fail and when it works again.
   Audit(Files* files, Executor* disk, Executor* core, std::string path, EventReporter* reporter,
         std::function<void(const absl::Status&)> on_turn);
-  ~Audit() { *alive_ = false; }
+  ~Audit() { End(); }
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
@@ -82,12 +89,16 @@ class Audit {
   static constexpr uint64_t kStrangersBurst = 8;
   static constexpr Nanos kStrangersInterval = 3600 * kNanosPerSecond;
   void AddStranger(const Stranger& stranger);
+  // Hands to the disk all that waits for it, before the daemon ends. Nothing is added later.
+  void End();
   // By this daemon itself, as `event` says.
   void AddOwn(v1::Event event, const std::string& action);
 
  private:
   class File;
   void Write(v1::Event event);
+  // The oldest line that is not written yet, if there is any.
+  void AppendNext();
   void OnWritten(const absl::Status& status);
 
   Executor* const disk_;
@@ -102,6 +113,12 @@ class Audit {
   };
   std::map<std::pair<std::string, std::string>, Strangers> strangers_;  // by listener and reason
   bool failing_ = false;
+  bool under_way_ = false;        // the first of these
+  std::deque<std::string> held_;  // lines that are not written yet
+  size_t held_bytes_ = 0;
+  size_t left_out_ = 0;  // lines for which there was no room
+  ExponentialBackOff back_off_{kRetryFirst, kRetryMax};
+  TimerId retry_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -26,9 +26,12 @@ class AuditTest : public testing::Test {
     audit_ =
         std::make_unique<Audit>(&files_, &disk_, &core_, kPath, &reporter_, [this](const absl::Status& s) { turns_.push_back(s.ok()); });
   }
+  // Each line in turn.
   void Settle() {
-    disk_.RunPosted();
-    core_.RunPosted();
+    for (int line = 0; line < 100; ++line) {
+      disk_.RunPosted();
+      core_.RunPosted();
+    }
   }
   void Done(const std::string& nic) {
     audit_->Add({.action = "drain", .node = "n0", .nic = nic}, kUser);
@@ -115,15 +118,73 @@ TEST_F(AuditTest, ATornLineCostsNoOther) {
   EXPECT_EQ(turns_, std::vector<bool>{false});
   files_.SetFull(false);
   Done("c");
+  core_.Advance(Audit::kRetryFirst);
+  Settle();
   EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
   ASSERT_TRUE(files_.Append(kPath, "{\"sequ").ok());  // a crash
   Restart();
   std::string trouble;
-  EXPECT_EQ(Loaded(9, &trouble).size(), 2u);
+  EXPECT_EQ(Loaded(9, &trouble).size(), 3u);
   EXPECT_EQ(trouble, "/lib/audit.log: 2 garbled lines of the audit are left out; they stay in the file");
   Done("d");
   Restart();
   EXPECT_EQ(Loaded(9, &trouble).back(), "drain n0/d, said by uid 1000 (pid 4711)");
+}
+
+// Nobody does anything more: the alarm ends all the same, and nothing is lacking.
+TEST_F(AuditTest, WhatAFullDiskDidNotTakeIsWrittenWhenItDoes) {
+  Done("a");
+  files_.SetFull(true);
+  for (const char* nic : {"b", "c", "d"}) Done(nic);
+  EXPECT_EQ(turns_, std::vector<bool>{false});
+  const auto wait = [&](Nanos time) {
+    for (Nanos waited = 0; waited < time; waited += kNanosPerSecond / 4) {
+      core_.Advance(kNanosPerSecond / 4);
+      Settle();
+    }
+  };
+  wait(20 * kNanosPerSecond);
+  EXPECT_EQ(turns_, std::vector<bool>{false}) << "it is full, and that is known";
+  files_.SetFull(false);
+  wait(Audit::kRetryMax);
+  EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
+  Done("e");
+  Restart();
+  std::string trouble, nics;
+  for (const v1::Event& event : audit_->Load(9, &trouble)) nics += event.nic();
+  EXPECT_EQ(nics, "abcde");
+}
+
+TEST_F(AuditTest, WhatIsHeldForAFullDiskIsBounded) {
+  files_.SetFull(true);
+  for (int i = 0; i < 4000; ++i) audit_->Add({.action = "drain", .node = "n0", .nic = "a", .result = std::string(500, 'x')}, kUser);
+  Settle();
+  files_.SetFull(false);
+  core_.Advance(kNanosPerSecond);
+  for (int i = 0; i < 40; ++i) Settle();
+  EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
+  std::string last;
+  for (uint64_t sequence = 0;;) {
+    const auto event = log_.After(sequence);
+    if (!event.has_value()) break;
+    sequence = event->sequence();
+    last = event->message();
+  }
+  EXPECT_THAT(last, testing::ContainsRegex("^the audit's file lacks [0-9]+ lines"));
+  Restart();
+  std::string trouble;
+  const size_t kept = audit_->Load(9999, &trouble).size();
+  EXPECT_GT(kept, 500u);
+  EXPECT_LT(kept, 2000u);
+}
+
+// The daemon ends while lines wait for the disk.
+TEST_F(AuditTest, NothingIsLostAtTheEnd) {
+  for (const char* nic : {"a", "b", "c"}) audit_->Add({.action = "drain", .node = "n0", .nic = nic}, kUser);
+  Restart();
+  Settle();
+  std::string trouble;
+  EXPECT_EQ(Loaded(9, &trouble).size(), 3u);
 }
 
 TEST_F(AuditTest, AFileThatCannotBeReadStays) {

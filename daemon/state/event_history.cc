@@ -111,6 +111,11 @@ class EventHistory::File {
 EventHistory::EventHistory(Files* files, Executor* disk, Executor* core, std::string path, std::function<void(const absl::Status&)> on_turn)
     : disk_(disk), core_(core), on_turn_(std::move(on_turn)), file_(std::make_shared<File>(files, std::move(path))) {}
 
+EventHistory::~EventHistory() {
+  *alive_ = false;
+  if (retry_ != 0) core_->Cancel(retry_);
+}
+
 std::vector<v1::Event> EventHistory::Load(int64_t now_realtime_ns, std::string* trouble) { return file_->Load(now_realtime_ns, trouble); }
 
 void EventHistory::Add(const v1::Event& event) {
@@ -134,7 +139,10 @@ void EventHistory::Schedule() {
 }
 
 void EventHistory::Flush() {
-  if (gathered_.empty()) return;
+  if (!gathered_.empty()) Write();
+}
+
+void EventHistory::Write() {
   ++under_way_;
   disk_->Post([this, alive = alive_, core = core_, file = file_, lines = std::exchange(gathered_, ""),
                count = std::exchange(gathered_events_, 0), now_ns = newest_ns_] {
@@ -151,6 +159,13 @@ void EventHistory::OnWritten(const absl::Status& status) {
     LogWarning("the disk was too slow for the history of events: some are not in it", {{"events", left_out}});
   if (!gathered_.empty()) Schedule();
   if (std::exchange(failing_, !status.ok()) != !status.ok()) on_turn_(status);
+  if (status.ok()) return back_off_.Reset();
+  // Without an event, too, so that the alarm ends.
+  if (retry_ != 0) return;
+  retry_ = core_->RunAfter(back_off_.Next(), [this] {
+    retry_ = 0;
+    if (failing_ && under_way_ == 0) Write();
+  });
 }
 
 }  // namespace r2cc::daemon

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/core/back_off.h"
 #include "base/core/clock.h"
 #include "base/executor.h"
 #include "daemon/io/files.h"
@@ -29,10 +30,13 @@ class EventHistory {
   static constexpr size_t kGatheredBytesMax = 1'048'576;
   // Events are gathered for so long: a crash of the daemon loses no more than that.
   static constexpr Nanos kGather = 200 * kNanosPerMs;
+  // A file that could not be written is tried again after this, later more seldom. What was to be written then is lost.
+  static constexpr Nanos kRetryFirst = kNanosPerSecond;
+  static constexpr Nanos kRetryMax = 30 * kNanosPerSecond;
 
   // All outlive it. `on_turn` is called on the core's thread when writing begins to fail and when it works again.
   EventHistory(Files* files, Executor* disk, Executor* core, std::string path, std::function<void(const absl::Status&)> on_turn);
-  ~EventHistory() { *alive_ = false; }
+  ~EventHistory();
   EventHistory(const EventHistory&) = delete;
   EventHistory& operator=(const EventHistory&) = delete;
 
@@ -48,6 +52,7 @@ class EventHistory {
  private:
   class File;
   void Schedule();
+  void Write();
   void OnWritten(const absl::Status& status);
 
   Executor* const disk_;
@@ -61,6 +66,8 @@ class EventHistory {
   int64_t newest_ns_ = 0;
   bool scheduled_ = false;
   bool failing_ = false;
+  ExponentialBackOff back_off_{kRetryFirst, kRetryMax};
+  TimerId retry_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
