@@ -33,7 +33,8 @@ class Witnesses(NamespaceCase):
                 if (nic["node"], nic["nic"]) == (f"n{rail.node}", f"rail{rail.rail}"))
 
   def expect_state(self, rail: RailId, states: tuple[str, ...], within_s: float) -> None:
-    self.assertTrue(wait_until(lambda: self.nic(rail)["state"] in states, within_s, 0.2), f"{rail}: wanted {states}, it is {self.nic(rail)}")
+    reached = wait_until(lambda: self.nic(rail)["state"] in states, within_s, 0.2)
+    self.assertTrue(reached, f"{rail}: wanted {states}, it is {self.nic(rail)}")
 
   def test_a_silence_that_ended_while_nobody_listened(self) -> None:
     rail = RailId(0, 0)
