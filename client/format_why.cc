@@ -49,6 +49,8 @@ std::string PartText(const v1::NicView& nic, const v1::NicInventory& part) {
   if (!part.driver().empty()) words.push_back(part.driver());
   if (!part.firmware().empty()) words.push_back(absl::StrCat("firmware ", part.firmware()));
   if (!part.slot().empty()) words.push_back(absl::StrCat("slot ", part.slot()));
+  if (!part.serial().empty()) words.push_back(absl::StrCat("serial ", part.serial()));
+  if (!part.switch_port().empty()) words.push_back(absl::StrCat("at ", part.switch_name(), " port ", part.switch_port()));
   if (words.empty()) return "";
   return absl::StrCat(absl::StrJoin(words, ", "), nic.pci().empty() ? "" : absl::StrCat(" (", nic.pci(), ")"));
 }
@@ -97,7 +99,8 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
 }
 
 std::string FormatWideNics(const std::vector<v1::ExplainNicReply>& nics, const Style& style) {
-  Table table({"NIC", "STATE", Right("RATE"), "DRIVER", "FIRMWARE", "SLOT", "PCI", Spare(1, "ADDRESS"), Spare(2, "MAC")});
+  Table table({"NIC", "STATE", Right("RATE"), "SWITCH", "PORT", "DRIVER", "FIRMWARE", "SLOT", Spare(3, "SERIAL"), "PCI",
+               Spare(1, "ADDRESS"), Spare(2, "MAC")});
   std::vector<std::string> missing;
   for (const v1::ExplainNicReply& one : nics) {
     const v1::NicView& nic = one.nic();
@@ -105,9 +108,12 @@ std::string FormatWideNics(const std::vector<v1::ExplainNicReply>& nics, const S
     table.AddRow({NicName(one.node(), nic.name()),
                   {StateName(nic.state()), StateColour(nic.state())},
                   FormatRate(nic.rate_bits_per_s()),
+                  part.switch_name(),
+                  part.switch_port(),
                   part.driver(),
                   part.firmware(),
                   part.slot(),
+                  part.serial(),
                   nic.pci(),
                   nic.address(),
                   nic.mac()});

@@ -1,8 +1,11 @@
 #include "client/run.h"
 
+#include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "client/jobs/job_seats.h"
 #include "client/node_of_address.h"
 #include "client/owners.h"
+#include "client/parts/parts.h"
 #include "client/plot.h"
 #include "client/table.h"
 #include "client/watch.h"
@@ -37,6 +41,18 @@ struct Runner {
   Owners& owners;
   std::ostream& out;
   const Terminal& terminal;
+  // The daemon is this machine's.
+  const bool local;
+
+  // Of NICs of this machine's own node, what this machine knows more of than its daemon may. Others are nothing to look up here.
+  void AddParts(std::vector<v1::ExplainNicReply*> replies) {
+    const absl::StatusOr<v1::StatusReply> own =
+        local ? client.Health(std::chrono::seconds(1)) : absl::StatusOr<v1::StatusReply>(absl::NotFoundError(""));
+    const std::unique_ptr<PartReader> reader = MakeOsPartReader();
+    Parts parts(reader.get());
+    for (v1::ExplainNicReply* const reply : replies)
+      if (own.ok() && reply->node() == own->node()) parts.AddTo(reply->nic(), reply->mutable_inventory());
+  }
 
   // `format` makes the reply's table.
   template <typename Reply, typename Format>
@@ -83,6 +99,9 @@ struct Runner {
         *one.mutable_nic() = nic;
         if (!reply.ok()) one.mutable_inventory()->add_missing(std::string(reply.status().message()));
       }
+    std::vector<v1::ExplainNicReply*> all;
+    for (v1::ExplainNicReply& one : wide) all.push_back(&one);
+    AddParts(std::move(all));
     return WriteText(FormatWideNics(wide, style), out);
   }
   absl::Status operator()(const v1::NicActionRequest& request) {
@@ -100,7 +119,9 @@ struct Runner {
     return Write(client.GetPlan(request), [&](const v1::Plan& plan) { return FormatPlan(plan, style); });
   }
   absl::Status operator()(const v1::ExplainNicRequest& request) {
-    return Write(client.ExplainNic(request), [&](const v1::ExplainNicReply& reply) { return FormatExplainNic(reply, style); });
+    absl::StatusOr<v1::ExplainNicReply> reply = client.ExplainNic(request);
+    if (reply.ok()) AddParts({&*reply});
+    return Write(reply, [&](const v1::ExplainNicReply& nic) { return FormatExplainNic(nic, style); });
   }
   absl::Status operator()(v1::ProbePathsRequest request) {
     // A job that never reached its peer knows an address of it alone.
@@ -214,7 +235,7 @@ struct Runner {
 
 absl::Status Run(const Invocation& invocation, const Style& style, Client& client, std::ostream& out, const Terminal& terminal) {
   Owners owners(&client, invocation.server.empty() ? "" : invocation.certificates);
-  return std::visit(Runner{invocation.output, style, client, owners, out, terminal}, invocation.request);
+  return std::visit(Runner{invocation.output, style, client, owners, out, terminal, invocation.server.empty()}, invocation.request);
 }
 
 absl::Status Run(const Simulation& simulation, const Style& style, std::ostream& out) {

@@ -110,6 +110,15 @@ class NamespaceLab:
   def namespace(self, node: int) -> str:
     return self._layout.namespace(node)
 
+  @property
+  def fabric_namespace(self) -> str:
+    """All switches."""
+    return self._layout.fabric_namespace
+
+  def switch_port(self, rail: RailId) -> str:
+    """The interface there that `rail` is cabled to."""
+    return self._layout.port(rail)
+
   def management_address(self, node: int) -> str:
     return self._layout.management_address(node)
 
