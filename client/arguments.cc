@@ -40,6 +40,7 @@ Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::
   if (auto* doctor = std::get_if<DoctorCommand>(&*chosen)) return *doctor;
   if (auto* ready = std::get_if<ReadyCommand>(&*chosen)) return *ready;
   if (auto* health = std::get_if<HealthEventsCommand>(&*chosen)) return *health;
+  if (auto* conditions = std::get_if<ConditionsCommand>(&*chosen)) return *conditions;
   if (auto* suggest = std::get_if<SuggestCommand>(&*chosen)) return *suggest;
   if (auto* simulate = std::get_if<SimulateCommand>(&*chosen)) return Simulation{std::move(*simulate), global.format()};
   return Invocation{std::get<Request>(*std::move(chosen)), global.socket.empty() ? SocketPath(global.run_dir) : global.socket,

@@ -41,8 +41,9 @@ struct UsageError {
   std::string message;
 };
 
-using Parsed = std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, SuggestCommand, ReadyCommand,
-                            HealthEventsCommand, BundleCommand, JobEnvCommand, CompletionCommand, CompletionQuery, Help, UsageError>;
+using Parsed =
+    std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, SuggestCommand, ReadyCommand, HealthEventsCommand,
+                 ConditionsCommand, BundleCommand, JobEnvCommand, CompletionCommand, CompletionQuery, Help, UsageError>;
 
 // What may stand next on a command line; of names that only a daemon knows it says which are asked for.
 Completions CompleteArguments(const CompletionQuery& query);

@@ -293,6 +293,8 @@ TEST(Arguments, WhatIsSeenFromOutside) {
   EXPECT_THAT(ErrorOf("report --since never"), HasSubstr("--since"));
   EXPECT_EQ(std::get<HealthEventsCommand>(Parse("health-events --nvsentinel /s --node k")).node, "k");
   EXPECT_THAT(ErrorOf("health-events"), HasSubstr("--nvsentinel"));
+  EXPECT_EQ(std::get<ConditionsCommand>(Parse("conditions")).api_server, "kubernetes.default.svc:443");
+  EXPECT_EQ(std::get<ConditionsCommand>(Parse("conditions --server n0:7460 --certs /c --account /a")).server, "n0:7460");
   EXPECT_EQ(std::get<SuggestCommand>(Parse("config suggest --run_dir /r")).socket_path, "/r-control/r2ccd.sock");
 }
 

@@ -27,6 +27,7 @@
 #include "client/check_config.h"
 #include "client/client.h"
 #include "client/completion.h"
+#include "client/conditions/conditions.h"
 #include "client/doctor/doctor.h"
 #include "client/doctor/os_machine.h"
 #include "client/doctor/suggest.h"
@@ -148,6 +149,8 @@ int main(int argc, char** argv) {
                                         TerminalSize};
   if (const auto* health = std::get_if<r2cc::client::HealthEventsCommand>(&parsed))
     return r2cc::client::Run(*health, terminal.now_ns, terminal.wait);
+  if (const auto* conditions = std::get_if<r2cc::client::ConditionsCommand>(&parsed))
+    return r2cc::client::Run(*conditions, terminal.now_ns, terminal.wait);
   if (const auto* doctor = std::get_if<r2cc::client::DoctorCommand>(&parsed)) {
     r2cc::client::OsMachine machine(Environment(), terminal.now_ns);
     const absl::Status status = r2cc::client::Run(*doctor, machine, style, std::cout, terminal.wait);

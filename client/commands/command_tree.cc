@@ -67,6 +67,7 @@ void AddAllCommands(CommandTree* tree) {
   AddDoctorCommand(tree);
   AddReadyCommand(tree);
   AddHealthEventsCommand(tree);
+  AddConditionsCommand(tree);
   AddBundleCommand(tree);
   AddEventsCommand(tree);
   AddJobCommands(tree);

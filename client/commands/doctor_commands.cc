@@ -89,6 +89,26 @@ void AddHealthEventsCommand(CommandTree* tree) {
   });
 }
 
+void AddConditionsCommand(CommandTree* tree) {
+  const auto command = std::make_shared<ConditionsCommand>();
+  const Command conditions = tree->Add(tree->root(), "conditions",
+                                       "keeps the condition R2CCRailDegraded of each node of Kubernetes, and Events of its changes, until "
+                                       "it is ended; once in a cluster");
+  conditions.AddOption("--api-server", &command->api_server, "host:port of the API server")
+      .Value("ADDRESS")
+      .Default("kubernetes.default.svc:443");
+  conditions.AddOption("--account", &command->account, "a directory with `token` and `ca.crt` of a service account")
+      .Value("DIR")
+      .Default("/var/run/secrets/kubernetes.io/serviceaccount");
+  tree->Means(conditions, [tree, command]() -> absl::StatusOr<Chosen> {
+    const GlobalFlags& global = tree->global();
+    command->socket_path = global.socket.empty() ? SocketPath(global.run_dir) : global.socket;
+    command->server = global.server;
+    command->certificates = global.certs;
+    return *command;
+  });
+}
+
 void AddBundleCommand(CommandTree* tree) {
   const auto command = std::make_shared<BundleCommand>();
   const Command bundle =

@@ -9,6 +9,7 @@ namespace r2cc::client {
 void AddDoctorCommand(CommandTree* tree);
 void AddReadyCommand(CommandTree* tree);
 void AddHealthEventsCommand(CommandTree* tree);
+void AddConditionsCommand(CommandTree* tree);
 void AddBundleCommand(CommandTree* tree);
 
 }  // namespace r2cc::client

@@ -10,6 +10,7 @@
 #include "client/certs.h"
 #include "client/check_config.h"
 #include "client/completion.h"
+#include "client/conditions/conditions_command.h"
 #include "client/doctor/doctor_command.h"
 #include "client/doctor/suggest.h"
 #include "client/health/health_events_command.h"
@@ -74,7 +75,7 @@ using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActi
 
 // Those behind Request ask no daemon, or in a way of their own.
 using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, SuggestCommand, ReadyCommand,
-                            HealthEventsCommand, BundleCommand, JobEnvCommand, CompletionCommand>;
+                            HealthEventsCommand, ConditionsCommand, BundleCommand, JobEnvCommand, CompletionCommand>;
 
 }  // namespace r2cc::client
 

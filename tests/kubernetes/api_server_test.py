@@ -27,7 +27,7 @@ class ApiServerTest(unittest.TestCase):
     # Kubernetes 1.20 does not know policy/v1, which came with 1.21.
     store = cls.tree / "store_r2ccd" / "kustomization.yaml"
     store.write_text(store.read_text(encoding="utf-8").replace("  - pod_disruption_budget.yaml\n", ""), encoding="utf-8")
-    for name in ("cluster", "job"):
+    for name in ("cluster", "job", "conditions"):
       applied = cls.server.kubectl("apply", "-k", cls.tree / name)
       if applied.returncode != 0:
         raise RuntimeError(applied.stderr)
@@ -106,6 +106,19 @@ class ApiServerTest(unittest.TestCase):
     # Somebody may, or these refusals would say nothing.
     self.assertEqual(self.server.ask("PATCH", f"/api/v1/nodes/{NODE}", patch)[0], 200)
     self.assertEqual(self.server.ask("PATCH", f"/api/v1/nodes/{NODE}/status", condition)[0], 200)
+
+  def test_the_account_of_conditions_may_do_what_it_does_and_no_more(self):
+    account = "system:serviceaccount:r2cc:r2cc-conditions"
+    condition = {"status": {"conditions": [{"type": "R2CCRailDegraded", "status": "True", "reason": "RailDegraded", "message": "rail1",
+                                            "lastHeartbeatTime": "2026-11-27T10:00:00Z", "lastTransitionTime": "2026-11-27T10:00:00Z"}]}}
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "gpu-7.1", "namespace": "default"}, "type": "Warning",
+             "involvedObject": {"kind": "Node", "name": NODE, "uid": NODE}, "reason": "R2CCRailDegraded", "message": "rail1"}
+    for method, path, body, status in (
+        ("GET", f"/api/v1/nodes/{NODE}", None, 200), ("PATCH", f"/api/v1/nodes/{NODE}/status", condition, 200),
+        ("POST", "/api/v1/namespaces/default/events", event, 201), ("POST", "/api/v1/namespaces/r2cc/events", event, 403),
+        ("GET", "/api/v1/nodes", None, 403), ("PATCH", f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": True}}, 403),
+        ("GET", "/api/v1/namespaces/r2cc/secrets", None, 403), ("GET", "/api/v1/namespaces/default/events", None, 403)):
+      self.assertEqual(self.server.ask(method, path, body, user=account)[0], status, f"{method} {path}")
 
   def test_an_unknown_field_is_refused_by_its_name(self):
     path = self.folder / "planted.yaml"

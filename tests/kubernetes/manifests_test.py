@@ -12,7 +12,7 @@ from tests.kubernetes import schema
 
 # Together they are all that stands in deploy/kubernetes.
 WATCHDOG_S = 10  # of the unit
-KUSTOMIZATIONS = ("base", "cluster", "job", "rdma", "store_etcd", "store_r2ccd", "tls_files", "tls_secret")
+KUSTOMIZATIONS = ("base", "cluster", "conditions", "job", "rdma", "store_etcd", "store_r2ccd", "tls_files", "tls_secret")
 
 
 class ManifestsTest(unittest.TestCase):
@@ -56,6 +56,8 @@ class ManifestsTest(unittest.TestCase):
 
   def test_nobody_gets_a_token_or_a_role(self):
     for name in KUSTOMIZATIONS:
+      if name == "conditions":
+        continue
       objects = self.render(name)
       self.assertFalse([one["kind"] for one in objects if "Role" in one["kind"]], name)
       for one in objects:
@@ -63,6 +65,26 @@ class ManifestsTest(unittest.TestCase):
           self.assertIs(one["automountServiceAccountToken"], False)
       for workload, spec in manifests.pod_specs(objects).items():
         self.assertIs(spec["automountServiceAccountToken"], False, workload)
+
+  def test_conditions_may_write_the_status_of_nodes_and_events_and_no_more(self):
+    objects = self.render("conditions")
+    rules = {(one["kind"], one["metadata"].get("namespace")): [(rule["resources"], rule["verbs"]) for rule in one["rules"]]
+             for one in objects if one["kind"] in ("Role", "ClusterRole")}
+    self.assertEqual(rules, {("ClusterRole", None): [(["nodes"], ["get"]), (["nodes/status"], ["patch"])],
+                             ("Role", "default"): [(["events"], ["create"])]})
+    account = {"kind": "ServiceAccount", "name": "r2cc-conditions", "namespace": "r2cc"}
+    for one in objects:
+      if one["kind"].endswith("Binding"):
+        self.assertEqual(one["subjects"], [account])
+    deployment = manifests.find(objects, "Deployment", "r2cc-conditions")["spec"]
+    self.assertEqual(deployment["replicas"], 1)
+    term, = (deployment["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+             ["nodeSelectorTerms"])
+    self.assertEqual(term["matchExpressions"], [{"key": "nvidia.com/gpu.present", "operator": "DoesNotExist"}], "no token beside a job")
+    policy = manifests.find(objects, "NetworkPolicy", "r2cc-store-from-conditions")["spec"]
+    store = manifests.find(self.render("store_r2ccd"), "Deployment", "r2cc-store")["spec"]["template"]["metadata"]["labels"]
+    self.assertEqual(policy["podSelector"]["matchLabels"], store)
+    self.assertEqual(policy["ingress"][0]["from"], [{"podSelector": {"matchLabels": deployment["template"]["metadata"]["labels"]}}])
 
   def test_nobody_gets_more_than_he_needs(self):
     for name in KUSTOMIZATIONS:

@@ -23,6 +23,11 @@ def problems(thing: dict[str, Any]) -> list[str]:
   return _of_type(thing, name, kind)
 
 
+def problems_of_model(thing: dict[str, Any], name: str) -> list[str]:
+  """The same for a part, or for an object whose model has another name than its kind."""
+  return _of_type(thing, name, name)
+
+
 def _of_type(value: Any, kind: str, path: str) -> list[str]:
   if match := re.fullmatch(r"list\[(.*)\]", kind):
     if not isinstance(value, list):
@@ -32,6 +37,9 @@ def _of_type(value: Any, kind: str, path: str) -> list[str]:
     if not isinstance(value, dict):
       return [f"{path}: not a map"]
     return [one for name, part in value.items() for one in _of_type(part, match.group(1), f"{path}.{name}")]
+  if kind == "datetime":
+    # RFC 3339, as metav1.Time reads it.
+    return [] if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value) else [f"{path}: {value!r} is no time"]
   if kind in _SIMPLE:
     # True is an int for Python, and for nobody else.
     fits = isinstance(value, _SIMPLE[kind]) and not (kind == "int" and isinstance(value, bool))

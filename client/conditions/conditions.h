@@ -1,0 +1,38 @@
+// `r2ccctl conditions`: keeps the condition R2CCRailDegraded of each node of Kubernetes, and makes Events of its changes, until it is
+// ended.
+#ifndef R2CC_CLIENT_CONDITIONS_CONDITIONS_H_
+#define R2CC_CLIENT_CONDITIONS_CONDITIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/conditions/conditions_command.h"
+#include "client/conditions/kubernetes_api.h"
+#include "client/conditions/node_conditions.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+// Writes one condition: looks at the node first if `write` is the first, patches its status, and makes an Event if the status turned.
+absl::Status WriteCondition(const NodeConditions::Write& write, int64_t now_realtime_ns, KubernetesApi* api);
+
+struct ConditionsWorld {
+  std::function<absl::StatusOr<std::vector<v1::NodeView>>()> nodes;  // of the cluster, as a daemon sees it
+  KubernetesApi* api;
+  std::function<int64_t()> now_realtime_ns;
+  std::function<Nanos()> now;
+  std::function<void(const std::string&)> tell;  // a line for the log, when something changes
+  std::function<bool(int milliseconds)> wait;    // false: it is to end
+};
+void FollowConditions(const ConditionsWorld& world);
+
+// The exit code.
+int Run(const ConditionsCommand& command, const std::function<int64_t()>& now_realtime_ns,
+        const std::function<bool(int milliseconds)>& wait);
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_CONDITIONS_CONDITIONS_H_

@@ -1,0 +1,27 @@
+// An API server that keeps what it is asked, and answers as a test says.
+#ifndef R2CC_CLIENT_CONDITIONS_FAKE_KUBERNETES_API_H_
+#define R2CC_CLIENT_CONDITIONS_FAKE_KUBERNETES_API_H_
+
+#include <string>
+#include <vector>
+
+#include "client/conditions/kubernetes_api.h"
+
+namespace r2cc::client {
+
+class FakeKubernetesApi final : public KubernetesApi {
+ public:
+  absl::StatusOr<std::string> Ask(const Request& request) override {
+    asked.push_back(request);
+    if (!status.ok()) return status;
+    return request.method == "GET" ? node : "{}";
+  }
+
+  std::string node = R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})";
+  absl::Status status;
+  std::vector<Request> asked;
+};
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_CONDITIONS_FAKE_KUBERNETES_API_H_

@@ -1,0 +1,76 @@
+// The condition R2CCRailDegraded of each node, and what is to be told of it to Kubernetes. Pure.
+//
+// True: a rail that should work is not usable; jobs go on over the others. Unknown: nobody hears the node's r2ccd, or a rail is being
+// proved. It is what `r2ccctl ready --npd` says on each node, so it is not for clusters whose node-problem-detector writes it.
+#ifndef R2CC_CLIENT_CONDITIONS_NODE_CONDITIONS_H_
+#define R2CC_CLIENT_CONDITIONS_NODE_CONDITIONS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::client {
+
+inline constexpr char kConditionType[] = "R2CCRailDegraded";
+
+enum class ConditionStatus { kTrue, kFalse, kUnknown };
+// "True", "False", "Unknown"
+std::string ToText(ConditionStatus status);
+
+struct NodeCondition {
+  ConditionStatus status = ConditionStatus::kUnknown;
+  std::string reason;   // one word
+  std::string message;  // of 1,024 bytes at most
+
+  friend bool operator==(const NodeCondition&, const NodeCondition&) = default;
+};
+
+NodeCondition ConditionOf(const v1::NodeView& node);
+
+// What of it is to be delivered, and when.
+class NodeConditions {
+ public:
+  // A condition that does not change is written again after this, so that its heartbeat shows that somebody looks.
+  static constexpr Nanos kHeartbeat = 5 * 60 * kNanosPerSecond;
+  // Another text of the same status is written no sooner.
+  static constexpr Nanos kTextInterval = 60 * kNanosPerSecond;
+  // Between two attempts to write one node's, so that a NIC that flaps makes no more Events than that.
+  static constexpr Nanos kPause = 10 * kNanosPerSecond;
+  // A node that no view names for so long has left: whoever reads its condition is not to believe the last one for ever.
+  static constexpr Nanos kGone = 5 * 60 * kNanosPerSecond;
+  // In one look, so that a switch that dies asks the API server for no more than that at once.
+  static constexpr size_t kPerLookMax = 50;
+
+  struct Write {
+    std::string node;
+    NodeCondition condition;
+    // The status is another one: lastTransitionTime is now, and an Event says so.
+    bool turned = false;
+    // Nothing is known of what stands there: it is to be looked at first, and it decides `turned`.
+    bool first = false;
+  };
+  // What is to be written, as these are all the nodes now.
+  std::vector<Write> Look(const std::vector<v1::NodeView>& nodes, Nanos now);
+  // It was written, or it was not.
+  void Delivered(const Write& write, Nanos now);
+  void Failed(const Write& write, Nanos now, Nanos pause = kPause);
+
+ private:
+  struct Known {
+    NodeCondition condition;
+    bool written = false;
+    Nanos written_at = 0;
+    Nanos not_before = 0;
+    Nanos seen = 0;
+  };
+  static bool IsDue(const Known& known, const NodeCondition& condition, Nanos now);
+
+  std::map<std::string, Known> known_;
+};
+
+}  // namespace r2cc::client
+
+#endif  // R2CC_CLIENT_CONDITIONS_NODE_CONDITIONS_H_

@@ -1,0 +1,107 @@
+#include "client/conditions/node_conditions.h"
+
+#include <gtest/gtest.h>
+
+namespace r2cc::client {
+namespace {
+
+v1::NodeView Node(const std::string& name, v1::NicState rail1) {
+  v1::NodeView node;
+  node.set_node(name);
+  node.set_word(rail1 == v1::HEALTHY ? v1::NODE_HEALTHY : v1::NODE_DEGRADED);
+  for (const char* nic : {"rail0", "rail1"}) {
+    v1::NicView& view = *node.add_nics();
+    view.set_name(nic);
+    view.set_operator_weight_permille(1000);
+    view.set_state(view.name() == "rail1" ? rail1 : v1::HEALTHY);
+    if (view.state() == v1::FAILED) view.set_reason("link down");
+  }
+  return node;
+}
+
+class NodeConditionsTest : public testing::Test {
+ protected:
+  std::vector<NodeConditions::Write> Look(const std::vector<v1::NodeView>& nodes, bool delivered = true) {
+    const auto writes = conditions_.Look(nodes, now_);
+    for (const auto& write : writes) delivered ? conditions_.Delivered(write, now_) : conditions_.Failed(write, now_);
+    return writes;
+  }
+
+  NodeConditions conditions_;
+  Nanos now_ = kNanosPerSecond;
+};
+
+TEST(NodeCondition, SaysWhatReadySaysOnTheNode) {
+  EXPECT_EQ(ConditionOf(Node("n0", v1::HEALTHY)), (NodeCondition{ConditionStatus::kFalse, "RailsWork", "2 of 2 rails usable"}));
+  EXPECT_EQ(ConditionOf(Node("n0", v1::FAILED)),
+            (NodeCondition{ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED: link down; 1 of 2 rails usable"}));
+  EXPECT_EQ(ConditionOf(Node("n0", v1::PROVING)).status, ConditionStatus::kUnknown);
+  EXPECT_EQ(ConditionOf(Node("n0", v1::UNCABLED)).status, ConditionStatus::kFalse) << "without a cable it is not to work";
+  v1::NodeView gone = Node("n0", v1::HEALTHY);
+  gone.set_word(v1::NODE_UNREACHABLE);
+  EXPECT_EQ(ConditionOf(gone).status, ConditionStatus::kUnknown);
+  v1::NodeView hostile = Node("n0", v1::FAILED);
+  hostile.mutable_nics(1)->set_reason("\x1b[31m\n" + std::string(5000, 'x'));
+  EXPECT_LE(ConditionOf(hostile).message.size(), 1024u);
+  EXPECT_EQ(ConditionOf(hostile).message.find('\x1b'), std::string::npos);
+}
+
+TEST_F(NodeConditionsTest, ATurnIsWrittenOnceAndAHeartbeatLater) {
+  auto writes = Look({Node("n0", v1::HEALTHY)});
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_TRUE(writes[0].first);
+  now_ += NodeConditions::kPause;
+  EXPECT_TRUE(Look({Node("n0", v1::HEALTHY)}).empty());
+  writes = Look({Node("n0", v1::FAILED)});
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_TRUE(writes[0].turned);
+  EXPECT_FALSE(writes[0].first);
+  now_ += NodeConditions::kPause;
+  EXPECT_TRUE(Look({Node("n0", v1::PROVING)}).empty()) << "it is not decided";
+  now_ += NodeConditions::kHeartbeat;
+  writes = Look({Node("n0", v1::FAILED)});
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_FALSE(writes[0].turned);
+}
+
+TEST_F(NodeConditionsTest, ANicThatFlapsIsWrittenNoMoreThanOnceAPause) {
+  size_t writes = 0;
+  for (int second = 0; second < 100; ++second, now_ += kNanosPerSecond)
+    writes += Look({Node("n0", second % 2 == 0 ? v1::FAILED : v1::HEALTHY)}).size();
+  EXPECT_LE(writes, 11u);
+}
+
+TEST_F(NodeConditionsTest, WhatWasNotTakenIsWrittenAgain) {
+  EXPECT_EQ(Look({Node("n0", v1::FAILED)}, /*delivered=*/false).size(), 1u);
+  EXPECT_TRUE(Look({Node("n0", v1::FAILED)}).empty());
+  now_ += NodeConditions::kPause;
+  const auto writes = Look({Node("n0", v1::FAILED)});
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_TRUE(writes[0].first);
+}
+
+TEST_F(NodeConditionsTest, ManyAtOnceAreWrittenInTurn) {
+  std::vector<v1::NodeView> nodes;
+  for (int node = 0; node < 120; ++node) nodes.push_back(Node("n" + std::to_string(node), v1::FAILED));
+  EXPECT_EQ(Look(nodes).size(), NodeConditions::kPerLookMax);
+  EXPECT_EQ(Look(nodes).size(), NodeConditions::kPerLookMax);
+  EXPECT_EQ(Look(nodes).size(), 20u);
+  EXPECT_TRUE(Look(nodes).empty());
+}
+
+// As after a restart of the daemon that is asked: it knows nobody yet.
+TEST_F(NodeConditionsTest, ANodeThatIsMissingForAMomentHasNotLeft) {
+  Look({Node("n0", v1::HEALTHY)});
+  now_ += NodeConditions::kGone - 1;
+  EXPECT_TRUE(Look({}).empty());
+  ++now_;
+  const auto writes = Look({});
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_EQ(writes[0].condition.status, ConditionStatus::kUnknown);
+  EXPECT_TRUE(writes[0].turned);
+  now_ += NodeConditions::kGone;
+  EXPECT_TRUE(Look({}).empty()) << "once";
+}
+
+}  // namespace
+}  // namespace r2cc::client
