@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/core/token_bucket.h"
 #include "daemon/core/speaker.h"
+#include "daemon/rpc/client_call.h"
 #include "daemon/rpc/reconnect.h"
 #include "daemon/rpc/view_message.h"
 #include "proto/r2cc.grpc.pb.h"
@@ -24,9 +25,9 @@ constexpr std::chrono::milliseconds kActDeadline(3000);
 }  // namespace
 
 // One life of the stream to one peer. Writes the broadcaster's newest view whenever it rings; one write at a time, so a slow peer gets the
-// newest view next and never a backlog. Keeps itself alive until gRPC is done with it.
-// It reads the next view when the last one was taken: what the peer says meanwhile waits at its end.
-class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+// newest view next and never a backlog.
+class GrpcPeerTransport::ExchangeCall final
+    : public ClientCall<grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>, grpc::ByteBuffer> {
  public:
   using OnView = std::function<void(v1::NodeView)>;  // then ReadOn() is awaited
   using OnEnd = std::function<void(const grpc::Status&)>;
@@ -35,48 +36,13 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<grp
   static std::shared_ptr<ExchangeCall> Begin(const std::string& peer, grpc::GenericStub* stub, ViewBroadcaster* broadcaster, OnView on_view,
                                              OnEnd on_end) {
     auto call = std::shared_ptr<ExchangeCall>(new ExchangeCall(peer, broadcaster, std::move(on_view), std::move(on_end)));
-    call->self_ = call;
-    stub->PrepareBidiStreamingCall(&call->context_, "/r2cc.v1.Peer/Exchange", grpc::StubOptions(), call.get());
-    call->AddHold();  // reads and writes begin outside of gRPC's reactions
-    call->ReadOn();
+    stub->PrepareBidiStreamingCall(call->context(), "/r2cc.v1.Peer/Exchange", grpc::StubOptions(), call.get());
+    call->BeginReads(call);
     // Before StartCall: afterwards the call may end at any time, and its end takes the listener away.
     call->listener_ = broadcaster->Listen([raw = call.get()] { raw->Wake(); });
     call->Wake();
     call->StartCall();
     return call;
-  }
-
-  void Cancel() {
-    context_.TryCancel();
-    {
-      absl::MutexLock lock(&mutex_);
-      if (reading_ || std::exchange(ended_, true)) return;
-    }
-    RemoveHold();
-  }
-
-  // The next view is wanted. No effect after the end.
-  void ReadOn() {
-    absl::MutexLock lock(&mutex_);
-    if (ended_ || std::exchange(reading_, true)) return;
-    StartRead(&reply_);
-  }
-
-  void OnReadDone(bool ok) override {
-    v1::PushReply reply;
-    if (ok) {
-      refused_ = ParseViewMessage(std::exchange(reply_, grpc::ByteBuffer()), &reply);
-      if (!refused_.ok()) context_.TryCancel();
-    }
-    const bool goes_on = ok && refused_.ok();
-    {
-      absl::MutexLock lock(&mutex_);
-      reading_ = false;
-      if (!goes_on) ended_ = true;
-    }
-    if (!goes_on) return RemoveHold();
-    if (reply.view().node() == peer_) broadcaster_->SetReached(peer_, true);
-    on_view_(std::move(*reply.mutable_view()));
   }
 
   void OnWriteDone(bool ok) override {
@@ -85,16 +51,26 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<grp
     if (ok) MaybeWrite();
   }
 
-  void OnDone(const grpc::Status& status) override {
-    broadcaster_->Unlisten(listener_);
-    broadcaster_->SetReached(peer_, false);
-    const std::shared_ptr<ExchangeCall> self = std::move(self_);
-    on_end_(refused_.ok() ? status : ToGrpc(refused_));
-  }
-
  private:
   ExchangeCall(std::string peer, ViewBroadcaster* broadcaster, OnView on_view, OnEnd on_end)
       : peer_(std::move(peer)), broadcaster_(broadcaster), on_view_(std::move(on_view)), on_end_(std::move(on_end)) {}
+
+  bool Accept(grpc::ByteBuffer* message) override {
+    refused_ = ParseViewMessage(std::exchange(*message, grpc::ByteBuffer()), &reply_);
+    return refused_.ok();
+  }
+
+  void OnMessage(grpc::ByteBuffer*) override {
+    v1::PushReply reply = std::exchange(reply_, v1::PushReply());
+    if (reply.view().node() == peer_) broadcaster_->SetReached(peer_, true);
+    on_view_(std::move(*reply.mutable_view()));
+  }
+
+  void Ended(const grpc::Status& status) override {
+    broadcaster_->Unlisten(listener_);
+    broadcaster_->SetReached(peer_, false);
+    on_end_(refused_.ok() ? status : ToGrpc(refused_));
+  }
 
   void Wake() {
     absl::MutexLock lock(&mutex_);
@@ -103,7 +79,7 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<grp
   }
 
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!dirty_ || writing_ || ended_) return;
+    if (!dirty_ || writing_ || ended()) return;
     dirty_ = false;
     writing_ = true;
     v1::PushRequest request;
@@ -116,18 +92,13 @@ class GrpcPeerTransport::ExchangeCall final : public grpc::ClientBidiReactor<grp
   ViewBroadcaster* const broadcaster_;
   const OnView on_view_;
   const OnEnd on_end_;
-  grpc::ClientContext context_;
-  grpc::ByteBuffer reply_;  // the read under way
-  absl::Status refused_;    // of the last view, which ended the call
-  std::shared_ptr<ExchangeCall> self_;
+  v1::PushReply reply_;   // the last that was accepted
+  absl::Status refused_;  // of the last view, which ended the call
   ViewBroadcaster::ListenerId listener_ = 0;
 
-  absl::Mutex mutex_;
   grpc::ByteBuffer request_ ABSL_GUARDED_BY(mutex_);
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // Everything about one peer. The core's thread, but for the functions that gRPC calls: those only post.

@@ -3,9 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "daemon/rpc/client_call.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -15,9 +14,8 @@ constexpr Nanos kTickInterval = 250 * kNanosPerMs;
 
 }  // namespace
 
-// One life of the watch. It reads the next change when the last one was taken: a server that writes without end waits for itself. Keeps
-// itself alive until gRPC is done with it.
-class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply> {
+// One life of the watch.
+class GrpcStore::WatchCall final : public ClientCall<grpc::ClientReadReactor<v1::WatchReply>, v1::WatchReply> {
  public:
   struct Functions {  // called on gRPC's threads
     std::function<void()> on_connected;
@@ -27,61 +25,27 @@ class GrpcStore::WatchCall final : public grpc::ClientReadReactor<v1::WatchReply
 
   static std::shared_ptr<WatchCall> Begin(v1::Store::Stub* stub, const std::string& prefix, Functions functions) {
     auto call = std::shared_ptr<WatchCall>(new WatchCall(std::move(functions)));
-    call->self_ = call;
     call->request_.set_prefix(prefix);
-    stub->async()->Watch(&call->context_, &call->request_, call.get());
-    call->AddHold();  // reads begin outside of gRPC's reactions
-    call->ReadOn();
+    stub->async()->Watch(call->context(), &call->request_, call.get());
+    call->BeginReads(call);
     call->StartCall();
     return call;
-  }
-
-  void Cancel() {
-    context_.TryCancel();
-    {
-      absl::MutexLock lock(&mutex_);
-      if (reading_ || std::exchange(ended_, true)) return;
-    }
-    RemoveHold();
-  }
-
-  // The next change is wanted. No effect after the end.
-  void ReadOn() {
-    absl::MutexLock lock(&mutex_);
-    if (ended_ || std::exchange(reading_, true)) return;
-    StartRead(&reply_);
   }
 
   void OnReadInitialMetadataDone(bool ok) override {
     if (ok) functions_.on_connected();
   }
 
-  void OnReadDone(bool ok) override {
-    {
-      absl::MutexLock lock(&mutex_);
-      reading_ = false;
-      if (!ok) ended_ = true;
-    }
-    if (!ok) return RemoveHold();
-    functions_.on_change({std::move(*reply_.mutable_key()), std::move(*reply_.mutable_value()), reply_.deleted(), reply_.revision()});
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    const std::shared_ptr<WatchCall> self = std::move(self_);
-    functions_.on_end(status);
-  }
-
  private:
   explicit WatchCall(Functions functions) : functions_(std::move(functions)) {}
 
+  void OnMessage(v1::WatchReply* change) override {
+    functions_.on_change({std::move(*change->mutable_key()), std::move(*change->mutable_value()), change->deleted(), change->revision()});
+  }
+  void Ended(const grpc::Status& status) override { functions_.on_end(status); }
+
   const Functions functions_;
-  grpc::ClientContext context_;
   v1::WatchRequest request_;
-  v1::WatchReply reply_;
-  std::shared_ptr<WatchCall> self_;
-  absl::Mutex mutex_;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 GrpcStore::GrpcStore(Executor* executor, const PeerSpec& server, const Credentials& credentials)
