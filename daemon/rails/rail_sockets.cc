@@ -1,5 +1,6 @@
 #include "daemon/rails/rail_sockets.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -39,6 +40,34 @@ void RailSockets::Stop() {
 
 void RailSockets::Tick() {
   if (executor_->Now() - opened_ >= kOpenInterval) Open();
+  for (auto& [name, rail] : rails_) {
+    if (rail.socket == nullptr) continue;
+    Count(name, &rail);
+    NoteHeldOut(name, &rail);
+  }
+}
+
+// A peer whose address somebody forges is kept out, too: its pairs are not judged meanwhile.
+void RailSockets::NoteHeldOut(const std::string& name, Rail* rail) {
+  const std::vector<std::string>& now = rail->socket->held_out();
+  if (now != rail->held_out) {
+    for (const std::string& source : now)
+      if (std::find(rail->held_out.begin(), rail->held_out.end(), source) == rail->held_out.end())
+        LogWarning("a sender to the port of a NIC's rail probes is ignored for a while: it sends more than any daemon",
+                   {{"nic", name}, {"address", source}});
+    rail->held_out = now;
+  }
+  for (const std::string& source : now) outputs_.on_drops(name, source);
+}
+
+void RailSockets::Count(const std::string& name, Rail* rail) {
+  const health::RailSocketCounts& counts = rail->socket->counts();
+  const uint64_t dropped = counts.dropped_by_kernel - std::exchange(rail->dropped, counts.dropped_by_kernel);
+  const uint64_t paused = counts.paused - std::exchange(rail->paused, counts.paused);
+  filtered_ += counts.filtered - std::exchange(rail->filtered, counts.filtered);
+  over_rate_ += counts.over_rate - std::exchange(rail->over_rate, counts.over_rate);
+  overflowed_ += dropped;
+  if (dropped + paused > 0) OnDrops(name, rail, dropped);
 }
 
 void RailSockets::SetLink(const std::string& nic, bool up) {
@@ -86,7 +115,8 @@ std::string RailSockets::OpenOne(const std::string& name, Rail* rail) {
   if (!socket.ok()) return std::string(socket.status().message());
   rail->socket = *std::move(socket);
   rail->socket->Take(filter_);
-  rail->dropped = rail->paused = rail->filtered = 0;
+  rail->dropped = rail->paused = rail->filtered = rail->over_rate = 0;
+  rail->held_out.clear();
   return "";
 }
 
@@ -99,19 +129,12 @@ void RailSockets::OnDrops(const std::string& name, Rail* rail, uint64_t dropped)
                {{"nic", name}, {"dropped", dropped}});
     outputs_.on_state();
   }
-  outputs_.on_drops(name);
+  outputs_.on_drops(name, "");
 }
 
 void RailSockets::OnBatch(const std::string& name, const std::vector<health::Datagram>& batch) {
   Rail& rail = rails_.at(name);
-  if (rail.socket != nullptr) {
-    const health::RailSocketCounts& counts = rail.socket->counts();
-    const uint64_t dropped = counts.dropped_by_kernel - std::exchange(rail.dropped, counts.dropped_by_kernel);
-    const uint64_t paused = counts.paused - std::exchange(rail.paused, counts.paused);
-    filtered_ += counts.filtered - std::exchange(rail.filtered, counts.filtered);
-    overflowed_ += dropped;
-    if (dropped + paused > 0) OnDrops(name, &rail, dropped);
-  }
+  if (rail.socket != nullptr) Count(name, &rail);
   outputs_.on_batch(name, batch);
 }
 

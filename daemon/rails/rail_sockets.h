@@ -26,7 +26,8 @@ class RailSockets {
   struct Outputs {
     std::function<void(const std::string& nic, const std::vector<health::Datagram>& batch)> on_batch;
     // The own kernel dropped what came for a NIC. Before the batch that told so.
-    std::function<void(const std::string& nic)> on_drops;
+    // `from`: what came from this address alone; empty: anything.
+    std::function<void(const std::string& nic, const std::string& from)> on_drops;
     // A port or a trouble is another one.
     std::function<void()> on_state;
   };
@@ -38,7 +39,7 @@ class RailSockets {
   // Opens them. `port`: wanted for all; where it is taken another one serves.
   void Start(uint16_t port);
   void Stop();
-  // Tries again what could not be opened, once kOpenInterval.
+  // Tries again what could not be opened, once kOpenInterval. And reports which senders are kept out.
   void Tick();
   // An interface that is made again is another one, which needs another socket.
   void SetLink(const std::string& nic, bool up);
@@ -63,6 +64,8 @@ class RailSockets {
   // Arrived and were not for this daemon's keys; and found the socket's buffer full.
   uint64_t filtered() const { return filtered_; }
   uint64_t overflowed() const { return overflowed_; }
+  // Arrived, and its sender was beyond its rate. What follows from there counts as filtered.
+  uint64_t over_rate() const { return over_rate_; }
 
  private:
   struct Rail {
@@ -73,10 +76,14 @@ class RailSockets {
     uint64_t dropped = 0;
     uint64_t paused = 0;
     uint64_t filtered = 0;
+    uint64_t over_rate = 0;
+    std::vector<std::string> held_out;
     Nanos dropped_at = 0;
   };
   void Open();
   std::string OpenOne(const std::string& name, Rail* rail);
+  void NoteHeldOut(const std::string& name, Rail* rail);
+  void Count(const std::string& name, Rail* rail);
   void OnDrops(const std::string& name, Rail* rail, uint64_t dropped);
   void OnBatch(const std::string& name, const std::vector<health::Datagram>& batch);
   bool DropsNow(const Rail& rail) const { return rail.dropped_at != 0 && executor_->Now() - rail.dropped_at < kDropsWindow; }
@@ -91,6 +98,7 @@ class RailSockets {
   uint64_t icmp_errors_ = 0;
   uint64_t filtered_ = 0;
   uint64_t overflowed_ = 0;
+  uint64_t over_rate_ = 0;
   health::DatagramFilter filter_;
 };
 

@@ -43,7 +43,12 @@ RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, he
       prober_(node_, &keys_, health::RailProbePolicy()),
       sockets_(seams_.executor, seams_.datagrams,
                {[this](const std::string& nic, const std::vector<health::Datagram>& batch) { OnBatch(nic, batch); },
-                [this](const std::string& nic) { prober_.LostHere(nic); }, [this] { outputs_.on_state(); }}) {
+                [this](const std::string& nic, const std::string& from) {
+                  prober_.LostHere(nic, from);
+                  // A peer that is kept out hears nothing of the NIC. So what others say of it counts from the end of that on.
+                  if (!from.empty()) nics_.at(nic).accused_since = seams_.executor->Now();
+                },
+                [this] { outputs_.on_state(); }}) {
   for (health::NicIdentity& identity : nics) Know(std::move(identity));
 }
 

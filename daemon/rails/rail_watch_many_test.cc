@@ -81,5 +81,20 @@ TEST_F(RailWatchTest, OldAnswersOfManyDoNotKeepADeadPortAlive) {
   EXPECT_EQ(Told(5, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
 }
 
+// Somebody floods a port in a peer's name, or in those of all: nobody is judged by what is kept out, and by all others as before.
+TEST_F(RailWatchTest, PeersWhoAreKeptOutFailNoNic) {
+  Make(4, 2);
+  net_.HoldOut({Address(1, 0), 7460}, {Address(0, 0), Address(2, 0), Address(3, 0)});
+  core_.Advance(10'000 * kMs);
+  EXPECT_TRUE(Told(1, 0).empty());
+  EXPECT_EQ(nodes_[1]->own.nics[0].probe_trouble, "") << "it is judged";
+  net_.HoldOut({Address(1, 0), 7460}, {Address(0, 0)});
+  core_.Advance(3000 * kMs);
+  EXPECT_TRUE(Told(1, 0).empty());
+  BreakPort(1, 0);
+  core_.Advance(1000 * kMs);
+  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "by those that are not kept out";
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -67,7 +67,8 @@ struct RailSocketCounts {
   uint64_t too_long = 0;           // arrived, and were longer than kDatagramBytesMax
   uint64_t dropped_by_kernel = 0;  // arrived, and found the socket's buffer full: the daemon was too slow
   uint64_t paused = 0;             // how often it was left unread for a while: what has arrived may be read late
-  uint64_t filtered = 0;           // arrived, and were not what DatagramFilter describes
+  uint64_t filtered = 0;           // arrived, and were not what DatagramFilter describes, or their sender was kept out
+  uint64_t over_rate = 0;          // arrived, and their sender was beyond its rate
 };
 
 // What a socket takes: datagrams that begin with `head` and have one of `words` at byte `at`. The kernel drops all others before they cost
@@ -100,6 +101,8 @@ class RailSocket {
   // The port that it is bound to.
   virtual uint16_t port() const = 0;
   virtual const RailSocketCounts& counts() const = 0;
+  // Addresses from which nothing is taken now, as they sent too much: what lacks from there says nothing of the rail.
+  virtual const std::vector<std::string>& held_out() const = 0;
 };
 
 // Where a rail's socket is bound.

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/fake_executor.h"
 #include "health/io/datagram.h"
@@ -35,6 +36,8 @@ class FakeDatagramNet {
   // What comes to this address is dropped by its kernel, as in a flood; of the flood one datagram gets through instead.
   void Flood(const std::string& address) { flooded_.insert(address); }
   void EndFlood(const std::string& address) { flooded_.erase(address); }
+  // The socket at `to` keeps out these senders, as if each had sent too much.
+  void HoldOut(const DatagramAddress& to, std::vector<std::string> senders) { sockets_.at(to).held_out = std::move(senders); }
   // Somebody says to the socket at `to`, in the name of `from`, that nobody listens there.
   void ForgeRefusal(const DatagramAddress& to, const DatagramAddress& from) {
     if (const auto socket = sockets_.find(to); socket != sockets_.end())
@@ -69,7 +72,7 @@ class FakeDatagramNet {
       ++socket->second.dropped;
       return socket->second.handler.on_batch({{"flood", {"192.0.2.1", 53}, socket->second.clock->Now()}});
     }
-    if (!socket->second.Takes(bytes)) {
+    if (!socket->second.Takes(from.address, bytes)) {
       ++socket->second.filtered;
       return;
     }
@@ -100,8 +103,10 @@ class FakeDatagramNet {
     uint64_t dropped = 0;
     uint64_t filtered = 0;
     DatagramFilter filter;
+    std::vector<std::string> held_out;
 
-    bool Takes(const std::string& bytes) const {
+    bool Takes(const std::string& from, const std::string& bytes) const {
+      if (std::find(held_out.begin(), held_out.end(), from) != held_out.end()) return false;
       if (filter.words.empty()) return true;
       return bytes.starts_with(std::string(filter.head.begin(), filter.head.end())) &&
              std::any_of(filter.words.begin(), filter.words.end(), [&](const auto& word) {
@@ -137,6 +142,7 @@ class FakeRailSocket final : public RailSocket {
     counts_.filtered = net_->sockets_.at(own_).filtered;
     return counts_;
   }
+  const std::vector<std::string>& held_out() const override { return net_->sockets_.at(own_).held_out; }
 
  private:
   FakeDatagramNet* const net_;

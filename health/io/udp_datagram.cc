@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/errqueue.h>
-#include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -21,6 +20,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/core/token_bucket.h"
+#include "health/io/filter_program.h"
+#include "health/io/source_rates.h"
 
 namespace r2cc::health {
 namespace {
@@ -30,6 +31,9 @@ constexpr int kBatch = 32;
 constexpr int kBatchesPerTurn = 4;
 // A socket beyond its rate is looked at again after this, so that it wakes up the loop no more than 50 times a second.
 constexpr Nanos kPauseLeast = 20 * kNanosPerMs;
+// What is read and dropped, as its sender is beyond its rate, costs a microsecond. A socket's buffer of 4 MiB holds 5,500 small datagrams.
+constexpr int kReadsPerSecond = 20'000;
+constexpr int kReadsBurst = 8192;
 constexpr int64_t kStampAgeMax = 60 * kNanosPerSecond;
 // Probes wait behind no bulk in this node's queues, nor in switches that heed the class (CS6, network control).
 constexpr int kPriority = 6;
@@ -97,6 +101,7 @@ class UdpRailSocket final : public RailSocket {
       : loop_(loop), fd_(fd), family_(family), port_(port), handler_(std::move(handler)), slots_(std::make_unique_for_overwrite<Slots>()) {}
   ~UdpRailSocket() override {
     loop_->Cancel(pause_);
+    loop_->Cancel(release_);
     loop_->RemoveFd(fd_);
     close(fd_);
   }
@@ -108,30 +113,13 @@ class UdpRailSocket final : public RailSocket {
       if ((events & EPOLLERR) != 0) ReadErrors();
       for (int i = 0; i < kBatchesPerTurn && (events & EPOLLIN) != 0 && ReadBatch(); ++i) {
       }
-      if (budget_.Until() > 0) Pause();
+      if (PauseNeeded() > 0) Pause();
     });
   }
 
   void Take(const DatagramFilter& filter) override {
     if (std::exchange(filter_, filter) == filter) return;
-    // The program sees the UDP header first.
-    constexpr uint32_t kHeader = 8;
-    const auto load = [](size_t at) { return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(kHeader + at)); };
-    const auto drop_unless = [](const uint8_t* bytes, uint8_t skipped) {
-      uint32_t word;
-      std::memcpy(&word, bytes, sizeof(word));
-      return sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(word), 0, skipped);
-    };
-    const sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-    const sock_filter take = BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
-    std::vector<sock_filter> program = {load(0), drop_unless(filter.head.data(), 1), BPF_STMT(BPF_JMP | BPF_JA, 1), drop};
-    for (const auto& word : filter.words)
-      for (const sock_filter& step :
-           {load(filter.at), drop_unless(word.data(), 3), load(filter.at + 4), drop_unless(word.data() + 4, 1), take})
-        program.push_back(step);
-    program.push_back(drop);
-    const sock_fprog all = {static_cast<uint16_t>(program.size()), program.data()};
-    setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all));
+    AttachFilter();
   }
 
   absl::Status Send(const DatagramAddress& to, std::string_view bytes) override { return Send(to, bytes, 0); }
@@ -140,6 +128,7 @@ class UdpRailSocket final : public RailSocket {
 
   uint16_t port() const override { return port_; }
   const RailSocketCounts& counts() const override { return counts_; }
+  const std::vector<std::string>& held_out() const override { return sources_.HeldOut(); }
 
  private:
   absl::Status Send(const DatagramAddress& to, std::string_view bytes, int flags) {
@@ -164,11 +153,41 @@ class UdpRailSocket final : public RailSocket {
     return absl::UnavailableError(what);
   }
 
+  Nanos PauseNeeded() const { return std::max(budget_.Until(), reads_.Until()); }
+
+  void AttachFilter() {
+    std::vector<sock_filter> program = FilterProgram(filter_, family_, sources_.HeldOut());
+    const sock_fprog all = {static_cast<uint16_t>(program.size()), program.data()};
+    setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all));
+  }
+
+  // False: its sender is beyond its rate. The kernel drops what comes from it from now on, until its time is over.
+  bool MayCome(const std::string& source) {
+    const SourceRates::Answer answer = sources_.Count(source, loop_->Now());
+    if (answer == SourceRates::Answer::kTake) return true;
+    ++counts_.over_rate;
+    if (answer == SourceRates::Answer::kNewlyHeldOut) HoldOut();
+    return false;
+  }
+
+  void HoldOut() {
+    AttachFilter();
+    if (release_ == 0) ReleaseLater();
+  }
+
+  void ReleaseLater() {
+    release_ = loop_->RunAfter(sources_.NextRelease() - loop_->Now(), [this] {
+      release_ = 0;
+      if (sources_.Release(loop_->Now())) AttachFilter();
+      if (sources_.NextRelease() != 0) ReleaseLater();
+    });
+  }
+
   // Nothing is read until there is a place in the budget again. Errors cannot be left unwatched otherwise.
   void Pause() {
     ++counts_.paused;
     loop_->RemoveFd(fd_);
-    pause_ = loop_->RunAfter(std::max(budget_.Until(), kPauseLeast), [this] {
+    pause_ = loop_->RunAfter(std::max(PauseNeeded(), kPauseLeast), [this] {
       pause_ = 0;
       (void)Watch();
     });
@@ -183,14 +202,16 @@ class UdpRailSocket final : public RailSocket {
     const uint64_t more = static_cast<uint32_t>(dropped - std::exchange(dropped_last_, dropped));  // wraps
     const uint32_t queued = memory[SK_MEMINFO_RMEM_ALLOC];
     const bool was_short = std::max(queued, std::exchange(queued_last_, queued)) <= memory[SK_MEMINFO_RCVBUF] / 2;
-    (was_short && !filter_.words.empty() ? counts_.filtered : counts_.dropped_by_kernel) += more;
+    const bool filters = !filter_.words.empty() || !sources_.HeldOut().empty();
+    (was_short && filters ? counts_.filtered : counts_.dropped_by_kernel) += more;
   }
 
   // False: nothing is left, or nothing more may be read now.
   bool ReadBatch() {
     Slots& slots = *slots_;
     spare_ += budget_.TakeUpTo(kBatch - spare_, loop_->Now());
-    if (spare_ == 0) return false;
+    const int most = reads_.TakeUpTo(spare_, loop_->Now());
+    if (most == 0) return false;
     NoteDrops();
     std::array<mmsghdr, kBatch> headers{};
     for (int i = 0; i < kBatch; ++i) {
@@ -203,9 +224,8 @@ class UdpRailSocket final : public RailSocket {
       header.msg_control = slots[i].control;
       header.msg_controllen = sizeof(slots[i].control);
     }
-    const int count = recvmmsg(fd_, headers.data(), static_cast<unsigned>(spare_), MSG_DONTWAIT, nullptr);
+    const int count = recvmmsg(fd_, headers.data(), static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
     if (count <= 0) return false;
-    spare_ -= count;
     const int64_t realtime = RealtimeNow();
     const Nanos now = loop_->Now();
     std::vector<Datagram> batch;
@@ -215,11 +235,14 @@ class UdpRailSocket final : public RailSocket {
         ++counts_.too_long;
         continue;
       }
+      DatagramAddress from = FromSocketAddress(slots[i].from);
+      if (!MayCome(from.address)) continue;
       ++counts_.received;
-      batch.push_back({std::string(slots[i].bytes, headers[i].msg_len), FromSocketAddress(slots[i].from), received});
+      batch.push_back({std::string(slots[i].bytes, headers[i].msg_len), std::move(from), received});
     }
+    spare_ -= static_cast<int>(batch.size());
     if (!batch.empty()) handler_.on_batch(batch);
-    return count == kBatch;
+    return count == most;
   }
 
   // When it arrived, by what the kernel says beside a datagram.
@@ -283,6 +306,9 @@ class UdpRailSocket final : public RailSocket {
   DatagramFilter filter_;
   TokenBucket budget_{kDatagramsPerSecond, kDatagramsBurst};
   int spare_ = 0;  // taken from it, and not used yet
+  TokenBucket reads_{kReadsPerSecond, kReadsBurst};
+  SourceRates sources_;
+  TimerId release_ = 0;
   TimerId pause_ = 0;
   uint32_t dropped_last_ = 0;
   uint32_t queued_last_ = 0;

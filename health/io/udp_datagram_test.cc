@@ -1,5 +1,6 @@
 #include "health/io/udp_datagram.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "health/io/source_rates.h"
 
 namespace r2cc::health {
 namespace {
@@ -54,6 +56,39 @@ class UdpDatagramTest : public testing::Test {
     EXPECT_TRUE(socket.ok()) << socket.status();
     return socket.ok() ? *std::move(socket) : nullptr;
   }
+
+  // What one thread sends to `port` of loopback, in turn from `senders` addresses, until the end.
+  class Flood {
+   public:
+    Flood(uint16_t port, int senders) : thread_([this, port, senders] { Send(port, senders); }) {}
+    ~Flood() {
+      over_ = true;
+      thread_.join();
+    }
+    Flood(const Flood&) = delete;
+    Flood& operator=(const Flood&) = delete;
+    static std::string Sender(int number) { return "127.0.1." + std::to_string(number + 1); }
+
+   private:
+    void Send(uint16_t port, int senders) {
+      sockaddr_in to{};
+      to.sin_family = AF_INET;
+      to.sin_port = htons(port);
+      to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      std::vector<int> fds;
+      for (int number = 0; number < senders; ++number) {
+        fds.push_back(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        sockaddr_in from{};
+        from.sin_family = AF_INET;
+        inet_pton(AF_INET, Sender(number).c_str(), &from.sin_addr);
+        EXPECT_EQ(bind(fds.back(), reinterpret_cast<const sockaddr*>(&from), sizeof(from)), 0);
+      }
+      for (size_t i = 0; !over_; ++i) (void)!sendto(fds[i % fds.size()], "x", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+      for (const int fd : fds) close(fd);
+    }
+    std::atomic<bool> over_ = false;
+    std::thread thread_;
+  };
 
   EventLoop loop_;
   UdpDatagrams datagrams_{&loop_};
@@ -147,15 +182,43 @@ TEST_F(UdpDatagramTest, ARefusalDoesNotFailTheNextSend) {
 
 TEST_F(UdpDatagramTest, AFloodIsCountedAndReadInBatches) {
   const auto socket = Open({"", "127.0.0.1", 0});
+  const auto other = Open({"", "127.0.0.2", 0});
   constexpr int kFlood = 5000;
   const std::string bytes(kDatagramBytesMax, 'x');
   for (int i = 0; i < kFlood; ++i) (void)socket->Send({"127.0.0.1", socket->port()}, bytes);
   // What the kernel dropped is told with a datagram that comes later.
-  loop_.RunAfter(0, [&] { (void)socket->Send({"127.0.0.1", socket->port()}, "last"); });
+  loop_.RunAfter(0, [&] { (void)other->Send({"127.0.0.1", socket->port()}, "last"); });
   ASSERT_TRUE(RunUntil([this] { return !got_.empty() && got_.back().bytes == "last"; }));
-  EXPECT_GT(socket->counts().dropped_by_kernel, 0u) << "the buffer held everything";
-  EXPECT_EQ(socket->counts().received + socket->counts().dropped_by_kernel, socket->counts().sent);
+  const RailSocketCounts& counts = socket->counts();
+  EXPECT_GT(counts.dropped_by_kernel, 0u) << "the buffer held everything";
+  EXPECT_EQ(counts.received + counts.dropped_by_kernel + counts.over_rate, counts.sent + 1);
   EXPECT_EQ(*std::max_element(batches_.begin(), batches_.end()), 32u);
+}
+
+TEST_F(UdpDatagramTest, AnIpv6SenderBeyondItsRateIsKeptOut) {
+  auto opened = datagrams_.Open({"", "::1", 0}, Handler());
+  if (absl::IsNotFound(opened.status())) GTEST_SKIP() << "needs IPv6: ::1 is no address here";
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  RailSocket& socket = **opened;
+  std::function<void()> flood = [&] {
+    for (int i = 0; i < 20; ++i) (void)socket.Send({"::1", socket.port()}, "to itself");
+    loop_.RunAfter(kNanosPerMs, flood);
+  };
+  loop_.RunAfter(0, flood);
+  uint64_t read_late = 0, sent_late = 0;
+  loop_.RunAfter(kNanosPerSecond, [&] {
+    EXPECT_EQ(socket.held_out(), std::vector<std::string>{"::1"});
+    read_late = socket.counts().received + socket.counts().over_rate;
+    sent_late = socket.counts().sent;
+  });
+  bool over = false;
+  loop_.RunAfter(3 * kNanosPerSecond / 2, [&] {
+    over = true;
+    Check();
+  });
+  ASSERT_TRUE(RunUntil([&] { return over; }));
+  EXPECT_GT(socket.counts().sent, sent_late);
+  EXPECT_EQ(socket.counts().received + socket.counts().over_rate, read_late) << "the kernel drops them";
 }
 
 TEST_F(UdpDatagramTest, TakesWhatTheFilterDescribesAndCountsTheRest) {
@@ -175,23 +238,42 @@ TEST_F(UdpDatagramTest, TakesWhatTheFilterDescribesAndCountsTheRest) {
 
 TEST_F(UdpDatagramTest, AFloodIsReadAtARate) {
   const auto socket = Open({"", "127.0.0.1", 0});
-  std::atomic<bool> over = false;
-  std::thread flood([&, port = socket->port()] {
-    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    while (!over) (void)!sendto(fd, "x", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to));
-    close(fd);
-  });
   const Nanos begin = loop_.Now();
-  EXPECT_TRUE(RunUntil([&] { return loop_.Now() - begin > kNanosPerSecond; }));
+  {
+    const Flood flood(socket->port(), 200);
+    EXPECT_TRUE(RunUntil([&] { return loop_.Now() - begin > kNanosPerSecond; }));
+  }
   const Nanos lasted = loop_.Now() - begin;
-  over = true;
-  flood.join();
+  EXPECT_EQ(socket->counts().over_rate, 0u) << "none of so many senders alone is beyond its rate";
   EXPECT_GE(got_.size(), static_cast<size_t>(kDatagramsBurst));
   EXPECT_LE(got_.size(), kDatagramsBurst + 1.1 * kDatagramsPerSecond * static_cast<double>(lasted) / kNanosPerSecond);
+}
+
+// Who floods the socket is kept out by the kernel; each of the others' datagrams is read, while it goes on.
+TEST_F(UdpDatagramTest, AFloodFromOneSenderTakesNothingFromTheOthers) {
+  constexpr int kProbes = 200;
+  const auto socket = Open({"", "127.0.0.1", 0});
+  const auto other = Open({"", "127.0.0.2", 0});
+  const Flood flood(socket->port(), 1);
+  RailSocketCounts before;
+  int sent = 0;
+  std::function<void()> send = [&] {
+    EXPECT_TRUE(other->Send({"127.0.0.1", socket->port()}, "probe").ok());
+    if (++sent < kProbes) loop_.RunAfter(5 * kNanosPerMs, send);
+  };
+  // What was in the buffer when the sender was found out is read and dropped first.
+  loop_.RunAfter(kNanosPerSecond, [&] {
+    EXPECT_EQ(socket->held_out(), std::vector<std::string>{Flood::Sender(0)});
+    EXPECT_GE(got_.size(), static_cast<size_t>(kSourceDatagramsBurst));
+    got_.clear();
+    before = socket->counts();
+    send();
+  });
+  ASSERT_TRUE(RunUntil([&] { return sent == kProbes && got_.size() == kProbes; })) << got_.size();
+  for (const Datagram& one : got_) ASSERT_EQ(one.from.address, "127.0.0.2");
+  EXPECT_EQ(socket->counts().paused, before.paused);
+  EXPECT_EQ(socket->counts().dropped_by_kernel, before.dropped_by_kernel);
+  EXPECT_GT(socket->counts().filtered, before.filtered + 1000);
 }
 
 TEST_F(UdpDatagramTest, WhatIsTooLongIsNeitherSentNorHandedOn) {

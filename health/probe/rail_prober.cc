@@ -374,9 +374,9 @@ void RailProber::OnPong(const std::string& nic, const std::string& from, const R
   }
 }
 
-void RailProber::LostHere(const std::string& nic) {
+void RailProber::LostHere(const std::string& nic, std::string_view from) {
   for (auto& [key, pair] : pairs_) {
-    if (key.own.nic != nic) continue;
+    if (key.own.nic != nic || (!from.empty() && pair.target.address != from)) continue;
     pair.judge.Forget();
     pair.large.Forget();
   }

@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -164,7 +165,8 @@ class RailProber {
   void NotSent(const RailPing& ping);
 
   // This node's kernel dropped what came for its `nic`: answers to the probes under way may have been among it, so their lack says nothing.
-  void LostHere(const std::string& nic);
+  // `from`: of the probes to this address alone.
+  void LostHere(const std::string& nic, std::string_view from = {});
 
   std::vector<RailPairStatus> Pairs() const;
   // Each NIC whose link is up has a pair that answers, and no pair is silent. Far quicker than a look at all pairs' statuses.
