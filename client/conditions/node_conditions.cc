@@ -38,6 +38,8 @@ NodeCondition ConditionOf(const v1::NodeView& node) {
 std::vector<NodeConditions::Write> NodeConditions::Look(const std::vector<v1::NodeView>& nodes, Nanos now) {
   std::vector<Write> writes;
   for (const v1::NodeView& node : nodes) {
+    // A daemon that keeps the store and watches no NICs.
+    if (node.nics().empty()) continue;
     Known& known = known_[node.node()];
     known.seen = now;
     NodeCondition condition = ConditionOf(node);

@@ -89,6 +89,12 @@ TEST_F(NodeConditionsTest, ManyAtOnceAreWrittenInTurn) {
   EXPECT_TRUE(Look(nodes).empty());
 }
 
+TEST_F(NodeConditionsTest, ADaemonOfTheStoreAloneIsNoNode) {
+  v1::NodeView store;
+  store.set_node("store");
+  EXPECT_TRUE(Look({store}).empty());
+}
+
 // As after a restart of the daemon that is asked: it knows nobody yet.
 TEST_F(NodeConditionsTest, ANodeThatIsMissingForAMomentHasNotLeft) {
   Look({Node("n0", v1::HEALTHY)});
