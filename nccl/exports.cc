@@ -1,5 +1,6 @@
 // The functions that this library has in front of NCCL's, under NCCL's names. Each goes to the Interposer where R2CC_SEAT=1, else straight
 // to NCCL.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -41,9 +42,11 @@ struct State {
     }
     if (config.log != net::LogLevel::kWarn) Say("R2CC: libr2cc-nccl.so " + ReleaseAndRevision());
     const auto every = static_cast<uint32_t>(config.seat_every);
+    // From 0 on is from the least on.
+    const uint64_t collnet_min_bytes = config.collnet_min_bytes.has_value() ? std::max<uint64_t>(1, *config.collnet_min_bytes) : 0;
     auto* const rolls = new SocketRollCalls(every, Fnv1a64(Release()), config.deadline_ms * kNanosPerMs);
-    interposer =
-        new Interposer({new Libnccl(&calls), cuda, &rails, rolls, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(), every});
+    interposer = new Interposer({new Libnccl(&calls), cuda, &rails, rolls, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(),
+                                 every, collnet_min_bytes});
   }
 };
 

@@ -5,23 +5,24 @@
 #include <mutex>
 
 #include "nccl/seams.h"
-#include "netplugin/abi/seat_v1.h"
+#include "netplugin/abi/seat_v2.h"
 
 namespace r2cc::nccl {
 
 class LoadedRails final : public Rails {
  public:
   State Look() override;
-  void WatchForSeat(size_t ranks) override;
-  bool MarkSeat() override;
+  void WatchForChild(size_t ranks) override;
+  bool MarkChild(plan::Way way) override;
+  void Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) override;
 
  private:
   // Looked for until they are there; their libraries are never closed.
   bool Find();
 
   std::mutex mutex_;
-  const abi::SeatTableV1* plugin_ = nullptr;
-  const abi::SeatTunerTableV1* tuner_ = nullptr;
+  const abi::SeatTableV2* plugin_ = nullptr;
+  const abi::SeatTunerTableV2* tuner_ = nullptr;
 };
 
 }  // namespace r2cc::nccl

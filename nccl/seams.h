@@ -13,6 +13,7 @@
 #include "nccl/roll.h"
 #include "nccl/unique_id.h"
 #include "netplugin/abi/nccl_types.h"
+#include "plan/collective/ways.h"
 
 namespace r2cc::nccl {
 
@@ -89,12 +90,16 @@ class Rails {
     uint64_t node_key = 0;
     uint32_t kept_permille = 1000;
     uint32_t rails = 0;
+    uint64_t bytes_per_s = 0;  // of the node, lost rails too; 0: not known
+    bool offers_collnet = false;
   };
   virtual State Look() = 0;
-  // Between the two a child of so many ranks is made. MarkSeat() is true if the tuner has seen one communicator of that size begin, which
-  // uses the tree from then on; none or several, and nothing changes.
-  virtual void WatchForSeat(size_t ranks) = 0;
-  virtual bool MarkSeat() = 0;
+  // Between the two a child of so many ranks is made. MarkChild() is true if the tuner has seen one communicator of that size begin, which
+  // goes that way from then on; none or several, and nothing changes.
+  virtual void WatchForChild(size_t ranks) = 0;
+  virtual bool MarkChild(plan::Way way) = 0;
+  // For people: this communicator goes that way since `call`.
+  virtual void Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) = 0;
 };
 
 // One communicator's: whether all its ranks have this library. Destroyed with the communicator.

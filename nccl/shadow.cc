@@ -175,9 +175,13 @@ Result Shadow::ReadVector(Stream stream) {
   switch (action) {
     case ShadowAction::kNothing: break;
     case ShadowAction::kMake: Make(stream); break;
-    case ShadowAction::kUse: Log(Describe(vector_)); break;
+    case ShadowAction::kUse:
+      Log(Describe(vector_));
+      Report(machine_.wanted());
+      break;
     case ShadowAction::kLeave:
-      Log("is NCCL's own again since call " + std::to_string(calls_) + ": no seat in its tree gains enough now");
+      Log("is NCCL's own again since call " + std::to_string(calls_) + ": nothing else gains enough now");
+      Report({});
       break;
     case ShadowAction::kDrop:
       // Within one or two nodes there is nothing to gain, and nothing to say.
@@ -189,8 +193,12 @@ Result Shadow::ReadVector(Stream stream) {
   return HasEnded() ? Result::kInternalError : Result::kSuccess;
 }
 
+void Shadow::Report(const plan::WayDecision& decision) {
+  if (rank_ == 0) parts_.rails->Report(number_, calls_, decision);
+}
+
 std::string Shadow::Describe(const Vector& vector) const {
-  const plan::SeatDecision& wanted = machine_.wanted();
+  const plan::WayDecision& wanted = machine_.wanted();
   std::string losers;
   for (size_t node = 0; node < vector.nodes.kept_permille.size(); ++node)
     if (vector.nodes.kept_permille[node] < 1000) {
@@ -201,8 +209,9 @@ std::string Shadow::Describe(const Vector& vector) const {
     }
   char ratio[32];
   std::snprintf(ratio, sizeof(ratio), "%.2f", wanted.over_usual);
-  return "uses NCCL's tree in another order of nodes since call " + std::to_string(calls_) + ", from " +
-         std::to_string(wanted.bytes_min >> 20) + " MiB on: " + losers + "; expected " + ratio + " of the usual time for large vectors";
+  const std::string way = wanted.way == plan::Way::kCollNet ? "uses CollNet" : "uses NCCL's tree in another order of nodes";
+  return way + " since call " + std::to_string(calls_) + ", from " + std::to_string(wanted.bytes_min >> 20) + " MiB on: " + losers +
+         "; expected " + ratio + " of the usual time for large vectors";
 }
 
 Result Shadow::BeginVector(Stream stream) {
@@ -218,7 +227,10 @@ Result Shadow::BeginVector(Stream stream) {
           .rails = state.rails,
           .free_mib = static_cast<uint32_t>(std::min<uint64_t>(parts_.cuda->FreeBytes() >> 20, INT32_MAX)),
           .child = has_child ? child_number_ : 0,
-          .able = state.is_there},
+          .able = state.is_there,
+          .node_mbps = static_cast<uint32_t>(std::min<uint64_t>(state.bytes_per_s / 125'000, UINT32_MAX - 1)),
+          .offers_collnet = state.offers_collnet,
+          .collnet_min_bytes = parts_.collnet_min_bytes},
          static_cast<uint32_t>(rank_), std::span(words_, words));
   const Result result = parts_.nccl->AllReduce({.send = words_,
                                                 .receive = words_,
@@ -243,9 +255,10 @@ void Shadow::Make(Stream stream) {
   if (!IsActive(Mutant::kSplitsWithWorkUnderWay) && (!Went(BeginVector(stream)) || !parts_.cuda->Finish(stream))) return;
   if (HasEnded()) return;
   const std::vector<uint32_t>& order = machine_.wanted().order;
-  // All ranks that have a child have it in the same order, as all of them made it at the same call. One that has none, because it failed,
-  // is why the others dropped theirs.
-  if (child() != nullptr && child_order_ == order) {
+  const plan::Way way = machine_.wanted().way;
+  // All ranks that have a child have one of the same kind and order, as all of them made it at the same call. One that has none, because it
+  // failed, is why the others dropped theirs.
+  if (child() != nullptr && child_order_ == order && (child_way_ == way || IsActive(Mutant::kReusesAnyChild))) {
     child_number_ = machine_.child();
     return;
   }
@@ -253,10 +266,10 @@ void Shadow::Make(Stream stream) {
   std::vector<uint32_t> position(order.size());
   for (uint32_t at = 0; at < order.size(); ++at) position[order[at]] = at;
   const uint32_t node = vector_.node_of[static_cast<size_t>(rank_)];
-  parts_.rails->WatchForSeat(static_cast<size_t>(ranks_));
+  parts_.rails->WatchForChild(static_cast<size_t>(ranks_));
   Comm made = nullptr;
   const Result result = parts_.nccl->Split(parent_, static_cast<int>(position[node]), &made);
-  const bool marked = parts_.rails->MarkSeat();
+  const bool marked = parts_.rails->MarkChild(way);
   if (result != Result::kSuccess) made = nullptr;
   if (made == nullptr) return;
   std::unique_lock lock(mutex_);
@@ -267,6 +280,7 @@ void Shadow::Make(Stream stream) {
   }
   child_ = made;
   child_order_ = order;
+  child_way_ = way;
   child_number_ = marked ? machine_.child() : 0;
   if (IsActive(Mutant::kForgetsRegistration)) return;
   // NCCL wants the buffers of a call registered on all ranks or on none: a child that lacks one is no child.

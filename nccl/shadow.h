@@ -34,6 +34,7 @@ struct Parts {
   LogLine log;
   LogLine debug;  // each vector; null: none
   uint32_t every = 256;
+  uint64_t collnet_min_bytes = 0;  // R2CC_COLLNET_MIN_BYTES; 0: not set
 };
 
 class Shadow {
@@ -63,6 +64,7 @@ class Shadow {
 
   // For tests.
   const ShadowMachine& machine() const { return machine_; }
+  uint32_t number() const { return number_; }
 
  private:
   struct Registration {
@@ -86,6 +88,7 @@ class Shadow {
   void LogLate();
   void Log(const std::string& line);
   std::string Describe(const Vector& vector) const;
+  void Report(const plan::WayDecision& decision);
 
   const Parts& parts_;
   const Comm parent_;
@@ -112,7 +115,8 @@ class Shadow {
   Comm child_ = nullptr;
   bool ended_ = false;                 // by TakeChild()
   std::vector<uint32_t> child_order_;  // of the child that is there
-  uint32_t child_number_ = 0;          // what it was made for last
+  plan::Way child_way_ = plan::Way::kUsual;
+  uint32_t child_number_ = 0;  // what it was made for last
   std::map<void*, Registration> registrations_;
 };
 

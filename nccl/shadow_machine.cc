@@ -78,12 +78,12 @@ ShadowCell ShadowTable(State state, Event event) { return kTable[static_cast<int
 
 Event ShadowMachine::EventOf(const Vector& vector) {
   if (!vector.problem.empty()) return Event::kUnfit;
-  // The order in use is kept for a smaller gain.
+  // What is in use is kept for a smaller gain.
   const bool holds = uses_child() || state_ == State::kMaking;
-  plan::SeatDecision decision = plan::DecideSeats(vector.nodes, holds ? wanted_.order : std::vector<uint32_t>());
-  if (decision.order.empty()) return Event::kStay;
-  const bool same = decision.order == wanted_.order;
-  // Whether this rank has a child of that order already is not known to be so on all: memory is asked for each time.
+  plan::WayDecision decision = plan::DecideWay(vector.nodes, vector.collnet, holds ? wanted_ : plan::WayDecision());
+  if (decision.way == plan::Way::kUsual) return Event::kStay;
+  const bool same = decision.way == wanted_.way && decision.order == wanted_.order;
+  // Whether this rank has a child of that kind already is not known to be so on all: memory is asked for each time.
   if (!same && vector.free_mib < kChildMib) return Event::kNoChild;
   if (same || !uses_child()) wanted_ = std::move(decision);
   if (!same) return Event::kOther;

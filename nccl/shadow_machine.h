@@ -1,5 +1,6 @@
-// Whether a communicator's AllReduces go by itself, the parent, or by a child whose ranks are in another order. A table of states and
-// events. All ranks feed it the same vectors at the same calls, so all ranks are in the same state at the same call. Pure.
+// Whether a communicator's AllReduces go by itself, the parent, or by a child: one whose ranks are in another order, for a seat in NCCL's
+// tree, or one that uses CollNet. A table of states and events. All ranks feed it the same vectors at the same calls, so all ranks are in
+// the same state at the same call. Pure.
 //
 // Two vectors in a row must agree before anything changes. The child is made at a call that all ranks know, and is used once all ranks have
 // said, in a later vector, that they have it.
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "nccl/record.h"
-#include "plan/collective/seats.h"
+#include "plan/collective/ways.h"
 
 namespace r2cc::nccl {
 
@@ -31,11 +32,11 @@ enum class ShadowState : uint8_t {
 };
 enum class ShadowEvent : uint8_t {
   kStay,     // the parent is as good
-  kSame,     // the order that was wanted last
-  kOther,    // another one
+  kSame,     // the way and order that were wanted last
+  kOther,    // others
   kReady,    // kSame, and all ranks have the child
   kRetry,    // kSame, and a refusal is long ago
-  kNoChild,  // another order, for which there is no memory
+  kNoChild,  // others, for which there is no memory
   kUnfit,    // this communicator cannot have a seat
 };
 enum class ShadowAction : uint8_t {
@@ -55,7 +56,7 @@ class ShadowMachine {
   bool uses_child() const { return state_ == ShadowState::kSeated || state_ == ShadowState::kLoss; }
   // Of smaller calls the parent takes care.
   uint64_t bytes_min() const { return wanted_.bytes_min; }
-  const plan::SeatDecision& wanted() const { return wanted_; }
+  const plan::WayDecision& wanted() const { return wanted_; }
   // Of the child that is made or in use; counted from 1.
   uint32_t child() const { return child_; }
 
@@ -63,7 +64,7 @@ class ShadowMachine {
   ShadowEvent EventOf(const Vector& vector);
 
   ShadowState state_ = ShadowState::kParent;
-  plan::SeatDecision wanted_;
+  plan::WayDecision wanted_;
   uint32_t child_ = 0;
   uint32_t refused_ = 0;  // vectors since then
 };

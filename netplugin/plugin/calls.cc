@@ -168,8 +168,8 @@ Result CallListen(int device, void* handle, void** listen_comm) {
 
 void WatchForSeatFlows() noexcept { TheSeatWatch().Begin(0); }
 
-int MarkSeatFlows() noexcept {
-  return TheSeatWatch().End([](Context* context) { context->seat.store(true, std::memory_order_release); }) ? 1 : 0;
+int MarkSeatFlows(int dealt) noexcept {
+  return TheSeatWatch().End([dealt](Context* context) { context->seat.store(dealt == 1, std::memory_order_release); }) ? 1 : 0;
 }
 
 Result CallConnect(const void* context, int device, const void* handle, void** send_comm) {

@@ -50,10 +50,10 @@ abi::Result CallCloseListen(void* listen_comm);
 abi::Result CallOpenContext(void** context, abi::Logger logger, const abi::NetCommConfig* config);
 abi::Result CallFinalize(void* context);
 
-// For libr2cc-nccl.so: see abi/seat_v1.h. A node in a seat carries all its traffic by the rails that it has left, so its neighbours have
+// For libr2cc-nccl.so: see abi/seat_v2.h. A node in a seat carries all its traffic by the rails that it has left, so its neighbours have
 // to move what they exchange with others to their other rails. That is what dealing a flow out does.
 void WatchForSeatFlows() noexcept;
-int MarkSeatFlows() noexcept;
+int MarkSeatFlows(int dealt) noexcept;
 
 }  // namespace r2cc::net
 

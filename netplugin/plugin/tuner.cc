@@ -22,6 +22,7 @@ using tuner::Communicator;
 struct Settings {
   std::optional<uint64_t> collnet_min_bytes;
   bool pinned = false;
+  bool agreed = false;        // R2CC_SEAT=1
   bool says_release = false;  // R2CC_LOG=info
   std::string error;          // why there are none
 };
@@ -37,6 +38,7 @@ Settings Read() {
   if (!LoadConfig(FromEnvironment, &config, &settings.error)) return settings;
   settings.collnet_min_bytes = config.collnet_min_bytes;
   settings.says_release = config.log != LogLevel::kWarn;
+  settings.agreed = config.seat;
   settings.pinned = IsSet("NCCL_ALGO") || IsSet("NCCL_PROTO");
   return settings;
 }
@@ -49,11 +51,11 @@ const Settings& ReadOnce() {
 
 struct Context {
   Communicator communicator;
-  std::atomic<bool> seat{false};
+  std::atomic<abi::SeatWay> way{abi::SeatWay::kUsual};
 
   Communicator Now() const {
     Communicator now = communicator;
-    now.seat = seat.load(std::memory_order_acquire);
+    now.way = way.load(std::memory_order_acquire);
     return now;
   }
 };
@@ -84,7 +86,7 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
     if (!settings.error.empty() && !told.exchange(true)) Warn(log, settings.error.c_str());
     if (settings.says_release && log != nullptr && !told.exchange(true))
       log(abi::LogLevel::kInfo, abi::kLogEnv, __FILE__, __LINE__, "R2CC: tuner %s", ReleaseAndRevision().c_str());
-    auto* const made = new Context{.communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned}};
+    auto* const made = new Context{.communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned, settings.agreed}};
     *context = made;
     TheWatch().Note(made, ranks);
     return Result::kSuccess;
@@ -106,8 +108,8 @@ Result CloseTuner(void* context) noexcept {
 
 void WatchForSeat(size_t ranks) noexcept { TheWatch().Begin(ranks); }
 
-int MarkSeat() noexcept {
-  return TheWatch().End([](Context* context) { context->seat.store(true, std::memory_order_release); }) ? 1 : 0;
+int MarkSeat(abi::SeatWay way) noexcept {
+  return TheWatch().End([way](Context* context) { context->way.store(way, std::memory_order_release); }) ? 1 : 0;
 }
 
 Result TuneCosts(void* context, abi::Function function, size_t bytes, float** cost, int algorithms, int protocols) noexcept {

@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "netplugin/abi/nccl_types.h"
+#include "netplugin/abi/seat_v2.h"
 
 namespace r2cc::net {
 
@@ -20,9 +21,9 @@ constexpr char kTunerName[] = "R2CC";
 abi::Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) noexcept;
 abi::Result CloseTuner(void* context) noexcept;
 
-// For libr2cc-nccl.so: see abi/seat_v1.h.
+// For libr2cc-nccl.so: see abi/seat_v2.h.
 void WatchForSeat(size_t ranks) noexcept;
-int MarkSeat() noexcept;
+int MarkSeat(abi::SeatWay way) noexcept;
 
 // Always success.
 abi::Result TuneCosts(void* context, abi::Function function, size_t bytes, float** cost, int algorithms, int protocols) noexcept;

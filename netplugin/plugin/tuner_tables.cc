@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "netplugin/abi/nccl_types.h"
-#include "netplugin/abi/seat_v1.h"
+#include "netplugin/abi/seat_v2.h"
 #include "netplugin/abi/tuner_v2.h"
 #include "netplugin/abi/tuner_v3.h"
 #include "netplugin/abi/tuner_v4.h"
@@ -50,6 +50,6 @@ R2CC_EXPORT abi::TunerTableV5 ncclTunerPlugin_v5 = {net::kTunerName, net::OpenV5
 R2CC_EXPORT abi::TunerTableV6 ncclTunerPlugin_v6 = {net::kTunerName, net::OpenV5, net::AskV4, net::CloseTuner, nullptr};
 
 // And what libr2cc-nccl.so finds here.
-R2CC_EXPORT abi::SeatTunerTableV1 r2cc_seat_tuner_v1 = {net::WatchForSeat, net::MarkSeat};
+R2CC_EXPORT abi::SeatTunerTableV2 r2cc_seat_tuner_v2 = {net::WatchForSeat, net::MarkSeat};
 
 }  // extern "C"

@@ -93,9 +93,10 @@ class Engine {
   uint64_t UsableBytesPerSecond() const {
     return BytesPerSecondWithout(rails_down_.load(std::memory_order_relaxed) | rails_lost_.load(std::memory_order_relaxed));
   }
-  // How much that is of what all its rails carry.
+  uint64_t WholeBytesPerSecond() const { return BytesPerSecondWithout(0); }
+  // How much the former is of the latter.
   uint32_t KeptPermille() const {
-    const uint64_t all = BytesPerSecondWithout(0);
+    const uint64_t all = WholeBytesPerSecond();
     return all == 0 ? 1000 : static_cast<uint32_t>(UsableBytesPerSecond() * 1000 / all);
   }
 

@@ -19,44 +19,61 @@ constexpr abi::Algorithm kCollNet[] = {abi::Algorithm::kCollNetDirect, abi::Algo
 constexpr abi::Algorithm kTree[] = {abi::Algorithm::kNvlsTree, abi::Algorithm::kTree};
 // CollNet has no other, and a seat is used for large vectors.
 constexpr abi::Protocol kProtocol = abi::Protocol::kSimple;
+// Above any time that NCCL can estimate, and below its largest number, which would be no choice at all.
+constexpr float kLastChoice = 1e30F;
 
-bool WantsCollNet(const Communicator& communicator, abi::Function function, size_t bytes) {
-  if (!communicator.collnet_min_bytes.has_value() || function != abi::Function::kAllReduce) return false;
+enum class Wish { kNothing, kTree, kCollNet, kNoCollNet };
+
+Wish WishFor(const Communicator& communicator, abi::Function function, size_t bytes) {
   // Within one node there is nothing to plan.
-  if (communicator.nodes < 2 || communicator.nodes > communicator.ranks || communicator.ranks > kRanksMax) return false;
-  return bytes >= *communicator.collnet_min_bytes && bytes <= kBytesMax;
+  if (function != abi::Function::kAllReduce || communicator.nodes < 2) return Wish::kNothing;
+  if (communicator.way == abi::SeatWay::kTree) return Wish::kTree;
+  if (communicator.way == abi::SeatWay::kCollNet) return Wish::kCollNet;
+  if (communicator.agreed) return Wish::kNoCollNet;
+  if (!communicator.collnet_min_bytes.has_value() || communicator.nodes > communicator.ranks || communicator.ranks > kRanksMax)
+    return Wish::kNothing;
+  return bytes >= *communicator.collnet_min_bytes && bytes <= kBytesMax ? Wish::kCollNet : Wish::kNothing;
 }
 
-bool WantsTree(const Communicator& communicator, abi::Function function) {
-  return communicator.seat && function == abi::Function::kAllReduce && communicator.nodes > 1;
+// Null: NCCL does not have it, or it may not be chosen.
+float* CostOf(abi::Algorithm algorithm, const CostTable& table) {
+  if (static_cast<int>(algorithm) >= table.algorithms) return nullptr;
+  float& cost = table.cost[static_cast<int>(algorithm) * table.protocols + static_cast<int>(kProtocol)];
+  // Neither ignored nor a way without end, and a number at all.
+  return cost >= 0 && cost <= std::numeric_limits<float>::max() ? &cost : nullptr;
 }
 
 // The first that NCCL allows.
 void MakeCheapest(std::span<const abi::Algorithm> algorithms, const CostTable& table) {
-  for (const abi::Algorithm algorithm : algorithms) {
-    if (static_cast<int>(algorithm) >= table.algorithms) continue;
-    float& cost = table.cost[static_cast<int>(algorithm) * table.protocols + static_cast<int>(kProtocol)];
-    // Neither ignored nor a way without end, and a number at all.
-    if (!(cost >= 0 && cost <= std::numeric_limits<float>::max())) continue;
-    cost = 0;
-    return;
-  }
+  for (const abi::Algorithm algorithm : algorithms)
+    if (float* const cost = CostOf(algorithm, table); cost != nullptr) {
+      *cost = 0;
+      return;
+    }
 }
 
 }  // namespace
 
 void Tune(const Communicator& communicator, abi::Function function, size_t bytes, const CostTable& table) {
-  const bool tree = WantsTree(communicator, function);
-  if ((!tree && !WantsCollNet(communicator, function, bytes)) || table.cost == nullptr) return;
+  const Wish wish = WishFor(communicator, function, bytes);
+  if (wish == Wish::kNothing || table.cost == nullptr) return;
   if (table.algorithms > kTableSideMax || table.protocols > kTableSideMax || static_cast<int>(kProtocol) >= table.protocols) return;
-  MakeCheapest(tree ? std::span<const abi::Algorithm>(kTree) : std::span<const abi::Algorithm>(kCollNet), table);
+  if (wish != Wish::kNoCollNet) return MakeCheapest(wish == Wish::kTree ? std::span(kTree) : std::span(kCollNet), table);
+  for (const abi::Algorithm algorithm : kCollNet)
+    if (float* const cost = CostOf(algorithm, table); cost != nullptr) *cost = kLastChoice;
 }
 
 std::optional<Choice> Choose(const Communicator& communicator, abi::Function function, size_t bytes, bool collnet_support) {
-  if (WantsTree(communicator, function) && !communicator.pinned) return Choice{abi::Algorithm::kTree, kProtocol};
-  if (!collnet_support || communicator.pinned || !WantsCollNet(communicator, function, bytes)) return std::nullopt;
-  // Whether Direct is possible is not said here; a chain always is.
-  return Choice{abi::Algorithm::kCollNetChain, kProtocol};
+  if (communicator.pinned) return std::nullopt;
+  switch (WishFor(communicator, function, bytes)) {
+    case Wish::kTree: return Choice{abi::Algorithm::kTree, kProtocol};
+    // Whether Direct is possible is not said here; a chain always is.
+    case Wish::kCollNet: return collnet_support ? std::optional(Choice{abi::Algorithm::kCollNetChain, kProtocol}) : std::nullopt;
+    // NCCL 2.21 has no costs here, and no other way of its own can be named for it.
+    case Wish::kNoCollNet:
+    case Wish::kNothing: break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace r2cc::tuner

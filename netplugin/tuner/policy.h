@@ -1,6 +1,11 @@
-// Which AllReduces go by CollNet, and that those of a seat go by the tree. NCCL's estimates do not know that the plugin's own
-// AllReduce is planned for the rails that are left. So from R2CC_COLLNET_MIN_BYTES on, an AllReduce takes CollNet wherever NCCL has it on
-// and allows it. Everything else, and everything where CollNet is off, is NCCL's own choice, to the bit.
+// Which AllReduces go by CollNet or by NCCL's tree. NCCL's estimates do not know that the plugin's own AllReduce is planned for the rails
+// that are left. There are two modes:
+//
+// - Without R2CC_SEAT=1 an AllReduce takes CollNet from R2CC_COLLNET_MIN_BYTES on, wherever NCCL has it on and allows it.
+// - With R2CC_SEAT=1 libr2cc-nccl.so makes communicators whose AllReduces take the tree or CollNet. All other communicators take no CollNet
+//   unless NCCL has nothing else.
+//
+// Everything else, and everything where CollNet is off, is NCCL's own choice, to the bit.
 //
 // All ranks of a communicator have to choose alike: nothing is exchanged, and ranks that differ hang. So an answer depends on the arguments
 // and the environment alone, never on what a rank has measured or heard. It does not compare estimates either: those of ranks on different
@@ -15,6 +20,7 @@
 #include <optional>
 
 #include "netplugin/abi/nccl_types.h"
+#include "netplugin/abi/seat_v2.h"
 
 namespace r2cc::tuner {
 
@@ -24,7 +30,8 @@ struct Communicator {
   size_t nodes = 0;
   std::optional<uint64_t> collnet_min_bytes;  // R2CC_COLLNET_MIN_BYTES, the same on all ranks
   bool pinned = false;                        // the user has set NCCL_ALGO or NCCL_PROTO
-  bool seat = false;                          // made by libr2cc-nccl.so for NCCL's tree
+  bool agreed = false;                        // R2CC_SEAT=1, the same on all ranks
+  abi::SeatWay way = abi::SeatWay::kUsual;    // another one: made by libr2cc-nccl.so for it
 };
 
 // float[algorithms][protocols] of microseconds, as NCCL gives it. Entries below 0 may not be chosen.
@@ -34,8 +41,8 @@ struct CostTable {
   int protocols = 0;
 };
 
-// Tables of v3 and later: makes CollNet, in a seat NVLSTree or else Tree, the cheapest way, or changes nothing. What the user has excluded
-// is an entry that may not be chosen. What is no table (null, no rows, rows without end) is left alone.
+// Tables of v3 and later: makes CollNet, or NVLSTree and else Tree, the cheapest way, makes CollNet the last choice, or changes nothing.
+// What the user has excluded is an entry that may not be chosen. What is no table (null, no rows, rows without end) is left alone.
 void Tune(const Communicator& communicator, abi::Function function, size_t bytes, const CostTable& table);
 
 struct Choice {

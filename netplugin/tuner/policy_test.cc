@@ -55,7 +55,7 @@ TEST(Tune, AnAllReduceFromTheThresholdOnTakesCollNet) {
 
 TEST(Tune, ASeatTakesTheTreeWhateverTheSize) {
   Communicator seat = kCommunicator;
-  seat.seat = true;
+  seat.way = abi::SeatWay::kTree;
   for (const size_t bytes : {size_t{1}, static_cast<size_t>(kMinBytes), size_t{1} << 40}) {
     std::vector<float> want = Costs(true, true);
     want[At(Algorithm::kNvlsTree)] = 0;
@@ -73,8 +73,26 @@ TEST(Tune, ASeatTakesTheTreeWhateverTheSize) {
   EXPECT_EQ(Tuned(seat, Function::kAllReduce, 1 << 20, Costs(true, true)), Costs(true, true));
 }
 
+TEST(Tune, WithAnAgreementCollNetIsForTheCommunicatorsThatWereMadeForIt) {
+  Communicator agreed = kCommunicator;
+  agreed.agreed = true;
+  std::vector<float> want = Costs(true, true);
+  for (const Algorithm algorithm : {Algorithm::kCollNetDirect, Algorithm::kCollNetChain}) want[At(algorithm)] = 1e30F;
+  // Whatever R2CC_COLLNET_MIN_BYTES is: it belongs to the agreement.
+  for (const size_t bytes : {size_t{1}, static_cast<size_t>(kMinBytes), size_t{1} << 40})
+    EXPECT_EQ(Tuned(agreed, Function::kAllReduce, bytes, Costs(true, true)), want);
+  EXPECT_EQ(Tuned(agreed, Function::kAllReduce, kMinBytes, Costs(false, false)), Costs(false, false));
+  EXPECT_EQ(Tuned(agreed, Function::kAllGather, kMinBytes, Costs(true, true)), Costs(true, true));
+  agreed.way = abi::SeatWay::kCollNet;
+  want = Costs(true, true);
+  want[At(Algorithm::kCollNetDirect)] = 0;
+  EXPECT_EQ(Tuned(agreed, Function::kAllReduce, 1, Costs(true, true)), want);
+  EXPECT_EQ(Choose(agreed, Function::kAllReduce, 1, true)->algorithm, Algorithm::kCollNetChain);
+  EXPECT_FALSE(Choose(agreed, Function::kAllReduce, 1, false).has_value());
+}
+
 TEST(Choose, ASeatTakesTheTreeUnlessTheUserHasPinnedAnything) {
-  Communicator seat{.ranks = 16, .nodes = 2, .seat = true};
+  Communicator seat{.ranks = 16, .nodes = 2, .way = abi::SeatWay::kTree};
   const auto choice = Choose(seat, Function::kAllReduce, 1, false);
   ASSERT_TRUE(choice.has_value());
   EXPECT_EQ(choice->algorithm, Algorithm::kTree);

@@ -11,7 +11,7 @@ from deploy.debian import elf_stamp
 from tests.artifact import elf
 
 SHOWN = {
-    "libnccl-tuner-r2cc.so": {*(f"ncclTunerPlugin_v{version}" for version in range(2, 7)), "r2cc_seat_tuner_v1"},
+    "libnccl-tuner-r2cc.so": {*(f"ncclTunerPlugin_v{version}" for version in range(2, 7)), "r2cc_seat_tuner_v2"},
     # NCCL's functions that it stands before. One more is one that no program reaches without it.
     "libr2cc-nccl.so": {
         "ncclAllGather", "ncclAllReduce", "ncclAlltoAll", "ncclBcast", "ncclBroadcast", "ncclCommAbort", "ncclCommDeregister",

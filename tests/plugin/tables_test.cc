@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/abi/seat_v1.h"
+#include "netplugin/abi/seat_v2.h"
 #include "tests/plugin/net_table.h"
 #include "tests/plugin/own_process.h"
 #include "tests/plugin/pair.h"
@@ -156,7 +156,7 @@ class SeatTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(WithContexts, SeatTest, testing::Range(11, kVersionNewest + 1),
                          [](const auto& info) { return "v" + std::to_string(info.param); });
 
-const abi::SeatTableV1* SeatTable(void* library) { return static_cast<const abi::SeatTableV1*>(dlsym(library, "r2cc_seat_v1")); }
+const abi::SeatTableV2* SeatTable(void* library) { return static_cast<const abi::SeatTableV2*>(dlsym(library, "r2cc_seat_v2")); }
 
 // Rails that carried at least a tenth of `bytes`, by the totals in the log.
 int BusyRails(const std::string& log, double bytes) {
@@ -178,7 +178,7 @@ TEST_P(SeatTest, ItsFlowsAreDealtOut) {
       void* child = nullptr;
       R2CC_MUST(net->Init(&parent) == Result::kSuccess);
       SeatTable(library)->watch();
-      R2CC_MUST(net->Init(&child) == Result::kSuccess && SeatTable(library)->mark() == 1);
+      R2CC_MUST(net->Init(&child) == Result::kSuccess && SeatTable(library)->mark(1) == 1);
       Pair pair = Pair::Open(net.get(), seat ? child : parent, 1);
       for (int number = 0; number < kMessages; ++number) pair.Transfer(number, kBytes, kBytes);
       pair.Close();
@@ -195,19 +195,19 @@ TEST_P(SeatTest, NoneIsMarkedUnlessItIsClearWhich) {
   ExpectFine([] {
     void* const library = OpenLibrary();
     const std::unique_ptr<Net> net = NetOf(library, GetParam());
-    const abi::SeatTableV1* const table = SeatTable(library);
+    const abi::SeatTableV2* const table = SeatTable(library);
     void *first = nullptr, *second = nullptr;
     R2CC_MUST(net->Init(&first) == Result::kSuccess);
     table->watch();
-    R2CC_MUST(table->mark() == 0);
+    R2CC_MUST(table->mark(1) == 0);
     table->watch();
-    R2CC_MUST(net->Finalize(first) == Result::kSuccess && table->mark() == 0);
+    R2CC_MUST(net->Finalize(first) == Result::kSuccess && table->mark(1) == 0);
     table->watch();
-    R2CC_MUST(net->Init(&first) == Result::kSuccess && net->Init(&second) == Result::kSuccess && table->mark() == 0);
+    R2CC_MUST(net->Init(&first) == Result::kSuccess && net->Init(&second) == Result::kSuccess && table->mark(1) == 0);
     R2CC_MUST(net->Finalize(first) == Result::kSuccess);
     table->watch();
     table->watch();
-    R2CC_MUST(net->Init(&first) == Result::kSuccess && table->mark() == 0 && table->mark() == 0);
+    R2CC_MUST(net->Init(&first) == Result::kSuccess && table->mark(1) == 0 && table->mark(1) == 0);
     R2CC_MUST(net->Finalize(first) == Result::kSuccess && net->Finalize(second) == Result::kSuccess);
     return 0;
   });

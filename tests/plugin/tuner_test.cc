@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "netplugin/abi/seat_v1.h"
+#include "netplugin/abi/seat_v2.h"
 #include "netplugin/abi/tuner_v2.h"
 #include "netplugin/abi/tuner_v3.h"
 #include "netplugin/abi/tuner_v4.h"
@@ -207,7 +207,7 @@ TEST_P(TunerTest, AnAllReduceFromTheThresholdOnTakesCollNet) {
 TEST_P(TunerTest, ASeatTakesTheTree) {
   const std::string text = Run({}, [] {
     const std::unique_ptr<Tuner> tuner = TunerOf(GetParam());
-    const auto* const seats = static_cast<const abi::SeatTunerTableV1*>(dlsym(OpenTunerLibrary(), "r2cc_seat_tuner_v1"));
+    const auto* const seats = static_cast<const abi::SeatTunerTableV2*>(dlsym(OpenTunerLibrary(), "r2cc_seat_tuner_v2"));
     R2CC_MUST(seats != nullptr);
     World world(true, true);
     const World before = world;
@@ -224,25 +224,27 @@ TEST_P(TunerTest, ASeatTakesTheTree) {
     };
     // None begins; one of another size; two.
     seats->watch(16);
-    R2CC_MUST(seats->mark() == 0);
+    R2CC_MUST(seats->mark(abi::SeatWay::kTree) == 0);
     seats->watch(16);
-    R2CC_MUST(tuner->Open(8, 2, &world, &other) == Result::kSuccess && seats->mark() == 0 && asks(other, Function::kAllReduce, false));
+    R2CC_MUST(tuner->Open(8, 2, &world, &other) == Result::kSuccess && seats->mark(abi::SeatWay::kTree) == 0 &&
+              asks(other, Function::kAllReduce, false));
     R2CC_MUST(tuner->Close(other) == Result::kSuccess);
     seats->watch(16);
     R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Open(16, 2, &world, &other) == Result::kSuccess);
-    R2CC_MUST(seats->mark() == 0 && asks(seat, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
+    R2CC_MUST(seats->mark(abi::SeatWay::kTree) == 0 && asks(seat, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
     R2CC_MUST(tuner->Close(seat) == Result::kSuccess);
     // Two threads that make one each: whose is whose?
     seats->watch(16);
     seats->watch(16);
     R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess);
-    R2CC_MUST(seats->mark() == 0 && seats->mark() == 0 && asks(seat, Function::kAllReduce, false));
+    R2CC_MUST(seats->mark(abi::SeatWay::kTree) == 0 && seats->mark(abi::SeatWay::kTree) == 0 && asks(seat, Function::kAllReduce, false));
     R2CC_MUST(tuner->Close(seat) == Result::kSuccess);
     // One that is gone again.
     seats->watch(16);
-    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Close(seat) == Result::kSuccess && seats->mark() == 0);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Close(seat) == Result::kSuccess &&
+              seats->mark(abi::SeatWay::kTree) == 0);
     seats->watch(16);
-    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && seats->mark() == 1);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && seats->mark(abi::SeatWay::kTree) == 1);
     for (const Function function : kFunctions) R2CC_MUST(asks(seat, function, function == Function::kAllReduce));
     R2CC_MUST(asks(parent, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
     for (void* const context : {parent, seat, other}) R2CC_MUST(tuner->Close(context) == Result::kSuccess);

@@ -74,11 +74,17 @@ Verdict FakeRollCall::Await() {
 
 Rails::State FakeRails::Look() {
   const auto node = static_cast<size_t>(world_.plan_.node_of[static_cast<size_t>(rank_)]);
-  return {world_.plan_.unable != rank_, 1000 + node, world_.kept_[node], 4};
+  return {.is_there = world_.plan_.unable != rank_,
+          .node_key = 1000 + node,
+          .kept_permille = world_.kept_[node],
+          .rails = 4,
+          .bytes_per_s = world_.plan_.bytes_per_s,
+          .offers_collnet = world_.plan_.offers_collnet};
 }
 
-bool FakeRails::MarkSeat() {
+bool FakeRails::MarkChild(plan::Way way) {
   World::Rank& own = world_.ranks_[static_cast<size_t>(rank_)];
+  if (own.last_split != nullptr) own.last_split->way = way;
   return world_.plan_.mark_fails.count({own.marks++, rank_}) == 0;
 }
 

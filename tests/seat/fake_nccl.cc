@@ -35,6 +35,12 @@ FakeComm* World::MakeComm(Group* group, int rank_of_world) {
   return comm;
 }
 
+plan::Way World::WayOfChild(int rank, const Group* parent) const {
+  for (const auto& comm : comms_)
+    if (comm->group->split_of == parent && !comm->ended && WorldRank(comm.get()) == rank) return comm->way;
+  return plan::Way::kUsual;
+}
+
 void World::Quiet() {
   for (; next_change_ < plan_.changes.size(); ++next_change_)
     kept_[static_cast<size_t>(plan_.changes[next_change_].first)] = plan_.changes[next_change_].second;
@@ -143,6 +149,15 @@ void World::Enqueue(FakeComm* comm, const AllReduceCall& call) {
 }
 
 void World::Complete(const std::shared_ptr<Operation>& operation) {
+  // Ranks whose tuners choose differently hang or mix up the data.
+  std::optional<plan::Way> way;
+  for (const auto& comm : comms_) {
+    if (comm->group != operation->group || comm->ended) continue;
+    if (way.value_or(comm->way) != comm->way) Fail("ranks go by different ways");
+    way = comm->way;
+  }
+  if (!operation->group->by_program() && way == plan::Way::kUsual) Fail("a child goes by no way of its own");
+  by_collnet_ += way == plan::Way::kCollNet;
   const bool words = operation->call.type == DataType::kUint32;
   if (operation->differs) {
   } else if (words) {
@@ -273,8 +288,10 @@ Result FakeNccl::Split(Comm comm, int key, Comm* child) {
   }
   world_.scheduler().Block([&] { return group.splits > number || own().gave_up; });
   if (group.splits == number) return Result::kInternalError;
+  own().last_split = nullptr;
   if (world_.plan_.split_fails.count({number, rank_}) > 0) return Result::kUnhandledCudaError;
   FakeComm* const made = world_.MakeComm(group.split_into, rank_);
+  own().last_split = made;
   made->parent = of;
   *child = Real(made);
   return Result::kSuccess;

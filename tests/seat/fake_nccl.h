@@ -40,7 +40,8 @@ struct FakeComm {
   int rank = 0;  // in the group
   FakeComm* parent = nullptr;
   bool blocks = true;
-  bool ended = false;  // destroyed or aborted
+  plan::Way way = plan::Way::kUsual;  // as the tuner was asked
+  bool ended = false;                 // destroyed or aborted
   bool aborted = false;
   Result error = Result::kSuccess;
   std::optional<AllReduceCall> in_progress;
@@ -77,6 +78,8 @@ struct WorldPlan {
   std::optional<int> unable;          // a rank without a plugin
   std::optional<int> bare;            // a rank without the interposer
   uint64_t free_mib = 4096;
+  bool offers_collnet = false;
+  uint64_t bytes_per_s = 0;  // of a node
   bool blocks = true;
   bool child_breaks = false;  // the child has an error at some time
 };
@@ -103,10 +106,14 @@ class World {
   Nanos roll_now() const { return roll_now_; }
   void Want(const Group* group) { wanted_.insert(group); }
 
+  // Of the rank's living child of that communicator.
+  plan::Way WayOfChild(int rank, const Group* parent) const;
+
   FakeComm* MakeComm(Group* group, int rank_of_world);
   Group* MakeGroup(std::vector<int> members);
   int children_broken() const { return broken_; }
   size_t completed_by_children() const { return by_children_; }
+  size_t completed_by_collnet() const { return by_collnet_; }
 
  private:
   friend class FakeNccl;
@@ -124,6 +131,7 @@ class World {
     std::set<void*> words;
     int watches = 0;
     int marks = 0;
+    FakeComm* last_split = nullptr;
   };
 
   bool Step();
@@ -141,6 +149,7 @@ class World {
   size_t next_change_ = 0;
   int broken_ = 0;
   size_t by_children_ = 0;
+  size_t by_collnet_ = 0;
   std::vector<Rank> ranks_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<FakeComm>> comms_;
@@ -229,8 +238,17 @@ class FakeRails final : public Rails {
  public:
   FakeRails(World* world, int rank) : world_(*world), rank_(rank) {}
   State Look() override;
-  void WatchForSeat(size_t) override { ++world_.ranks_[static_cast<size_t>(rank_)].watches; }
-  bool MarkSeat() override;
+  void WatchForChild(size_t) override { ++world_.ranks_[static_cast<size_t>(rank_)].watches; }
+  bool MarkChild(plan::Way way) override;
+  void Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) override {
+    reports.emplace_back(communicator, call, decision);
+  }
+  struct Reported {
+    uint32_t communicator;
+    uint64_t call;
+    plan::WayDecision decision;
+  };
+  std::vector<Reported> reports;
 
  private:
   World& world_;

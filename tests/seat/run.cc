@@ -60,6 +60,9 @@ Scenario Make(uint64_t seed) {
   if (below(12) == 0) plan.unable = below(static_cast<uint64_t>(plan.ranks));
   if (below(12) == 0) plan.free_mib = 100;
   if (below(10) == 0) plan.bare = below(static_cast<uint64_t>(plan.ranks));
+  plan.offers_collnet = below(2) == 0;
+  // The rails are the limit, or the processors.
+  plan.bytes_per_s = below(4) == 0 ? 50'000'000'000 : 1'000'000'000;
   plan.blocks = below(3) != 0;
   plan.child_breaks = below(8) == 0;
   scenario.every = static_cast<uint32_t>(2 + below(4));
@@ -132,10 +135,14 @@ class Program {
   // Of the first communicator; null: it has none.
   std::shared_ptr<Shadow> shadow() { return interposer_.Find(comms_[0]); }
   std::shared_ptr<Shadow> last_shadow() { return last_shadow_; }
+  // Of the first communicator alone: the other one may have its own.
+  const std::vector<FakeRails::Reported>& reports() const { return reports_; }
+  // Of the first communicator's child, before its end.
+  plan::Way last_way() const { return last_way_; }
 
  private:
   void Note(const std::string& line) {
-    shared_.switches += line.find("uses NCCL's tree") != std::string::npos;
+    shared_.switches += line.find("uses ") != std::string::npos;
     shared_.refusals += line.find("could not make") != std::string::npos;
   }
 
@@ -208,6 +215,9 @@ class Program {
     for (int stream = 0; stream < kStreams; ++stream)
       if (!cuda_.Finish(At(stream))) return false;
     last_shadow_ = shadow();
+    last_way_ = world_.WayOfChild(rank_, Fake(comms_[0])->group);
+    for (const FakeRails::Reported& report : rails_.reports)
+      if (report.communicator == last_shadow_->number()) reports_.push_back(report);
     for (const Comm comm : comms_) {
       if (scenario.finalizes && !Wait(comm, interposer_.Finalize(comm))) return false;
       if (!Destroy(comm)) return false;
@@ -288,6 +298,8 @@ class Program {
   bool is_dead_ = false;
   bool saw_error_ = false;
   std::shared_ptr<Shadow> last_shadow_;
+  plan::Way last_way_ = plan::Way::kUsual;
+  std::vector<FakeRails::Reported> reports_;
   std::list<int64_t> numbers_, results_;
   std::vector<std::pair<int64_t*, int64_t>> expected_;
   int64_t registered_buffer_ = rank_ + 1;
@@ -303,12 +315,18 @@ void CheckEnd(World* world, const std::vector<std::unique_ptr<Program>>& program
     if (program->last_shadow()->machine().state() != first->machine().state()) world->Fail("the ranks' machines differ");
   if (plan.bare.has_value() && world->completed_by_children() > 0) world->Fail("a seat is used although a rank lacks the interposer");
   result->seated_at_end = first->machine().uses_child();
+  const plan::WayDecision& used = first->machine().wanted();
+  if (result->seated_at_end && programs[0]->last_way() != used.way) world->Fail("the child in use was made for another way");
+  const std::vector<FakeRails::Reported>& reports = programs[0]->reports();
+  if (result->seated_at_end && (reports.empty() || reports.back().decision.way != used.way))
+    world->Fail("the way in use is not the one that was reported");
   if (!plan.split_fails.empty() || !plan.mark_fails.empty() || plan.register_fails.has_value()) return;
   plan::SeatNodes nodes{.ranks = static_cast<uint32_t>(plan.ranks), .channels = 8};
   for (size_t node = 0; node < plan.kept.size(); ++node) nodes.kept_permille.push_back(world->kept(static_cast<int>(node)));
-  const std::vector<uint32_t> current = result->seated_at_end ? first->machine().wanted().order : std::vector<uint32_t>();
-  const bool wanted =
-      plan.kept.size() > 2 && !plan.unable.has_value() && !plan.bare.has_value() && !plan::DecideSeats(nodes, current).order.empty();
+  const plan::CollNetOffer collnet{plan.offers_collnet, static_cast<double>(plan.bytes_per_s), 0};
+  const plan::WayDecision current = result->seated_at_end ? used : plan::WayDecision();
+  const bool wanted = plan.kept.size() > 2 && !plan.unable.has_value() && !plan.bare.has_value() &&
+                      plan::DecideWay(nodes, collnet, current).way != plan::Way::kUsual;
   if (plan.free_mib < kChildMib ? result->seated_at_end : result->seated_at_end != wanted)
     world->Fail(wanted ? "no seat is used in the end" : "a seat is used in the end");
 }
@@ -334,7 +352,10 @@ RunResult RunSeed(uint64_t seed) {
     return shared.abort_now = true;
   });
   const bool went = world.scheduler().Run();
-  RunResult result{.by_children = world.completed_by_children(), .switches = shared.switches, .refusals = shared.refusals};
+  RunResult result{.by_children = world.completed_by_children(),
+                   .by_collnet = world.completed_by_collnet(),
+                   .switches = shared.switches,
+                   .refusals = shared.refusals};
   result.aborts = shared.abort_now;
   if (world.children_broken() > 0 && shared.abort_now && world.failure().empty() &&
       std::none_of(programs.begin(), programs.end(), [](const auto& program) { return program->saw_error(); }))

@@ -11,6 +11,7 @@ namespace r2cc::nccl {
 struct RunResult {
   std::string failure;     // empty: all is right
   size_t by_children = 0;  // operations that a child did
+  size_t by_collnet = 0;   // of these
   size_t switches = 0;     // lines that said so
   size_t refusals = 0;
   size_t aborts = 0;

@@ -1,8 +1,9 @@
 // R2CC's plugin and tuner for the stub of NCCL: a node for each thread.
 #include <atomic>
+#include <cstdio>
 #include <utility>
 
-#include "netplugin/abi/seat_v1.h"
+#include "netplugin/abi/seat_v2.h"
 
 namespace {
 
@@ -14,17 +15,23 @@ int Kept() { return own == 1 ? kept.load() : 1000; }
 int Rails() { return 4; }
 thread_local bool flows_watched = false, flows_marked = false;
 void WatchFlows() { flows_watched = true; }
-int MarkFlows() { return flows_marked = std::exchange(flows_watched, false); }
+int MarkFlows(int) { return flows_marked = std::exchange(flows_watched, false); }
 void Watch(size_t) { flows_marked = false; }
 // A seat whose flows were not marked is none here.
-int Mark() { return flows_marked; }
+int Mark(r2cc::abi::SeatWay) { return flows_marked; }
+uint64_t BytesPerSecond() { return 1'000'000'000; }
+int OffersCollNet() { return 0; }
+void Report(const r2cc::abi::SeatReport* report) {
+  std::printf("report: communicator %u, way %u, call %lu, %lu MiB, %u\n", report->communicator, static_cast<uint32_t>(report->way),
+              report->call, report->bytes_min >> 20, report->expected_permille);
+}
 
 }  // namespace
 
 extern "C" {
 
-r2cc::abi::SeatTableV1 r2cc_seat_v1 = {NodeKey, Kept, Rails, WatchFlows, MarkFlows};
-r2cc::abi::SeatTunerTableV1 r2cc_seat_tuner_v1 = {Watch, Mark};
+r2cc::abi::SeatTableV2 r2cc_seat_v2 = {NodeKey, Kept, Rails, BytesPerSecond, OffersCollNet, WatchFlows, MarkFlows, Report};
+r2cc::abi::SeatTunerTableV2 r2cc_seat_tuner_v2 = {Watch, Mark};
 void stub_own_node(int node) { own = node; }
 void stub_keep(int permille) { kept = permille; }
 

@@ -15,7 +15,7 @@ namespace {
 uint64_t first = 0, seeds = 200, fresh = 0;
 
 struct Sums {
-  uint64_t runs = 0, by_children = 0, switches = 0, refusals = 0, aborts = 0, seated = 0;
+  uint64_t runs = 0, by_children = 0, by_collnet = 0, switches = 0, refusals = 0, aborts = 0, seated = 0;
 };
 
 void One(uint64_t seed, Sums* sums) {
@@ -23,6 +23,7 @@ void One(uint64_t seed, Sums* sums) {
   EXPECT_EQ(result.failure, "") << "--seed=" << seed;
   ++sums->runs;
   sums->by_children += result.by_children;
+  sums->by_collnet += result.by_collnet;
   sums->switches += result.switches;
   sums->refusals += result.refusals;
   sums->aborts += result.aborts;
@@ -34,11 +35,14 @@ TEST(Sweep, EverySeed) {
   for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) One(seed, &sums);
   std::random_device random;
   for (uint64_t i = 0; i < fresh && !HasFailure(); ++i) One(uint64_t{random()} << 20, &sums);
-  std::printf("%lu runs: %lu operations by children, %lu switches to one, %lu refusals, %lu aborts, %lu seated in the end\n", sums.runs,
-              sums.by_children, sums.switches, sums.refusals, sums.aborts, sums.seated);
+  std::printf(
+      "%lu runs: %lu operations by children, %lu of them by CollNet, %lu switches to one, %lu refusals, %lu aborts, %lu seated in the "
+      "end\n",
+      sums.runs, sums.by_children, sums.by_collnet, sums.switches, sums.refusals, sums.aborts, sums.seated);
   if (seeds >= 100) {
     // What never happens is not tested.
     EXPECT_GT(sums.by_children, 10 * seeds);
+    EXPECT_GT(sums.by_collnet, seeds);
     EXPECT_GT(sums.switches, seeds / 4);
     EXPECT_GT(sums.refusals, 0U);
     EXPECT_GT(sums.aborts, seeds / 50);
