@@ -52,7 +52,7 @@ def lines(job: Job, words: str) -> list[str]:
   return [line for line in job.logs(0).splitlines() if words in line]
 
 
-def _settle(job: Job, words: str | None, count: int) -> bool:
+def settle(job: Job, words: str | None, count: int) -> bool:
   """Small calls until there are so many lines with `words`; without any, all the calls. False: they did not come."""
   for _ in range(SETTLE_ROUNDS):
     job.ask({"do": "measure", "operation": "all_reduce", "items": [[SETTLE_BYTES, 0, SETTLE_CALLS]]}, 60.0)
@@ -108,7 +108,7 @@ def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence
         stage.lab.cut(rail)
       for job in jobs.values():
         job.stay(SETTLE_S, may_stand_still=True)
-      if not _settle(jobs[SEAT], THERE if is_expected else None, there + 1):
+      if not settle(jobs[SEAT], THERE if is_expected else None, there + 1):
         raise JobBroken(f"{name} lost: no switch to the tree; {jobs[SEAT].last_words()}")
       words = lines(jobs[SEAT], THERE)[there:]
       if words and not is_expected:
@@ -127,7 +127,7 @@ def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence
         stage.lab.heal(rail)
       for job in jobs.values():
         job.stay(SETTLE_S, may_stand_still=True)
-      if words and not _settle(jobs[SEAT], BACK, len(lines(jobs[SEAT], THERE))):
+      if words and not settle(jobs[SEAT], BACK, len(lines(jobs[SEAT], THERE))):
         raise JobBroken(f"{name} repaired: no switch back; {jobs[SEAT].last_words()}")
     for name, job in jobs.items():
       context.results.add(case, f"{name} exit", **common, **stage.end_job(job))
@@ -188,7 +188,7 @@ def mixed(context: Context, case: str, daemons: bool = False) -> None:
         stage.lab.cut(rail)
       job.stay(SETTLE_S, may_stand_still=True)
       begin_s = time.monotonic()
-      _settle(job, None, 0)
+      settle(job, None, 0)
       seconds = time.monotonic() - begin_s
       said = [line for one in range(nodes) for line in job.logs(one).splitlines() if "R2CC: AllReduce of communicator" in line]
       checked = check_data(context, job)
@@ -218,7 +218,7 @@ def audit(context: Context, case: str, daemons: bool = False) -> None:
       wrong += sum(answer["wrong"] for answer in answers)
       return max(answer["mean_s"] for answer in answers)
 
-    def settle(words: str) -> None:
+    def settle_opened(words: str) -> None:
       for _ in range(SETTLE_ROUNDS):
         reduce(SEAT, SETTLE_BYTES, SETTLE_CALLS)
         if lines(jobs[SEAT], words):
@@ -234,14 +234,14 @@ def audit(context: Context, case: str, daemons: bool = False) -> None:
       stage.lab.cut(rail)
     for job in jobs.values():
       job.stay(SETTLE_S, may_stand_still=True)
-    settle(THERE)
+    settle_opened(THERE)
     for name in jobs:
       reduce(name, 256 * MIB, 1)
       means[name] = reduce(name, 256 * MIB, 4)
     for rail in lost:
       stage.lab.heal(rail)
     jobs[SEAT].stay(SETTLE_S, may_stand_still=True)
-    settle(BACK)
+    settle_opened(BACK)
     reduce(SEAT, 256 * MIB, 1)
     ratio = means[SEAT] / means[BALANCE]
     context.results.add(case, "opened by dlopen", nodes=nodes, rate=GIVEN_RATE, wrong=wrong, seat_over_balance=round(ratio, 4),

@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Callable
 
-from tests.gpu import (case_collnet, case_faults, case_healthy, case_inference, case_loads, case_seat, case_seat_training, case_training,
-                       case_wheel)
+from tests.gpu import (case_collnet, case_collnet_agreed, case_faults, case_healthy, case_inference, case_loads, case_seat,
+                       case_seat_training, case_training, case_wheel)
 from tests.gpu.bench import Context
 
 
@@ -50,6 +50,8 @@ CASES = (
          case_collnet.collnet),
     Case("collnet-starts", "communicators with CollNet, 60 of them, to the first sum; at every tenth a rail is lost meanwhile", 150, 60,
          case_collnet.starts),
+    Case("collnet-agreed", "CollNet by agreement over the ring: healthy, a rail of one node lost, half of them lost, and back", 200, 110,
+         case_collnet_agreed.agreed),
     Case("seat", "libr2cc-nccl.so on over off, 4 and 8 nodes or --nodes: rails of one node lost, at 8 of two", 420, 160, case_seat.seat),
     Case("seat-counts", "the same with 2, 3, 5 and 7 nodes; two decline", 170, 170, case_seat.counts),
     Case("seat-two-gpus", "the same with 4 nodes of 2 GPUs each, NVLink inside; two ranks on a card where there are 4", 200, 80,
