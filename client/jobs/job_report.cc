@@ -148,6 +148,8 @@ v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::str
     told.set_replayed_bytes(fault.replayed_bytes());
     *told.mutable_nodes() = fault.nodes();
     told.set_nodes_more(fault.nodes_more());
+    *told.mutable_held() = fault.held();
+    told.set_held_more(fault.held_more());
     told.set_masked(judged.masked);
     told.set_open(judged.open);
     told.set_same_restart(judged.same_restart);
@@ -218,8 +220,7 @@ std::string FormatSaved(const v1::ReportJobsReply& answer, const RestartCost& co
       if (died.cause() == DeathWord(death)) why = DeathText(death);
     add("died", absl::StrCat(died.jobs(), died.jobs() == 1 ? " job: " : " jobs: ", why));
   }
-  for (const v1::ReportJobsReply::Missing& missing : answer.missing())
-    add("no answer", absl::StrCat(missing.node(), ": ", missing.why()));
+  for (const v1::ReportJobsReply::Missing& missing : answer.missing()) add("no answer", absl::StrCat(missing.node(), ": ", missing.why()));
   if (answer.missing_more() > 0) add("no answer", absl::StrCat(answer.missing_more(), " nodes more"));
   if (answer.jobs_left_out() > 0) add("left out", absl::StrCat(answer.jobs_left_out(), " jobs, for which there was no place"));
   return text;
@@ -271,6 +272,17 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
                                     : "not masked"});
     }
     if (!faults.empty()) absl::StrAppend(&text, faults.Render(style.colour, style.width));
+    Table held({"OPERATION", "COMMUNICATOR", Right("RANK"), "ON", "NIC", "LOST", Right("WAITED")});
+    for (const v1::ReportedFault& fault : report.faults()) {
+      for (const v1::HeldOperation& one : fault.held())
+        held.AddRow({absl::StrCat(one.function(), one.number() > 0 ? absl::StrCat(" ", one.number()) : ""),
+                     one.communicator_name().empty() ? absl::StrFormat("%x", one.communicator()) : one.communicator_name(),
+                     absl::StrCat(one.rank(), one.ranks() > 0 ? absl::StrCat(" of ", one.ranks()) : ""), one.node(), fault.nic(),
+                     time(fault.time_ns()), FormatDuration(one.held_ns())});
+      if (fault.held_more() > 0)
+        held.AddRow({absl::StrCat("and ", fault.held_more(), " more"), "", "", "", fault.nic(), time(fault.time_ns()), ""});
+    }
+    if (!held.empty()) absl::StrAppend(&text, held.Render(style.colour, style.width));
     if (report.nodes_size() < 2) continue;
     Table table({"NODE", Right("PROCESSES"), Right("ATTACHED"), Right("SENT"), Right("RECEIVED"), Right("REPLAYED"), Right("FAULTS")});
     for (const v1::NodeOfJob& node : report.nodes())
@@ -279,8 +291,7 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
     absl::StrAppend(&text, table.Render(style.colour, style.width));
   }
   if (text.empty()) text = "no job is known\n";
-  for (const v1::ReportJobsReply::Missing& missing : reports.missing())
-    add("no answer", absl::StrCat(missing.node(), ": ", missing.why()));
+  for (const v1::ReportJobsReply::Missing& missing : reports.missing()) add("no answer", absl::StrCat(missing.node(), ": ", missing.why()));
   if (reports.missing_more() > 0) add("no answer", absl::StrCat(reports.missing_more(), " nodes more"));
   if (reports.jobs_left_out() > 0) add("left out", absl::StrCat(reports.jobs_left_out(), " more jobs: name the one that is meant"));
   return text;

@@ -55,6 +55,36 @@ v1::ReportJobsReply Gathered(const std::vector<v1::ReportJobsReply::Whole>& jobs
   return reply;
 }
 
+TEST(JobReport, TheOperationsThatWaitedAreATable) {
+  v1::ReportJobsReply::Whole whole = Job("train");
+  AddFault(&whole, "rail0", kBegin + 90 * kSecond, 40'000'000);
+  const Style style{.zone = absl::UTCTimeZone()};
+  EXPECT_THAT(FormatReports(MakeReports(Gathered({whole}), {}), style), testing::Not(HasSubstr("OPERATION"))) << "no profiler";
+  v1::Job::Fault& fault = *whole.mutable_sums()->mutable_faults(0);
+  v1::HeldOperation& held = *fault.add_held();
+  held.set_function("AllReduce");
+  held.set_number(4711);
+  held.set_communicator(0xff);
+  held.set_communicator_name("tp0\x1b");
+  held.set_rank(3);
+  held.set_ranks(8);
+  held.set_held_ns(280'000'000);
+  held.set_node("n1");
+  v1::HeldOperation& bare = *fault.add_held();
+  bare.set_function("Send to 3");
+  bare.set_communicator(0xff);
+  fault.set_held_more(4);
+  const v1::JobReports reports = MakeReports(Gathered({whole}), {});
+  EXPECT_EQ(reports.jobs(0).faults(0).held_size(), 2);
+  EXPECT_EQ(reports.jobs(0).faults(0).held_more(), 4u);
+  const std::string text = FormatReports(reports, style);
+  EXPECT_THAT(text, testing::ContainsRegex("OPERATION +COMMUNICATOR +RANK +ON +NIC +LOST +WAITED"));
+  EXPECT_THAT(text, testing::ContainsRegex("AllReduce 4711 +tp0. +3 of 8 +n1 +rail0 +2023-11-14 22:14:50 +280"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, testing::ContainsRegex("Send to 3 +ff +0 "));
+  EXPECT_THAT(text, HasSubstr("and 4 more"));
+}
+
 TEST(JobReport, TheFiguresOfAWholeJob) {
   v1::ReportJobsReply::Whole whole = Job("train");
   AddFault(&whole, "rail0", kBegin + 90 * kSecond, 40'000'000);

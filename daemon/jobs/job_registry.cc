@@ -7,58 +7,13 @@
 #include "absl/strings/str_format.h"
 #include "base/core/clock.h"
 #include "base/names.h"
+#include "daemon/jobs/held_operations.h"
 #include "daemon/jobs/job_filter.h"
+#include "daemon/jobs/kept_job.h"
 #include "daemon/jobs/reduced_rails.h"
 
 namespace r2cc::daemon {
 namespace {
-
-// Enough for a line that a process gave up with, and far more than names have.
-constexpr size_t kKeptTextMax = 1024;
-
-std::string CleanKept(const std::string& text) { return CleanText(text.data(), std::min(text.size(), kKeptTextMax)); }
-
-template <typename List>
-void Cut(List* list, int most) {
-  if (list->size() > most) list->DeleteSubrange(most, list->size() - most);
-}
-
-// What is read from a file is bounded and clean as what a process says.
-v1::Job Cleaned(v1::Job job) {
-  Cut(job.mutable_rails(), static_cast<int>(plan::kAttachRailsMax));
-  Cut(job.mutable_faults(), JobRegistry::kFaultsMax);
-  Cut(job.mutable_failures(), JobRegistry::kFailuresMax);
-  Cut(job.mutable_gave_up(), JobRegistry::kGaveUpMax);
-  Cut(job.mutable_reduced(), kReducedMax);
-  Cut(job.mutable_peer_nodes(), static_cast<int>(JobRegistry::kPeersPerUserMax));
-  for (std::string* const text : {job.mutable_job(), job.mutable_process_id(), job.mutable_run(), job.mutable_release()})
-    *text = CleanKept(*text);
-  for (std::string& peer : *job.mutable_peer_nodes()) peer = CleanKept(peer);
-  for (v1::RailTotals& rail : *job.mutable_rails()) {
-    rail.set_rail(CleanKept(rail.rail()));
-    rail.set_nic(CleanKept(rail.nic()));
-  }
-  for (v1::Job::Fault& fault : *job.mutable_faults()) {
-    for (std::string* const text : {fault.mutable_rail(), fault.mutable_nic(), fault.mutable_cause()}) *text = CleanKept(*text);
-    fault.clear_nodes();
-  }
-  for (v1::JobFailure& failure : *job.mutable_failures()) failure.set_peer_node(CleanKept(failure.peer_node()));
-  if (job.has_waiting()) {
-    v1::JobWaiting& waiting = *job.mutable_waiting();
-    for (std::string* const text :
-         {waiting.mutable_peer_node(), waiting.mutable_peer_nic(), waiting.mutable_rail(), waiting.mutable_text()})
-      *text = CleanKept(*text);
-  }
-  for (v1::GaveUp& gave_up : *job.mutable_gave_up()) {
-    gave_up.set_text(CleanKept(gave_up.text()));
-    gave_up.set_peer_node(CleanKept(gave_up.peer_node()));
-    Cut(gave_up.mutable_rails(), static_cast<int>(plan::kAttachRailsMax));
-    for (v1::GaveUp::Rail& rail : *gave_up.mutable_rails())
-      for (std::string* const text : {rail.mutable_rail(), rail.mutable_nic(), rail.mutable_peer_nic(), rail.mutable_cause()})
-        *text = CleanKept(*text);
-  }
-  return job;
-}
 
 // A process that has none cannot be known again.
 constexpr char kNoProcessId[] = "0000000000000000";
@@ -123,7 +78,8 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   if (record.local_rail >= static_cast<uint32_t>(entry.job.rails_size())) return false;
   auto* rail = entry.job.mutable_rails(static_cast<int>(record.local_rail));
   const std::string peer = CleanText(record.peer_node, sizeof(record.peer_node));
-  if (kind != plan::EvidenceKind::kRun && !peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.uid(), peer)) {
+  const bool names_peer = kind != plan::EvidenceKind::kRun && kind != plan::EvidenceKind::kOperationHeld;
+  if (names_peer && !peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.uid(), peer)) {
     entry.peers.insert(peer);
     const auto& known = entry.job.peer_nodes();
     if (std::find(known.begin(), known.end(), peer) == known.end()) entry.job.add_peer_nodes(peer);
@@ -150,7 +106,8 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
     case plan::EvidenceKind::kRun:
     case plan::EvidenceKind::kFailed:
     case plan::EvidenceKind::kEnding:
-    case plan::EvidenceKind::kWaiting: return true;
+    case plan::EvidenceKind::kWaiting:
+    case plan::EvidenceKind::kOperationHeld: return true;
   }
   return false;
 }
@@ -270,6 +227,9 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
       break;
     }
     case plan::EvidenceKind::kLinkPassed: NotePassed(&job, record, when); break;
+    case plan::EvidenceKind::kOperationHeld:
+      AddHeld(HeldOf(record), FaultAt(&job, job.rails(static_cast<int>(record.local_rail)).rail(), when.monotonic_ns));
+      break;
     case plan::EvidenceKind::kRailUse:
       NoteUse(static_cast<uint32_t>(std::min<uint64_t>(record.bytes, UINT32_MAX)),
               static_cast<uint32_t>(std::min<uint64_t>(record.replayed_bytes, UINT32_MAX)), when.realtime_ns, job.mutable_reduced());

@@ -143,6 +143,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const Nanos when = TimeOf(record, now);
   registry_.Note(id, record, {when, now.ToRealtime(when)});
   if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
+  if (kind == plan::EvidenceKind::kOperationHeld) return OnHeld(*registry_.Find(id), record, when);
   const bool unproven = kind == plan::EvidenceKind::kProofFailed;
   if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp && !unproven) return;
   if (kind == plan::EvidenceKind::kLinkUp)
@@ -274,6 +275,29 @@ health::JobReport JobService::ReportOf(JobId id, const plan::EvidenceRecord& rec
   if (IsNodeName(peer_node) && IsNicName(peer_nic)) report.peer = {peer_node, peer_nic};
   report.when = TimeOf(record, reporter_->Now());
   return report;
+}
+
+void JobService::OnHeld(const v1::Job& job, const plan::EvidenceRecord& record, Nanos when) {
+  const v1::RailTotals& rail = job.rails(static_cast<int>(record.local_rail));
+  HeldEvents::Fault report{.uid = job.uid(), .job = job.job(), .rail = rail.nic().empty() ? rail.rail() : rail.nic(), .lost = when};
+  report.pid = job.pid();
+  report.longest = HeldOf(record);
+  held_events_.Note(report, reporter_->Now().monotonic_ns);
+}
+
+void JobService::TellHeld() {
+  const Moment now = reporter_->Now();
+  for (const HeldEvents::Fault& fault : held_events_.TakeDue(now.monotonic_ns)) {
+    std::string text = absl::StrCat(fault.job.empty() ? "job" : fault.job, " (pid ", fault.pid, "): the loss of ", fault.rail, " held up ",
+                                    HeldText(fault.longest));
+    if (fault.operations > 1) absl::StrAppend(&text, "; reports of this node: ", fault.operations);
+    v1::Event event = reporter_->New("operation-held", text);
+    event.set_nic(fault.rail);
+    event.set_pid(fault.pid);
+    event.set_job(fault.job);
+    event.set_duration_ns(fault.longest.held_ns());
+    if (MayTell(fault.uid, now.monotonic_ns)) reporter_->Tell(std::move(event));
+  }
 }
 
 void JobService::OnEnd(JobId id) {

@@ -11,6 +11,7 @@
 
 #include "daemon/core/event_reporter.h"
 #include "daemon/io/attach_server.h"
+#include "daemon/jobs/held_operations.h"
 #include "daemon/jobs/job_hangs.h"
 #include "daemon/jobs/job_registry.h"
 #include "daemon/rails/rail_match.h"
@@ -47,7 +48,10 @@ class JobService {
   bool TakeChanged() { return registry_.TakeChanged(); }
   void Restore(const v1::KeptJobs& kept) { registry_.Restore(kept, reporter_->Now().realtime_ns); }
   // At least twice a second.
-  void Tick() { hangs_.Tick(); }
+  void Tick() {
+    hangs_.Tick();
+    TellHeld();
+  }
   const JobHangs& hangs() const { return hangs_; }
   // Connections and requests that the attach server turned away.
   uint64_t refused() const { return outputs_.refused(); }
@@ -70,6 +74,9 @@ class JobService {
   void OnShare(JobId id, const plan::EvidenceRecord& record);
   // What every report starts with.
   health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
+  // An operation of NCCL waited for a rail that was lost at `when`.
+  void OnHeld(const v1::Job& job, const plan::EvidenceRecord& record, Nanos when);
+  void TellHeld();
   void OnEnd(JobId id);
   // What the job says of a peer that it gave up on, in records that stand together.
   void OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& records);
@@ -80,6 +87,7 @@ class JobService {
   const Outputs outputs_;
   JobRegistry registry_;
   JobHangs hangs_{reporter_, &registry_, [this](uint32_t uid) { return MayTell(uid, reporter_->Now().monotonic_ns); }};
+  HeldEvents held_events_;
   std::map<uint32_t, Allowance> allowances_;  // by uid
   // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
   std::map<std::string, std::map<JobId, Nanos>> moved_;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/names.h"
+#include "daemon/jobs/held_operations.h"
 #include "daemon/jobs/reduced_rails.h"
 
 namespace r2cc::daemon {
@@ -67,6 +68,7 @@ void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
   same->set_replayed_bytes(same->replayed_bytes() + fault.replayed_bytes());
   same->set_links(same->links() + fault.links());
   AddNodes(fault, same);
+  AddAllHeld(fault, same);
 }
 
 void AddGaveUp(const std::string& line, v1::JobSums* sums) {
@@ -144,6 +146,7 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
     if (fault.nic().empty()) fault.set_nic(fault.rail());
     fault.set_stall_ns(std::clamp<int64_t>(fault.stall_ns(), 0, kStallMostNs));
     fault.add_nodes(node);
+    for (v1::HeldOperation& held : *fault.mutable_held()) held.set_node(node);
     AddFault(fault, &sums);
   }
   for (const v1::GaveUp& gave_up : process.gave_up()) {
@@ -204,6 +207,11 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
     fault.set_open_links(said.open_links());
     if (said.stall_end_ns() != 0) fault.set_stall_end_ns(Time(said.stall_end_ns(), clock_ahead_ns));
     fault.add_nodes(node);
+    fault.set_held_more(said.held_more());
+    for (int j = 0; j < std::min(said.held_size(), kHeldMax); ++j) {
+      v1::HeldOperation& held = *fault.add_held() = CleanHeld(said.held(j));
+      held.set_node(node);
+    }
     AddFault(fault, &sums);
   }
   for (v1::JobFailure failure : from.failures()) {

@@ -52,6 +52,36 @@ void AddLoss(v1::Job* job, const std::string& nic, const std::string& cause, int
   fault->set_links(1);
 }
 
+TEST(JobSums, TheOperationsThatWaitedAreAddedUpWithTheirNodes) {
+  v1::Job one = Process("train", 0), other = Process("train", 0);
+  AddLoss(&one, "rail0", "silence", kBegin + 60 * kSecond, 20);
+  AddLoss(&other, "rail0", "silence", kBegin + 60 * kSecond, 30);
+  v1::HeldOperation held;
+  held.set_function("AllReduce");
+  held.set_number(12);
+  held.set_held_ns(5);
+  *one.mutable_faults(0)->add_held() = held;
+  held.set_rank(1);
+  held.set_held_ns(9);
+  *other.mutable_faults(0)->add_held() = held;
+  WholeJobs jobs, elsewhere;
+  AddProcess(one, "n0", kBegin + kHour, &jobs);
+  AddProcess(other, "n1", kBegin + kHour, &elsewhere);
+  v1::ReportJobsReply::Whole told = RunOf(elsewhere, "train");
+  // What another daemon says is not believed.
+  told.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_function("All\x1bReduce");
+  told.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_node("n7");
+  told.mutable_sums()->mutable_faults(0)->set_held_more(2);
+  ASSERT_TRUE(AddNode(told, "n1", 0, kBegin + kHour, &jobs));
+  const v1::Job::Fault& fault = RunOf(jobs, "train").sums().faults(0);
+  ASSERT_EQ(fault.held_size(), 2);
+  EXPECT_EQ(fault.held(0).function(), "All?Reduce");
+  EXPECT_EQ(fault.held(0).node(), "n1");
+  EXPECT_EQ(fault.held(0).rank(), 1u);
+  EXPECT_EQ(fault.held(1).node(), "n0");
+  EXPECT_EQ(fault.held_more(), 2u);
+}
+
 TEST(JobSums, FaultsOfTheProcessesAreOne) {
   v1::Job one = Process("train", kBegin + kHour);
   v1::Job other = Process("train", 0);

@@ -71,7 +71,7 @@ struct Action {
     kLinkUp,       // for the record
     kLinkLost,     // for the record: an incarnation that carried data is given up; `report`: why
     kLinkFenced,   // for the record: the peer has ended it, too; `report`
-    kLinkPassed,   // for the record: what it held up goes on; `report`: for how long it waited
+    kLinkPassed,   // for the record: what it held up goes on; `report`: for how long it waited, `flow`: which flow waited longest
     kFailed,       // for the record: operations of the job fail; `number`: a plan::Failure
     kLinkStalled,  // what `link` was given is not acknowledged: the peer's link to us on the same rails is worth no trust either
     kLinkRefused,  // for the record: an incarnation ended before it carried data; `report` says why

@@ -74,6 +74,7 @@ void FaultWatch::Pass(const SendFlows::Flow& flow, Nanos now) {
       if (now - held.since > fault.gap) {
         fault.gap = now - held.since;
         fault.gap_end = now;
+        fault.gap_flow = flow.id;
       }
       held.since = now;
       return flow.ledger.acked_through() >= held.through;
@@ -97,6 +98,7 @@ void FaultWatch::TellPassed() {
     Action& action = actions_->emplace_back(Action{.kind = Action::Kind::kLinkPassed});
     action.link = fault.link;
     action.incarnation = fault.incarnation;
+    action.flow = fault.gap_flow;
     action.report = {.duration = fault.gap, .since = fault.lost, .until = fault.gap_end == 0 ? fault.lost : fault.gap_end};
     return true;
   });

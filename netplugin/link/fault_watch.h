@@ -65,8 +65,9 @@ class FaultWatch {
     bool told = false;
     Nanos answered = 0;   // 0: not yet
     bool passed = false;  // it held nothing, or all of it is done
-    Nanos gap = 0;        // the longest
+    Nanos gap = 0;        // the longest, and whose it is
     Nanos gap_end = 0;
+    FlowId gap_flow = 0;
     std::vector<Held> held;
   };
   void Pass(const SendFlows::Flow& flow, Nanos now);

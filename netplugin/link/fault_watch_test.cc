@@ -96,6 +96,7 @@ TEST_F(FaultWatchTest, TheLongestGapOfAllFlowsCountsAndAllMustGoOn) {
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0].report.duration, 100);
   EXPECT_EQ(passed[0].report.until, 101);
+  EXPECT_EQ(passed[0].flow, two->id);
 }
 
 TEST_F(FaultWatchTest, ALossThatHeldNothingIsPassedWithTheNextProgress) {

@@ -27,6 +27,7 @@ struct Request {
 
 // One communicator's. All of them share the process's rails and connections.
 struct Context {
+  uint64_t communicator = 0;
   std::atomic<bool> seat{false};
 };
 
@@ -103,12 +104,13 @@ Result CallUse(const abi::NetCommConfig* config) {
   });
 }
 
-Result CallOpenContext(void** context, abi::Logger logger, const abi::NetCommConfig* config) {
+Result CallOpenContext(void** context, uint64_t communicator, abi::Logger logger, const abi::NetCommConfig* config) {
   Result result = CallInit(logger);
   if (result == Result::kSuccess) result = CallUse(config);
   if (result != Result::kSuccess) return result;
   return Guarded([&] {
     auto* const made = new Context;
+    made->communicator = communicator;
     *context = made;
     TheSeatWatch().Note(made, 0);
     Process::Get().AddContext();
@@ -188,7 +190,8 @@ Result CallConnect(const void* context, int device, const void* handle, void** s
     if (comm == nullptr) {
       for (auto& abandoned : process.pending_connects().TakeAbandoned(process.Now())) process.engine().Close(std::move(abandoned));
       std::string error;
-      comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error, IsSeat(context));
+      comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error, IsSeat(context),
+                                      context == nullptr ? 0 : static_cast<const Context*>(context)->communicator);
       if (comm == nullptr) return Refuse(Result::kRemoteError, error);
     }
     switch (comm->state.load(std::memory_order_acquire)) {

@@ -47,7 +47,8 @@ abi::Result CallTest(void* request, int* done, int* sizes);
 abi::Result CallCloseSend(void* send_comm);
 abi::Result CallCloseReceive(void* recv_comm);
 abi::Result CallCloseListen(void* listen_comm);
-abi::Result CallOpenContext(void** context, abi::Logger logger, const abi::NetCommConfig* config);
+// `communicator`: its commId.
+abi::Result CallOpenContext(void** context, uint64_t communicator, abi::Logger logger, const abi::NetCommConfig* config);
 abi::Result CallFinalize(void* context);
 
 // For libr2cc-nccl.so: see abi/seat_v2.h. A node in a seat carries all its traffic by the rails that it has left, so its neighbours have

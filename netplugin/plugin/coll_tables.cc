@@ -17,7 +17,7 @@ namespace {
 
 using abi::Result;
 
-Result InitV11(void** context, uint64_t, abi::Logger log) { return CallOpenContext(context, log, nullptr); }
+Result InitV11(void** context, uint64_t communicator, abi::Logger log) { return CallOpenContext(context, communicator, log, nullptr); }
 Result ListenV11(void*, int device, void* handle, void** listen_comm) { return CallCollListen(device, handle, listen_comm); }
 Result AllReduceV7(void* coll_comm, void* send_data, void* recv_data, int count, abi::DataType type, abi::RedOp op, void* send_mhandle,
                    void* recv_mhandle, void** request) {

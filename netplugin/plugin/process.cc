@@ -109,6 +109,10 @@ abi::Result Process::StartLocked() {
   parts.daemon = MakeDaemonLink(parts.config.attach_socket,
                                 MakeAttachRequest(parts.config.job, getpid(), RandomId(), rails_, parts.release), parts.log);
   parts.rails = rails_;
+  parts.held_operations = [this](uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) {
+    const abi::HeldOperationsV1 ask = held_.load();
+    return ask == nullptr ? 0 : ask(communicator, begun, ended, held.data(), held.size());
+  };
   parts.make_transport = TcpTransport::Maker(parts.config);
   parts.make_rail_transport = MakeVerbsRails;
   parts.gpu = &gpu_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "netplugin/abi/nccl_types.h"
+#include "netplugin/abi/profile_v1.h"
 #include "netplugin/config/config.h"
 #include "netplugin/gpu/libcuda.h"
 #include "netplugin/plugin/pending_connects.h"
@@ -52,6 +53,11 @@ class Process {
   bool is_running() const { return ready_.load(std::memory_order_acquire); }
   // A hash of the node's name. 0 until the engine is there.
   uint64_t node_key() const { return is_running() ? node_key_ : 0; }
+  // Whom stalls are told to, for the operations that they held up. False: there is another one already.
+  bool AskForHeld(abi::HeldOperationsV1 held) {
+    abi::HeldOperationsV1 none = nullptr;
+    return held_.compare_exchange_strong(none, held) || none == held;
+  }
   // Started with the first call. Null and one line in `error` without descriptors for them.
   ReduceWorkers* reduce_workers(std::string* error);
 
@@ -69,6 +75,7 @@ class Process {
   std::atomic<abi::Logger> logger_{nullptr};
   std::atomic<LogLevel> level_{LogLevel::kWarn};
   std::atomic<int> contexts_{0};
+  std::atomic<abi::HeldOperationsV1> held_{nullptr};
   std::vector<Rail> rails_;
   std::vector<std::string> device_names_;
   gpu::Libcuda gpu_;

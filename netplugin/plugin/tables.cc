@@ -19,8 +19,8 @@ using abi::Result;
 // ---- entries that several versions share ----
 
 Result InitV10(abi::Logger log, abi::ProfilerCallback) { return CallInit(log); }
-Result InitV11(void** context, uint64_t, abi::NetCommConfig* config, abi::Logger log, abi::ProfilerCallback) {
-  return CallOpenContext(context, log, config);
+Result InitV11(void** context, uint64_t communicator, abi::NetCommConfig* config, abi::Logger log, abi::ProfilerCallback) {
+  return CallOpenContext(context, communicator, log, config);
 }
 
 Result ListenV7(int device, void* handle, void** listen_comm) { return CallListen(device, handle, listen_comm); }

@@ -32,6 +32,9 @@ struct Comm {
   // The same thread's. Null: buffers that are not registered are posted as they are.
   std::shared_ptr<Bounce> bounce;
 
+  // NCCL's commId; 0: not known. Set before any peer knows the comm.
+  uint64_t communicator = 0;
+
   // With the lock. Its release store publishes the sizes.
   std::atomic<uint64_t> done_through{0};
   // With the lock. Actual sizes of received messages, by number modulo the array; a place may be read from when done_through has passed

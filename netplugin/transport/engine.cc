@@ -69,6 +69,7 @@ bool Engine::Open(std::string* error) {
   host_.run = parts_.run.id;
   host_.run_is_shared = parts_.run.shared;
   host_.rank = parts_.run.rank;
+  host_.held_operations = parts_.held_operations;
   host_.tally.Began(clock_.Now());
   SetPolicy(config, &host_);
   if (parts_.gpu != nullptr) {
@@ -309,7 +310,8 @@ SendPeer* Engine::PeerFor(const Handle& handle) {
   return peer.get();
 }
 
-std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt) {
+std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt,
+                                          uint64_t communicator) {
   if (NegotiateVersion(handle.wire_least, handle.wire_newest) == 0) {
     *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire version " +
              VersionRange(handle.wire_least, handle.wire_newest) + ", this release " + VersionRange(kWireVersionLeast, kWireVersion) +
@@ -323,6 +325,7 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
   }
   auto comm = std::make_unique<SendComm>();
   comm->bounce = NewBounce(host_.bounce, false);
+  comm->communicator = communicator;
   calls_.Do([&] {
     // Asked here: from the end on no peer is made any more, whoever carries out the call.
     if (stop_.load()) return;

@@ -61,6 +61,7 @@ class Engine {
     LogFn log;
     std::string release;  // of the plugin, for its peers
     RunId run;
+    HeldOperations held_operations;  // empty: nobody knows of operations
     MakeOobTransport make_transport;
     MakeTransport make_rail_transport = nullptr;  // null: there is none; not asked with R2CC_TRANSPORT=tcp
     gpu::Gpu* gpu = nullptr;                      // outlives the engine; null: there is none
@@ -82,8 +83,9 @@ class Engine {
   std::unique_ptr<RecvComm> Accept(uint64_t listen_id) { return acceptor_->Accept(listen_id); }
   void CloseListen(uint64_t listen_id);
   // A flow to the listener behind `handle`, being opened: see its state. Null and one line in `error` if the handle is of no use.
-  // `dealt`: see SendFlows::SetDealt().
-  std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt = false);
+  // `dealt`: see SendFlows::SetDealt(). `communicator`: see Comm.
+  std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt = false,
+                                    uint64_t communicator = 0);
 
   size_t rails() const { return parts_.rails.size(); }
   // By what rails go: one line for all, and the name of each (RailTransports::NameOf). Before flows are made.

@@ -8,10 +8,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/abi/profile_v1.h"
 #include "netplugin/config/log.h"
 #include "netplugin/flow/memory_ops.h"
 #include "netplugin/flow/stripe.h"
@@ -83,6 +85,9 @@ struct LinkEnds {
   std::string peer_nic;  // by its greeting: perhaps an UnmatchedName()
 };
 
+// The operations of the job that were outstanding in a time, into `held`; how many. See abi/profile_v1.h. Any thread.
+using HeldOperations = std::function<size_t(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held)>;
+
 struct Host {
   const Clock* clock = nullptr;
   // These may be called by any thread.
@@ -90,6 +95,8 @@ struct Host {
   std::function<void(const plan::EvidenceRecord&)> report;
   // What is sent to the peer's process by these rails stalls: Acceptor::RailsStalled() follows, not within this call.
   std::function<void(uint64_t process, RailPair rails)> rails_stalled = [](uint64_t, RailPair) {};
+
+  HeldOperations held_operations;  // empty: nobody knows of operations
 
   MemoryOps* memory_ops = &host_memory;
   MemoryTable* memory = nullptr;

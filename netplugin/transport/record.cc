@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <array>
 #include <cstdio>
 #include <utility>
 
@@ -39,6 +40,31 @@ std::string Describe(const Host& host, const LinkEnds& ends) {
   return host.node + "/" + host.rails[ends.local_rail].nic + " -> " + ends.peer_node + "/" + ShownName(ends.peer_nic);
 }
 
+// Of one stall: a process has few operations outstanding on one communicator.
+constexpr size_t kHeldMost = 4;
+
+// The operations that waited in the gap that `action` reports.
+void RecordHeld(Host* host, const Action& action, const LinkEnds& ends, uint64_t communicator) {
+  if (!host->held_operations || action.report.duration <= 0) return;
+  std::array<abi::HeldOperationV1, kHeldMost> held{};
+  const Nanos until = action.report.until;
+  const size_t count = std::min(host->held_operations(communicator, until - action.report.duration, until, held), held.size());
+  for (const abi::HeldOperationV1& operation : std::span(held).first(count)) {
+    plan::EvidenceRecord record{};
+    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kOperationHeld);
+    record.time_ns = action.report.since;
+    record.local_rail = ends.local_rail;
+    record.number = operation.number;
+    record.bytes = operation.communicator;
+    record.replayed_bytes = plan::HeldRank(operation.rank, operation.ranks);
+    record.duration_ns = static_cast<uint64_t>(std::max<int64_t>(operation.held_ns, 0));
+    std::copy_n(operation.communicator_name, sizeof(record.peer_node) - 1, record.peer_node);
+    std::copy_n(operation.function, sizeof(record.peer_nic) - 1, record.peer_nic);
+    host->report(record);
+    host->log(LogLevel::kInfo, "R2CC: link " + Describe(*host, ends) + " held up " + plan::HeldText(record));
+  }
+}
+
 }  // namespace
 
 void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* told) {
@@ -63,12 +89,13 @@ void RecordLost(Host* host, const Action& action, const LinkEnds& ends) {
   host->report(record);
 }
 
-void RecordPassed(Host* host, const Action& action, const LinkEnds& ends) {
+void RecordPassed(Host* host, const Action& action, const LinkEnds& ends, uint64_t communicator) {
   plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkPassed, action, ends);
   record.time_ns = action.report.until;
   record.bytes = static_cast<uint64_t>(std::max<Nanos>(action.report.until - action.report.since, 0));
   host->tally.Passed(ends.local_rail, action.report.since, action.report.duration);
   host->report(record);
+  RecordHeld(host, action, ends, communicator);
 }
 
 void RecordFailed(Host* host, const std::string& peer, uint64_t failure) {

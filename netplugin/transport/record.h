@@ -25,7 +25,8 @@ inline void CopyText(const std::string& text, char* out, size_t size) {
 void RecordUp(Host* host, const Action& action, const LinkEnds& ends);
 void RecordLost(Host* host, const Action& action, const LinkEnds& ends);
 void RecordFenced(Host* host, const Action& action, const LinkEnds& ends);
-void RecordPassed(Host* host, const Action& action, const LinkEnds& ends);
+// `communicator`: NCCL's commId of the flow that waited longest; 0: not known.
+void RecordPassed(Host* host, const Action& action, const LinkEnds& ends, uint64_t communicator);
 void RecordRefused(Host* host, const Action& action, const LinkEnds& ends);
 void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "netplugin/transport/fake_peer.h"
@@ -36,6 +38,46 @@ TEST_F(RecordGaveUpTest, EachFateIsARecordOfItsRail) {
     EXPECT_EQ(records[i].local_rail, fates[i].local_rail);
     EXPECT_NE(records[i].bytes, plan::kNoRail);
   }
+}
+
+struct RecordPassedTest : RecordGaveUpTest {
+  // The stall of a link of rail 2 that was lost at 1,000 and stalled from 900 to 1,400.
+  void Pass(uint64_t communicator) {
+    Action action{.kind = Action::Kind::kLinkPassed};
+    action.report = {.duration = 500, .since = 1000, .until = 1400};
+    RecordPassed(&host, action, {2, "n1", "rail2"}, communicator);
+  }
+};
+
+TEST_F(RecordPassedTest, TheOperationsThatWaitedFollow) {
+  host.held_operations = [](uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) -> size_t {
+    EXPECT_EQ(communicator, 7u);
+    EXPECT_EQ(begun, 900);
+    EXPECT_EQ(ended, 1400);
+    held[0] = {7, 480, 3, 8, 12, 0, "AllReduce", "tp0"};
+    held[1] = {7, 260, 3, 8, 0, 0, "Send to 3", ""};
+    return 2;
+  };
+  Pass(7);
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].kind, static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed));
+  EXPECT_EQ(records[1].kind, static_cast<uint32_t>(plan::EvidenceKind::kOperationHeld));
+  EXPECT_EQ(records[1].time_ns, 1000) << "of the loss, as that is what names the fault";
+  EXPECT_EQ(records[1].local_rail, 2u);
+  EXPECT_EQ(plan::HeldText(records[1]), "AllReduce 12 of communicator tp0 (rank 3 of 8) for 0.0 ms");
+  EXPECT_EQ(records[1].duration_ns, 480u);
+  EXPECT_EQ(plan::HeldText(records[2]), "Send to 3 of communicator 7 (rank 3 of 8) for 0.0 ms");
+}
+
+TEST_F(RecordPassedTest, WithoutAProfilerOrAStallThereAreNone) {
+  Pass(7);
+  host.held_operations = [](uint64_t, Nanos, Nanos, std::span<abi::HeldOperationV1>) -> size_t { return SIZE_MAX; };
+  Action action{.kind = Action::Kind::kLinkPassed};
+  RecordPassed(&host, action, {2, "n1", "rail2"}, 0);
+  EXPECT_EQ(records.size(), 2u);
+  records.clear();
+  Pass(0);
+  EXPECT_EQ(records.size(), 5u) << "of one that says too many no more than there is room for";
 }
 
 }  // namespace

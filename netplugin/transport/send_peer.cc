@@ -197,7 +197,10 @@ void SendPeer::Execute(const Action& action) {
       return RecordUp(host_, action, Ends(link));
     case Action::Kind::kLinkLost: return RecordLost(host_, action, Ends(link));
     case Action::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
-    case Action::Kind::kLinkPassed: return RecordPassed(host_, action, Ends(link));
+    case Action::Kind::kLinkPassed: {
+      const auto* const comm = comms_.Find(action.flow);
+      return RecordPassed(host_, action, Ends(link), comm == nullptr ? 0 : (*comm)->communicator);
+    }
     case Action::Kind::kFailed: return RecordFailed(host_, peer_node_.empty() ? target_.oob.host : peer_node_, action.number);
     case Action::Kind::kLinkStalled: return host_->rails_stalled(target_.process, {session_.local_rail(link), session_.remote_rail(link)});
     case Action::Kind::kLinkRefused: return RecordRefused(host_, action, Ends(link));

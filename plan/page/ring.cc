@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 
 #include "base/core/shared_memory.h"
@@ -123,7 +124,8 @@ bool IsNumbered(EvidenceKind kind) {
     case EvidenceKind::kLinkLost:
     case EvidenceKind::kLinkPassed:
     case EvidenceKind::kRailUse:
-    case EvidenceKind::kFailed: return true;
+    case EvidenceKind::kFailed:
+    case EvidenceKind::kOperationHeld: return true;
     case EvidenceKind::kLinkUp:
     case EvidenceKind::kRailTotals:
     case EvidenceKind::kFlowOpened:
@@ -135,6 +137,18 @@ bool IsNumbered(EvidenceKind kind) {
     case EvidenceKind::kWaiting: return false;
   }
   return false;
+}
+
+std::string HeldText(const EvidenceRecord& record) {
+  const auto rank = static_cast<uint32_t>(record.replayed_bytes >> 32), ranks = static_cast<uint32_t>(record.replayed_bytes);
+  char text[64];
+  std::string line = record.peer_nic;
+  if (record.number > 0) line += " " + std::to_string(record.number);
+  std::snprintf(text, sizeof(text), "%llx", static_cast<unsigned long long>(record.bytes));
+  line += std::string(" of communicator ") + (record.peer_node[0] == '\0' ? text : record.peer_node);
+  line += " (rank " + std::to_string(rank) + (ranks > 0 ? " of " + std::to_string(ranks) : "") + ")";
+  std::snprintf(text, sizeof(text), " for %.1f ms", static_cast<double>(record.duration_ns) / kNanosPerMs);
+  return line + text;
 }
 
 std::unique_ptr<RingReader> RingReader::Create(std::string* error) {

@@ -54,8 +54,12 @@ enum class EvidenceKind : uint32_t {
   // lasts, and once with bytes = 0 when it is over. replayed_bytes: a WaitFor, of the peer that says most; peer_node: that peer. With
   // WaitFor::kRail local_rail and peer_nic are the rail.
   kWaiting = 15,
+  // An operation of NCCL waited for local_rail, which the process lost at time_ns, for duration_ns. peer_nic: the function ("AllReduce"),
+  // number: which one, from 1, 0: not known; peer_node: the communicator's name; bytes: NCCL's commId; replayed_bytes: HeldRank(). It
+  // follows the kLinkPassed of that loss.
+  kOperationHeld = 16,
 };
-constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kWaiting;
+constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kOperationHeld;
 // The newest kind that a daemon of release 0.2.0 knows, whose rings do not name it.
 constexpr EvidenceKind kEvidenceKindOf020 = EvidenceKind::kGaveUp;
 
@@ -132,6 +136,7 @@ struct EvidenceRecord {
   union {
     uint32_t incarnation;     // kLinkFenced, kLinkUp
     uint32_t share_permille;  // kRailSlow, kRailSteady: at most 1000
+    uint32_t number;          // kOperationHeld
   };
   uint64_t bytes;
   uint64_t received_bytes;
@@ -141,6 +146,13 @@ struct EvidenceRecord {
   char peer_nic[24];
 };
 static_assert(sizeof(EvidenceRecord) == 144);
+
+// Of kOperationHeld: the process's rank in the communicator, and how many ranks that has; 0: not known.
+constexpr uint64_t HeldRank(int32_t rank, int32_t ranks) {
+  return uint64_t{static_cast<uint32_t>(rank)} << 32 | static_cast<uint32_t>(ranks);
+}
+// "AllReduce 4711 of communicator tp0 (rank 3 of 8) for 280.0 ms". `record` is a kOperationHeld with sound texts.
+std::string HeldText(const EvidenceRecord& record);
 
 class RingReader {
  public:

@@ -9,7 +9,7 @@ import unittest
 from bazel import unittest_main
 from tests.artifact import elf
 
-EXPORTED = re.compile(r"(ncclNetPlugin|ncclCollNetPlugin)_v[0-9]+|r2cc_seat_v2")
+EXPORTED = re.compile(r"(ncclNetPlugin|ncclCollNetPlugin)_v[0-9]+|r2cc_profile_v1|r2cc_seat_v2")
 SIZE_BYTES_MAX = 8 << 20
 
 
