@@ -1,35 +1,13 @@
 #include "nccl/loaded_rails.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
-#include <string>
-#include <vector>
+#include "nccl/loaded_symbol.h"
 
 namespace r2cc::nccl {
-namespace {
-
-int AddName(dl_phdr_info* info, size_t, void* names) {
-  if (info->dlpi_name != nullptr && *info->dlpi_name != '\0') static_cast<std::vector<std::string>*>(names)->emplace_back(info->dlpi_name);
-  return 0;
-}
-
-}  // namespace
 
 bool LoadedRails::Find() {
   const std::lock_guard lock(mutex_);
-  if (plugin_ != nullptr && tuner_ != nullptr) return true;
-  // Whatever the files are called.
-  std::vector<std::string> names;
-  dl_iterate_phdr(AddName, &names);
-  for (const std::string& name : names) {
-    if (name.find("nccl") == std::string::npos && name.find("r2cc") == std::string::npos) continue;
-    void* const library = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) continue;
-    if (plugin_ == nullptr) plugin_ = static_cast<const abi::SeatTableV2*>(dlsym(library, "r2cc_seat_v2"));
-    if (tuner_ == nullptr) tuner_ = static_cast<const abi::SeatTunerTableV2*>(dlsym(library, "r2cc_seat_tuner_v2"));
-    if (dlsym(library, "r2cc_seat_v2") == nullptr && dlsym(library, "r2cc_seat_tuner_v2") == nullptr) dlclose(library);
-  }
+  if (plugin_ == nullptr) plugin_ = static_cast<const abi::SeatTableV2*>(FindLoaded("r2cc_seat_v2"));
+  if (tuner_ == nullptr) tuner_ = static_cast<const abi::SeatTunerTableV2*>(FindLoaded("r2cc_seat_tuner_v2"));
   return plugin_ != nullptr && tuner_ != nullptr;
 }
 

@@ -89,6 +89,7 @@ def _plugin(**kwargs):
         gzips = {"/usr/share/man/man7/libnccl-net-r2cc.7.gz": "//deploy/man:libnccl-net-r2cc.7"},
         libraries = {
             _LIBRARIES + "/libnccl-net-r2cc.so": "//netplugin:libnccl-net-r2cc.so",
+            _LIBRARIES + "/libnccl-profiler-r2cc.so": "//nccl/profiler:libnccl-profiler-r2cc.so",
             _LIBRARIES + "/libnccl-tuner-r2cc.so": "//netplugin:libnccl-tuner-r2cc.so",
             _LIBRARIES + "/libr2cc-nccl.so": "//nccl:libr2cc-nccl.so",
         },

@@ -17,6 +17,10 @@
 #include "netplugin/abi/net_v8.h"
 #include "netplugin/abi/net_v9.h"
 #include "netplugin/abi/profile_v1.h"
+#include "netplugin/abi/profiler_v1.h"
+#include "netplugin/abi/profiler_v2.h"
+#include "netplugin/abi/profiler_v4.h"
+#include "netplugin/abi/profiler_v5.h"
 #include "netplugin/abi/tuner_v2.h"
 #include "netplugin/abi/tuner_v3.h"
 #include "netplugin/abi/tuner_v4.h"
@@ -37,6 +41,8 @@ static_assert(kPlain<NetPropertiesV9> && kPlain<NetPropertiesV11> && kPlain<NetP
 static_assert(kPlain<CollNetTableV7> && kPlain<CollNetTableV8> && kPlain<CollNetTableV9>);
 static_assert(kPlain<CollNetTableV11> && kPlain<CollNetTableV12> && kPlain<NetSgeV8> && kPlain<NetSgeV9>);
 static_assert(kPlain<TunerTableV2> && kPlain<TunerTableV3> && kPlain<TunerTableV4> && kPlain<TunerTableV5> && kPlain<TunerTableV6>);
+static_assert(kPlain<ProfilerTableV1> && kPlain<ProfilerTableV2> && kPlain<ProfilerTableV4> && kPlain<ProfilerTableV5>);
+static_assert(kPlain<ProfilerEventV1> && kPlain<ProfilerEventV2> && kPlain<ProfilerEventV4> && kPlain<ProfilerEventV5>);
 static_assert(kPlain<ProfileTableV1> && kPlain<HeldOperationV1>);
 static_assert(kPlain<NvlDomainInfoV5> && kPlain<TunerConstantsV5>);
 static_assert(sizeof(Result) == sizeof(int) && sizeof(LogLevel) == sizeof(int));

@@ -14,6 +14,8 @@ FORBIDDEN = {
                              r"//netplugin(?!/(abi|config|gpu):).*"),
     "tuner": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|plan|tests)[/:].*|"
                         r"//netplugin/(collnet|flow|link|rails|transport)[/:].*"),
+    "profiler": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|observe|plan|tests)[/:].*|"
+                           r"//netplugin(?!/abi:).*|//nccl:(?!loaded_symbol).*"),
     # A neighbour: nothing of the rest but base/core.
     "observe": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|netplugin|nccl|plan|tests)[/:].*"),
     "plan": re.compile(r"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|observe|deploy|tests)[/:].*"),

@@ -1,4 +1,4 @@
-"""What a job takes beside the plugin: the tuner and the library for LD_PRELOAD. Arguments: their paths."""
+"""What a job takes beside the plugin: the tuner, the profiler and the library for LD_PRELOAD. Arguments: their paths."""
 
 import ctypes
 import os
@@ -11,6 +11,7 @@ from deploy.debian import elf_stamp
 from tests.artifact import elf
 
 SHOWN = {
+    "libnccl-profiler-r2cc.so": {f"ncclProfiler_v{version}" for version in range(1, 8)},
     "libnccl-tuner-r2cc.so": {*(f"ncclTunerPlugin_v{version}" for version in range(2, 7)), "r2cc_seat_tuner_v2"},
     # NCCL's functions that it stands before. One more is one that no program reaches without it.
     "libr2cc-nccl.so": {

@@ -99,7 +99,7 @@ class PackagesTest(unittest.TestCase):
     path = self.root.path
     self.assertEqual(os.path.basename(os.readlink(path / ENABLED)), "r2ccd.service", "the preset counts")
     self.assertEqual(os.readlink(path / LIBRARIES / "librccl-net-r2cc.so"), "libnccl-net-r2cc.so")
-    for library in ("libnccl-tuner-r2cc.so", "libr2cc-nccl.so"):
+    for library in ("libnccl-profiler-r2cc.so", "libnccl-tuner-r2cc.so", "libr2cc-nccl.so"):
       self.assertTrue((path / LIBRARIES / library).is_file(), library)
     self.assertFalse((path / "etc/nccl.conf").exists())
     self.assertTrue((path / "usr/share/doc/r2ccd/docs/operate/diagnose.md").is_file(), "what doctor and the alarms refer to")

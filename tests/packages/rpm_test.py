@@ -34,7 +34,7 @@ class RpmTest(unittest.TestCase):
     self.assertEqual(set(self.rpms), {"libnccl-net-r2cc", "r2cc-perf", "r2ccctl", "r2ccd"})
     files = {name: set(ask(rpm, "-l")) for name, rpm in self.rpms.items()}
     for name, wanted in {
-        "libnccl-net-r2cc": ("/usr/lib64/libnccl-net-r2cc.so", "/usr/lib64/libnccl-tuner-r2cc.so",
+        "libnccl-net-r2cc": ("/usr/lib64/libnccl-net-r2cc.so", "/usr/lib64/libnccl-profiler-r2cc.so", "/usr/lib64/libnccl-tuner-r2cc.so",
                              "/usr/share/man/man7/libnccl-net-r2cc.7.gz"),
         "r2cc-perf": ("/usr/bin/r2cc-perf",),
         "r2ccctl": ("/usr/bin/r2ccctl", "/usr/share/zsh/site-functions/_r2ccctl", "/usr/share/bash-completion/completions/r2ccctl"),

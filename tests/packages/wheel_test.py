@@ -34,8 +34,8 @@ class WheelTest(unittest.TestCase):
 
   def test_a_command_that_is_run_finds_the_plugin_by_name(self):
     look = "import ctypes; print(*[hasattr(ctypes.CDLL(f), s) for f, s in (('libnccl-net-r2cc.so', 'ncclNetPlugin_v8'), " \
-           "('libnccl-tuner-r2cc.so', 'ncclTunerPlugin_v4'))])"
-    self.assertEqual(self.python("run", "--", sys.executable, "-c", look).stdout, "True True\n")
+           "('libnccl-tuner-r2cc.so', 'ncclTunerPlugin_v4'), ('libnccl-profiler-r2cc.so', 'ncclProfiler_v4'))])"
+    self.assertEqual(self.python("run", "--", sys.executable, "-c", look).stdout, "True True True\n")
 
   def test_a_seat_is_preloaded(self):
     look = "import ctypes, os; print(os.environ['R2CC_SEAT'], hasattr(ctypes.CDLL(None), 'ncclAllReduce'))"

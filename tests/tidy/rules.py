@@ -184,6 +184,7 @@ MAY_INCLUDE = {
                        "daemon/program"),
     "client": ("base", "proto", "plan", "client"),
     "nccl": ("base/core", "plan/collective", "netplugin/abi", "netplugin/config", "nccl"),
+    "nccl/profiler": ("base/core", "netplugin/abi", "nccl/loaded_symbol.h", "nccl/profiler"),
     "netplugin": ("base/core", "plan", "netplugin"),
     "netplugin/abi": ("netplugin/abi",),
     "netplugin/attach": ("base/core", "plan/page", "netplugin/attach", "netplugin/config", "netplugin/rails"),
