@@ -12,6 +12,7 @@
 #include "base/core/release.h"
 #include "netplugin/attach/attach_client.h"
 #include "netplugin/attach/attach_words.h"
+#include "netplugin/config/profiler_choice.h"
 #include "netplugin/config/run_id.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/plugin/verbs_rails.h"
@@ -79,6 +80,8 @@ abi::Result Process::StartLocked() {
   const char* const enabled = FromEnvironment("NCCL_COLLNET_ENABLE");
   collnet_ = parts.config.mode == Mode::kDegradedAllReduce || (enabled != nullptr && std::atoi(enabled) != 0);
   for (const std::string& line : UnknownVariables(environ)) Log(LogLevel::kWarn, line);
+  if (const std::string line = SeveralProfilers(FromEnvironment("NCCL_PROFILER_PLUGIN")); !line.empty())
+    Log(LogLevel::kWarn, "R2CC: " + line);
   RaiseDescriptorsMost();
 
   SystemHostNetwork host;
