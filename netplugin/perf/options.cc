@@ -77,6 +77,7 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
       ->check(CLI::NonNegativeNumber);
   app->add_option("--net-version", options->table_version, "drive this version of the plugin's table: 11 or 8 (default: the newest)")
       ->check(CLI::IsMember({8, 11}));
+  app->add_option("--profiler", options->profiler, "give the events of collectives to the profiler plugin of this path");
   app->add_option("--trace", options->trace_prefix, "append every completion to PREFIX.RANK.csv");
   app->add_option("--fork-children", options->fork_children, "each rank forks so many children, once connected, that sleep until it ends")
       ->capture_default_str()
@@ -134,6 +135,7 @@ std::string Apply(const Text& text, const Environment& environment, Options* opt
   if (!collective) return "unknown collective '" + text.collective + "'; it is all_reduce, sendrecv or alltoall";
   options->collective = *collective;
   if (options->collnet && *collective != Collective::kAllReduce) return "--collnet is for all_reduce: the table has no " + text.collective;
+  if (options->collnet && !options->profiler.empty()) return "--profiler is for the net table, not for --collnet";
   if (options->collnet && options->channels > 0) return "--channels is for the net table: with --collnet a rank has one group";
   options->check = text.check == 1;
   if (std::string wrong = ApplyValues(text, options); !wrong.empty()) return wrong;

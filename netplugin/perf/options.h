@@ -35,6 +35,7 @@ struct Options {
   bool debug = false;
   bool collnet = false;  // by the plugin's CollNet table instead of its net table
   std::string trace_prefix;
+  std::string profiler;  // the path of a profiler plugin; empty: none
   int fork_children = 0;
   int pin = 0;  // processors of each rank; 0: it may use all
 

@@ -20,6 +20,7 @@
 #include "netplugin/perf/collnet_runner.h"
 #include "netplugin/perf/conductor.h"
 #include "netplugin/perf/net.h"
+#include "netplugin/perf/profiled_runner.h"
 #include "netplugin/perf/report.h"
 #include "netplugin/perf/ring_runner.h"
 #include "netplugin/perf/sleepers.h"
@@ -220,7 +221,9 @@ Status RankRun::LoadPlugin() {
       return Status::Error("getProperties(" + std::to_string(device) + ") of " + name + " returned " + abi::ResultName(result));
     info_.devices += (device == 0 ? "" : ", ") + properties.name;
   }
-  return AgreeOnChannels(devices);
+  R2CC_PERF_RETURN_IF_ERROR(AgreeOnChannels(devices));
+  if (options_.profiler.empty()) return {};
+  return ProfiledRunner::Make(options_, comm_id, rank_, Log, std::move(runner_), &runner_);
 }
 
 // Ranks with fewer devices use some of them for two channels.

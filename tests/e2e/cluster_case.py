@@ -56,9 +56,10 @@ class NamespaceCase(unittest.TestCase):
 
 
 class ClusterCase(NamespaceCase):
-  """4 nodes of 4 rails with one r2ccd each; `environment` is the job's."""
+  """4 nodes of 4 rails with one r2ccd each; `environment` and `flags` are the job's."""
 
   environment: dict[str, str] = {}
+  flags: tuple[str, ...] = ()
   rate = "500mbit"
   http_everywhere = False  # the daemons' metrics are at their management addresses
 
@@ -68,7 +69,7 @@ class ClusterCase(NamespaceCase):
     self.processes = self.enterContext(Processes(self.folder))
     self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes, http_everywhere=self.http_everywhere)
     self.cluster.start_daemons()
-    self.job: Job = self.cluster.start_job("job", JobOptions(size="16M", seconds_max=600, environment=self.environment))
+    self.job: Job = self.cluster.start_job("job", JobOptions(size="16M", seconds_max=600, environment=self.environment, flags=self.flags))
     self.expect_iterations(3)
     for node in range(self.lab.nodes):
       self.expect_attached(node)

@@ -1,0 +1,47 @@
+"""Which collective of which rank a lost rail held up, as the profiler of each process names it to the plugin and the daemon."""
+
+from deploy.drill.rig.binaries import built_file
+from deploy.drill.rig.lab import RailId
+from deploy.drill.rig.processes import wait_until
+from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
+
+
+class ProfiledJob(ClusterCase):
+  flags = ("--profiler", str(built_file("nccl/profiler/libnccl-profiler-r2cc.so")))
+  # The job's own silence is found after the daemon's; a cut is found at once.
+  environment = {"R2CC_LOG": "info"}
+
+  def faults(self, nic: str) -> list[dict]:
+    jobs = self.cluster.ctl_json(0, "job", "report")["jobs"]
+    return [fault for job in jobs for fault in job["faults"] if fault["nic"] == nic]
+
+  def iterations(self) -> int:
+    self.job.follower.poll()
+    return sum(1 for row in self.job.follower.rows if row.kind == "iteration" and row.rank == 0)
+
+  def test_a_lost_rail_names_the_collective_that_waited(self):
+    communicators = set()
+    for number in range(2):
+      rail = RailId(3, number)
+      before = self.iterations()
+      self.lab.cut(rail)
+      named = lambda: [held for fault in self.faults(f"rail{number}") for held in fault["held"]]
+      self.assertTrue(wait_until(lambda: len(named()) > 0, PATIENCE_S, 0.2), self.cluster.ctl(0, "job", "report"))
+      self.expect_iterations(3)
+      after = self.iterations()
+      for held in named():
+        self.assertEqual((held["function"], held["ranks"], held["communicator_name"]), ("AllReduce", 4, "r2cc-perf"), held)
+        self.assertEqual(held["node"], f"n{held['rank']}", "one rank a node")
+        # Warm-up iterations count, and rank 0's rows come late.
+        self.assertTrue(before <= held["number"] <= after + 10, (before, held, after))
+        self.assertGreater(int(held["held_ns"]), 0)
+        communicators.add(held["communicator"])
+    self.assertEqual(len(communicators), 1, "all ranks name one communicator")
+    self.assertIn("AllReduce", self.cluster.ctl(0, "job", "report"))
+    told = lambda: [event for node in range(4) for event in self.cluster.events(node) if event["kind"] == "operation-held"]
+    self.assertTrue(wait_until(lambda: len(told()) > 0, PATIENCE_S, 0.2))
+    self.assertTrue(all("held up AllReduce" in event["message"] for event in told()), told())
+    for node in range(4):
+      nics = [event["nic"] for event in self.cluster.events(node) if event["kind"] == "operation-held"]
+      self.assertEqual(len(nics), len(set(nics)), "one event a fault")
+    self.expect_right_end()
