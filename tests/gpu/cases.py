@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Callable
 
-from tests.gpu import (case_collnet, case_collnet_agreed, case_faults, case_healthy, case_inference, case_loads, case_seat,
+from tests.gpu import (case_collnet, case_collnet_agreed, case_faults, case_healthy, case_inference, case_loads, case_profiler, case_seat,
                        case_seat_training, case_training, case_wheel)
 from tests.gpu.bench import Context
 
@@ -64,6 +64,8 @@ CASES = (
     Case("seat-healthy", "libr2cc-nccl.so on over off with all rails, 40 pairs, 8 B to 256 MiB; and off over off", 260, 75,
          case_seat.healthy),
     Case("seat-switches", "to a seat and back, 60 times under load: three communicators and a CUDA graph", 200, 110, case_seat.switches),
+    Case("profiler", "libnccl-profiler-r2cc.so: cuts name the rank, communicator and collective; its cost at 8 B and 64 MiB", 260, 150,
+         case_profiler.profiler),
     Case("socket-cut", "NCCL Socket as control: one cut", 90, 90, case_faults.socket_control),
     Case("socket-silence", "NCCL Socket as control: one silenced rail", 90, 90, case_faults.socket_control),
     Case("training", "GPT of 124 M parameters, DDP on 4 nodes: undisturbed, three faults and a repair, paired control", 600, 240,

@@ -25,7 +25,7 @@ class KitTest(unittest.TestCase):
 
   def test_it_holds_what_is_run(self):
     for name in ("run", "daemon/r2ccd", "client/r2ccctl", "netplugin/libnccl-net-r2cc.so", "netplugin/libnccl-tuner-r2cc.so",
-                 "nccl/libr2cc-nccl.so"):
+                 "nccl/libr2cc-nccl.so", "nccl/profiler/libnccl-profiler-r2cc.so"):
       self.assertTrue((self.kit / name).is_file(), name)
     said = subprocess.run([self.kit / "client/r2ccctl", "--help"], capture_output=True, text=True, timeout=30, check=False)
     self.assertEqual(said.returncode, 0, said.stderr)
@@ -33,7 +33,7 @@ class KitTest(unittest.TestCase):
   def test_it_starts_without_the_tree_and_without_pytorch(self):
     listed = subprocess.run([sys.executable, self.kit / "run", "--list"], capture_output=True, text=True, timeout=30, check=False, cwd="/")
     self.assertEqual(listed.returncode, 0, listed.stderr)
-    for case in ("loads", "healthy", "cut", "cut+daemon", "seat", "training", "wheel", "inference"):
+    for case in ("loads", "healthy", "cut", "cut+daemon", "seat", "profiler", "training", "wheel", "inference"):
       self.assertIn(f"\n{case} ", "\n" + listed.stdout)
 
   def test_mistakes_are_named_in_one_line(self):

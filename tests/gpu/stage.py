@@ -153,6 +153,17 @@ class Stage:
     finally:
       job.kill()
 
+  # Daemons.
+
+  def ctl(self, node: int, *arguments: str) -> str:
+    return self._cluster.ctl(node, *arguments)
+
+  def ctl_json(self, node: int, *arguments: str) -> Any:
+    return self._cluster.ctl_json(node, *arguments)
+
+  def events(self, node: int) -> list[dict[str, Any]]:
+    return self._cluster.events(node)
+
   # Rails.
 
   def sent_bytes(self, job: Job, rail: RailId) -> int:
