@@ -362,6 +362,7 @@ refreshSaved();
 const kinds = [
   'nic-state',
   'failover',
+  'operation-held',
   'job-gave-up',
   'operator',
   'daemon-started',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {jobsOf} from './jobs.js';
+import {heldText, jobsOf} from './jobs.js';
 import {cellAt, layoutOf, moved, nextBad, placeOf} from './layout.js';
 import {countsOf, fewestRails, modelOf, nicOf, rowsOf, withNode} from './model.js';
 import {KINDS, glyphOf, kindOf} from './states.js';
@@ -182,6 +182,20 @@ test('processes of a run are one job, with its stalls and replayed bytes', () =>
   assert.equal(job.atRisk, false);
   assert.equal(jobsOf({jobs: [process({faults: [{...fault, open_links: 2}]})]}, model)[0].stands, true);
   assert.equal(jobsOf({jobs: [process(), process({uid: 2})]}, model).length, 2);
+});
+
+test('a job names the operation that waited longest, and a daemon of another release may name none', () => {
+  const model = modelOf(map(node('n1', four)));
+  const held = {function: 'AllReduce', number: 12, communicator: '255', communicator_name: 'tp0', rank: 3, ranks: 8, held_ns: '280000000'};
+  const fault = {stall_ns: '7000000', open_links: 0, nic: 'r1'};
+  const short = {...held, number: 13, held_ns: '1000000'};
+  const faults = [fault, {...fault, held: [short]}, {...fault, nic: 'r2', held: [held, short]}];
+  const [job] = jobsOf({jobs: [process({faults})]}, model);
+  assert.equal(heldText(job.held), 'AllReduce 12 of tp0 (rank 3 of 8) waited for r2');
+  assert.equal(job.held.ms, 280);
+  const bare = {function: 'Send to 3', number: 0, communicator: '255', communicator_name: '', rank: 0, ranks: 0, nic: 'r1'};
+  assert.equal(heldText(bare), 'Send to 3 of communicator ff (rank 0) waited for r1');
+  assert.equal(jobsOf({jobs: [process({faults: [fault]})]}, model)[0].held, null);
 });
 
 test('1,000 nodes of 8 rails fit on a screen, and each cell is found where it is drawn', () => {

@@ -9,6 +9,7 @@ const isQuiet = (kind) => kind === 'healthy' || kind === 'unknown';
 
 const MARKS = {
   failover: 'Failovers of jobs',
+  'operation-held': 'Collectives that waited',
   'job-gave-up': 'Jobs gave up',
   operator: 'Operators',
   'daemon-started': 'r2ccd starts',

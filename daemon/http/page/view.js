@@ -1,5 +1,6 @@
 // The parts of the page that are lists and tables.
 import {clean, find, glyph, h, replace, s} from './dom.js';
+import {heldText} from './jobs.js';
 import {KINDS, glyphOf} from './states.js';
 import {clustered} from './timeline.js';
 import {bytesOf, clockOf, countOf, numberOf, spanOf, whenOf} from './text.js';
@@ -209,7 +210,12 @@ export function showJobs(jobs) {
             h(
               'tr',
               {},
-              h('td', {}, clean(job.run === '' ? job.name : `${job.name} (${job.run})`)),
+              h(
+                'td',
+                {},
+                clean(job.run === '' ? job.name : `${job.name} (${job.run})`),
+                job.held && h('div', {class: 'muted'}, clean(`${heldText(job.held)}, ${spanOf(job.held.ms)}`)),
+              ),
               h(
                 'td',
                 {},
