@@ -228,6 +228,13 @@ class PageInBrowserTest(unittest.TestCase):
     page.evaluate("show({...nic, kind: 'failed', isDrill: true, drillEndsMs: Date.now() + 61000})")
     self.assertRegex(page.evaluate("document.querySelector('#own [data-ends]').textContent"), "^1:0[01]$")
     self.assertTrue(page.wait_for("document.querySelector('#own [data-ends]').textContent.startsWith('0:')"), "it does not count down")
+    # Of another node's NIC there is the way to that node's page, and nothing to act with.
+    for more in ("", ", isDrill: true, drillEndsMs: Date.now() + 61000"):
+      page.evaluate(f"show({{...nic, node: 'n2', key: 'n2/rail1'{more}}})")
+      self.assertEqual(page.evaluate("document.querySelector('#own a').href"), f"http://n2:{self.world.port}/#nic=n2%2Frail1")
+      self.assertEqual(page.evaluate("document.querySelectorAll('#own input, #own [data-focus=restore]').length"), 0)
+    page.evaluate("show({...nic, node: 'evil.com/', key: 'evil.com//rail1'})")
+    self.assertEqual(page.evaluate("document.querySelectorAll('#own a').length"), 0)
 
   def test_accessible(self):
     if not os.path.exists(_AXE):

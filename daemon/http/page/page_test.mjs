@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {heldText, jobsOf} from './jobs.js';
+import {pageOf} from './links.js';
 import {cellAt, layoutOf, moved, nextBad, placeOf} from './layout.js';
 import {countsOf, fewestRails, modelOf, nicOf, rowsOf, withNode} from './model.js';
 import {KINDS, glyphOf, kindOf} from './states.js';
@@ -182,6 +183,16 @@ test('processes of a run are one job, with its stalls and replayed bytes', () =>
   assert.equal(job.atRisk, false);
   assert.equal(jobsOf({jobs: [process({faults: [{...fault, open_links: 2}]})]}, model)[0].stands, true);
   assert.equal(jobsOf({jobs: [process(), process({uid: 2})]}, model).length, 2);
+});
+
+test('the page of another node is at its name, in the domain by which this page was opened', () => {
+  const at = (url) => pageOf(new URL(url), 'n1', 'n2', 'rail0');
+  assert.equal(at('https://n1:9460/'), 'https://n2:9460/#nic=n2%2Frail0');
+  assert.equal(at('https://N1.lab.example:9460/'), 'https://n2.lab.example:9460/#nic=n2%2Frail0');
+  assert.equal(at('https://10.0.0.1:9460/'), 'https://n2:9460/#nic=n2%2Frail0');
+  assert.equal(at('https://n10.lab.example/'), 'https://n2/#nic=n2%2Frail0');
+  for (const hostile of ['evil.com/x', 'a@evil.com', 'a:1', 'n 2', '', 'javascript:alert(1)', '-n2'])
+    assert.equal(pageOf(new URL('https://n1:9460/'), 'n1', hostile, 'rail0'), null);
 });
 
 test('a job names the operation that waited longest, and a daemon of another release may name none', () => {

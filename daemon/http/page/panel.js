@@ -1,5 +1,6 @@
 // The verdict of one NIC, with its evidence, the next command and drills.
 import {clean, glyph, h, replace} from './dom.js';
+import {pageOf} from './links.js';
 import {KINDS} from './states.js';
 import {countdownOf, spanOf, whenOf} from './text.js';
 
@@ -84,6 +85,13 @@ function done(why, nowMs) {
   ];
 }
 
+// The node that acts judges the certificate, and only the browser can show it there.
+function elsewhere(nic, model) {
+  const page = pageOf(location, model.own, nic.node, nic.name);
+  const name = `the page of ${clean(nic.node)}`;
+  return page === null ? name : h('a', {href: page, rel: 'noopener'}, name);
+}
+
 function drills(nic, model, who, act, nowMs) {
   if (nic.isDrill) {
     const left = h('strong', {'data-ends': String(nic.drillEndsMs)}, countdownOf(nic.drillEndsMs - nowMs));
@@ -93,12 +101,13 @@ function drills(nic, model, who, act, nowMs) {
       who?.may_drill && nic.node === model.own
         ? h('button', {'data-focus': 'restore', onclick: () => act('restore', nic, nic.key, 0)}, 'End it now')
         : null,
+      who?.may_drill && nic.node !== model.own ? h('p', {class: 'muted'}, 'To end it now, open ', elsewhere(nic, model), '.') : null,
     ];
   }
   if (!who) return [];
   if (!who.may_drill) return [h('p', {class: 'muted'}, `Drills: ${clean(who.why_not)}.`)];
   if (nic.node !== model.own)
-    return [h('p', {class: 'muted'}, `Drills: open the page of ${clean(nic.node)}, whose daemon judges who may.`)];
+    return [h('p', {class: 'muted'}, 'Drills: open ', elsewhere(nic, model), '. Its daemon judges the certificate.')];
   const typed = h('input', {
     'data-focus': 'typed',
     'aria-label': `Type ${nic.key} to confirm`,
