@@ -1,6 +1,7 @@
 """A real r2ccd with many nodes in its view, in a network namespace of the calling process. Its own node has two NICs on veth pairs."""
 
 import ctypes
+import json
 import os
 import shutil
 import socket
@@ -10,7 +11,7 @@ import time
 
 from tests.page import browser
 
-_CLONE_NEWNET = 0x40000000
+_CLONE_NEWNET, _CLONE_NEWNS = 0x40000000, 0x00020000
 
 
 def why_not():
@@ -37,6 +38,18 @@ def enter_namespace():
       run("ip", "link", "set", f"{end}{rail}", "up")
 
 
+def set_policy(policy):
+  """Chromium's policy for the browsers that this process starts from now on: in a mount namespace of its own, so nobody else has it."""
+  libc = ctypes.CDLL(None, use_errno=True)
+  if libc.unshare(_CLONE_NEWNS) != 0:
+    raise OSError(ctypes.get_errno(), "unshare")
+  run("mount", "--make-rprivate", "/")
+  run("mount", "-t", "tmpfs", "tmpfs", "/etc/chromium")
+  os.makedirs("/etc/chromium/policies/managed")
+  with open("/etc/chromium/policies/managed/r2cc.json", "w", encoding="utf-8") as file:
+    json.dump(policy, file)
+
+
 def free_port():
   with socket.socket() as one:
     one.bind(("127.0.0.1", 0))
@@ -44,18 +57,22 @@ def free_port():
 
 
 class Stage:
-  """One r2ccd of node "own"; `nodes` others come by its store. Ends with close()."""
+  """One r2ccd of node "own"; `nodes` others come by its store. `tls`: a directory of its certificate; then its page is at the address of
+  its first NIC, and the name "own" has to lead there. Ends with close()."""
 
-  def __init__(self, r2ccd, fleet, nodes, nics=8, extra=""):
+  def __init__(self, r2ccd, fleet, nodes, nics=8, extra="", tls=""):
     self.folder = tempfile.mkdtemp(prefix="r2cc-page.")
     self._r2ccd = r2ccd
     self._listen = f"127.0.0.1:{free_port()}"
     self.port = free_port()
+    self.address = "10.99.0.1" if tls else "127.0.0.1"
+    self.url = f"https://own:{self.port}/" if tls else f"http://127.0.0.1:{self.port}/"
+    trust = f'tls {{ directory: "{tls}" }}' if tls else "insecure: true"
     with open(f"{self.folder}/conf", "w", encoding="utf-8") as conf:
       conf.write(f'node: "own"\nlisten: "{self._listen}"\n'
                  'nics { name: "rail0" interface: "own0" }\nnics { name: "rail1" interface: "own1" }\n'
-                 f'store {{ embedded_node: "own" }}\nlimits {{ nodes: 16384 }}\ninsecure: true\ndrills {{ allow: true }}\n'
-                 f'http {{ listen: "127.0.0.1:{self.port}" }}\n{extra}')
+                 f'store {{ embedded_node: "own" }}\nlimits {{ nodes: 16384 }}\n{trust}\ndrills {{ allow: true }}\n'
+                 f'http {{ listen: "{self.address}:{self.port}" }}\n{extra}')
     self._daemon = None
     self._fleet = None
     self.start()
@@ -64,10 +81,6 @@ class Stage:
       if self._fleet.stdout.readline() != "ready\n":
         raise RuntimeError("the fleet is not in the store")
 
-  @property
-  def url(self):
-    return f"http://127.0.0.1:{self.port}/"
-
   def start(self):
     with open(f"{self.folder}/log", "ab") as log:
       self._daemon = subprocess.Popen([self._r2ccd, "--config", f"{self.folder}/conf", "--run_dir", f"{self.folder}/run", "--state_dir",
@@ -75,7 +88,7 @@ class Stage:
     until = time.monotonic() + browser.PATIENCE_S
     while time.monotonic() < until:
       try:
-        socket.create_connection(("127.0.0.1", self.port), 1).close()
+        socket.create_connection((self.address, self.port), 1).close()
         return
       except OSError:
         time.sleep(0.02)
