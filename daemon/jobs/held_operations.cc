@@ -43,7 +43,7 @@ v1::HeldOperation CleanHeld(v1::HeldOperation held) {
 
 void CleanHeldOf(v1::Job::Fault* fault) {
   auto& all = *fault->mutable_held();
-  if (all.size() > kHeldMax) all.DeleteSubrange(kHeldMax, all.size() - kHeldMax);
+  if (all.size() > kHeldOperationsMax) all.DeleteSubrange(kHeldOperationsMax, all.size() - kHeldOperationsMax);
   for (v1::HeldOperation& held : all) held = CleanHeld(std::move(held));
 }
 
@@ -57,7 +57,7 @@ void AddHeld(const v1::HeldOperation& held, v1::Job::Fault* fault) {
     *all.Add() = held;
   std::stable_sort(all.begin(), all.end(),
                    [](const v1::HeldOperation& a, const v1::HeldOperation& b) { return a.held_ns() > b.held_ns(); });
-  if (all.size() <= kHeldMax) return;
+  if (all.size() <= kHeldOperationsMax) return;
   all.RemoveLast();
   fault->set_held_more(fault->held_more() + 1);
 }

@@ -14,8 +14,8 @@
 
 namespace r2cc::daemon {
 
-// Operations that one fault keeps.
-constexpr int kHeldMax = 8;
+// Operations that one fault keeps, of some 100 bytes each. A process names at most four for one stall.
+constexpr int kHeldOperationsMax = 4;
 
 // What the record, a kOperationHeld, says. Believes nothing: names are clean, and times bounded.
 v1::HeldOperation HeldOf(const plan::EvidenceRecord& record);

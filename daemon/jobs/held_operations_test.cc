@@ -26,10 +26,10 @@ v1::HeldOperation AllReduce(uint32_t number, int64_t held_ns, const std::string&
 TEST(HeldOperationsTest, TheLongestAreKeptAndTheOthersCounted) {
   v1::Job::Fault fault;
   for (uint32_t number = 1; number <= 20; ++number) AddHeld(AllReduce(number, number), &fault);
-  ASSERT_EQ(fault.held_size(), kHeldMax);
+  ASSERT_EQ(fault.held_size(), kHeldOperationsMax);
   EXPECT_EQ(fault.held(0).number(), 20u);
-  EXPECT_EQ(fault.held(kHeldMax - 1).number(), 13u);
-  EXPECT_EQ(fault.held_more(), 12u);
+  EXPECT_EQ(fault.held(kHeldOperationsMax - 1).number(), 17u);
+  EXPECT_EQ(fault.held_more(), 16u);
 }
 
 TEST(HeldOperationsTest, OneThatIsReportedTwiceKeepsItsLongestTime) {

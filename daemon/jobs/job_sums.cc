@@ -208,7 +208,7 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
     if (said.stall_end_ns() != 0) fault.set_stall_end_ns(Time(said.stall_end_ns(), clock_ahead_ns));
     fault.add_nodes(node);
     fault.set_held_more(said.held_more());
-    for (int j = 0; j < std::min(said.held_size(), kHeldMax); ++j) {
+    for (int j = 0; j < std::min(said.held_size(), kHeldOperationsMax); ++j) {
       v1::HeldOperation& held = *fault.add_held() = CleanHeld(said.held(j));
       held.set_node(node);
     }

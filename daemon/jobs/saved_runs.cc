@@ -17,6 +17,14 @@ int Cut(List* list, int most) {
   return beyond;
 }
 
+// The shortest are beyond.
+void CutHeld(v1::Job::Fault* fault) {
+  const int beyond = fault->held_size() - SavedRuns::kHeldMax;
+  if (beyond <= 0) return;
+  fault->mutable_held()->DeleteSubrange(SavedRuns::kHeldMax, beyond);
+  fault->set_held_more(fault->held_more() + static_cast<uint32_t>(beyond));
+}
+
 }  // namespace
 
 void SavedRuns::Add(const v1::Job& process) {
@@ -33,6 +41,7 @@ void SavedRuns::Bound() {
   for (auto& [key, whole] : runs_) {
     v1::JobSums& sums = *whole.mutable_sums();
     whole.clear_peer_nodes();
+    for (v1::Job::Fault& fault : *sums.mutable_faults()) CutHeld(&fault);
     sums.set_faults_untold(sums.faults_untold() + static_cast<uint32_t>(Cut(sums.mutable_faults(), kFaultsMax)));
     sums.set_gave_up_more(sums.gave_up_more() + static_cast<uint32_t>(Cut(sums.mutable_gave_up(), kLinesMax)));
   }

@@ -18,6 +18,7 @@ class SavedRuns {
   // Of one run; older ones are counted alone. A rail that flaps for days reaches them.
   static constexpr int kFaultsMax = 64;
   static constexpr int kLinesMax = 4;
+  static constexpr int kHeldMax = 1;  // operations that one fault held up
   // Runs that ended longer ago are forgotten.
   static constexpr int64_t kAgeMaxNs = 30 * 24 * 3600 * int64_t{1'000'000'000};
 

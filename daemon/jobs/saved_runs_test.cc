@@ -54,6 +54,22 @@ TEST(SavedRuns, AreBounded) {
   EXPECT_FALSE(saved.runs().contains({7, "train", "100"}));
 }
 
+TEST(SavedRuns, AFaultKeepsTheOperationThatWaitedLongest) {
+  SavedRuns saved;
+  v1::Job process = Process("1", kBegin, 1);
+  for (const int64_t held_ns : {9, 5}) {
+    v1::HeldOperation& held = *process.mutable_faults(0)->add_held();
+    held.set_function("AllReduce");
+    held.set_number(static_cast<uint32_t>(held_ns));
+    held.set_held_ns(held_ns);
+  }
+  saved.Add(process);
+  const v1::Job::Fault& fault = saved.runs().at({7, "train", "1"}).sums().faults(0);
+  ASSERT_EQ(fault.held_size(), 1);
+  EXPECT_EQ(fault.held(0).held_ns(), 9);
+  EXPECT_EQ(fault.held_more(), 1u);
+}
+
 TEST(SavedRuns, ComeBackFromAFileAsTheyWere) {
   SavedRuns saved;
   saved.Add(Process("1", kBegin, 2));
