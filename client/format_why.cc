@@ -77,7 +77,7 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
   add("link", absl::StrCat(nic.link_up() ? "up" : "down", nic.rate_bits_per_s() == 0 ? "" : ", ",
                            nic.rate_bits_per_s() == 0 ? "" : FormatRate(nic.rate_bits_per_s()), ", ", nic.flaps_total(), " flaps"));
   add("part", PartText(nic, reply.inventory()));
-  add("words", OperatorWords(nic, style));
+  add("set", OperatorWords(nic, style));
   for (const std::string& advice : reply.advice()) add("do", advice);
   if (reply.pairs_size() > 0) absl::StrAppend(&text, Heading("probes", style), PairTable(reply.node(), reply.pairs(), style));
   if (reply.evidence_size() > 0) {

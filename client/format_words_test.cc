@@ -66,10 +66,10 @@ TEST(FormatWords, ADrainOfOneJob) {
 TEST(FormatWords, WhySaysHowLongADrillLasts) {
   auto reply = FromText<v1::ExplainNicReply>(R"pb(node: "n0"
                                                   nic { name: "rail1" state: FAILED drill_failed: true drill_ends_ns: 598000000000 })pb");
-  EXPECT_THAT(FormatExplainNic(reply, {}), HasSubstr("words   fail-nic, 9 min 58 s left\n"));
-  EXPECT_THAT(FormatExplainNic(reply, {.now_ns = 700 * kSecond}), HasSubstr("words   fail-nic, 0 us left\n"));
+  EXPECT_THAT(FormatExplainNic(reply, {}), HasSubstr("set     fail-nic, 9 min 58 s left\n"));
+  EXPECT_THAT(FormatExplainNic(reply, {.now_ns = 700 * kSecond}), HasSubstr("set     fail-nic, 0 us left\n"));
   reply.mutable_nic()->set_drill_failed(false);
-  EXPECT_THAT(FormatExplainNic(reply, {}), testing::Not(HasSubstr("words")));
+  EXPECT_THAT(FormatExplainNic(reply, {}), testing::Not(HasSubstr("set ")));
 }
 
 TEST(FormatWords, WhoElseForgotANode) {

@@ -19,7 +19,7 @@ constexpr Words kEvidence[] = {
     {"link-up", "the link is up"},
     {"link-down", "the link is down"},
     {"rate", "speed of the link"},
-    {"errors", "errors of the port"},
+    {"errors", "error counters of the port"},
     {"carrier-flips", "the carrier came and went"},
     {"link-bounces", "the link came and went"},
     {"drain", "drained by an operator"},
@@ -67,8 +67,10 @@ std::string EvidenceText(absl::string_view kind) {
 }
 
 std::string EvidenceValueText(absl::string_view kind, int64_t value) {
-  if (value == 0 && kind != "weight") return "";
+  if (value == 0 && kind != "weight" && kind != "errors") return "";
   if (value < 0) return absl::StrCat(value);
+  // Permille of what the fullest counter's rule allows; beyond that it may be more.
+  if (kind == "errors") return absl::StrCat(value / 10, "% of the limit");
   if (kind == "drill-fail") return absl::StrCat("for ", FormatDuration(value));
   if (kind == "rate") return FormatRate(static_cast<uint64_t>(value));
   if (kind == "weight" || kind == "job-slow" || kind == "job-steady")

@@ -19,7 +19,11 @@ constexpr int64_t kSecondsPerDay = 86'400;
 
 void CheckConnections(const DaemonFacts& daemon, Findings* found) {
   if (!daemon.connection.ok()) {
-    found->push_back(Fail("daemon", std::string(daemon.connection.message()), "systemctl status r2ccd, and journalctl -u r2ccd"));
+    // A fault of this user's groups: the daemon may be well.
+    const bool refused = absl::IsPermissionDenied(daemon.connection);
+    found->push_back(Fail("daemon", std::string(daemon.connection.message()),
+                          refused ? "ask as root, or as a member of r2cc: usermod -aG r2cc USER, from the next login on"
+                                  : "systemctl status r2ccd, and journalctl -u r2ccd"));
   } else {
     found->push_back(Ok("daemon", absl::StrCat("r2ccd ", daemon.status.release(), " of node ", daemon.status.node(), " answers")));
   }
@@ -152,7 +156,10 @@ void CheckPage(const DaemonFacts& daemon, Findings* found) {
 void CheckCertificates(const DaemonFacts& daemon, int64_t now_ns, Findings* found) {
   if (!daemon.certificates.ok()) return found->push_back(Unchecked("certificates", std::string(daemon.certificates.status().message())));
   for (const std::string& line : daemon.certificates->wrong)
-    found->push_back(Fail("certificates", line, "replace the files; they are in use within seconds"));
+    // The line about a key has the command that ends it.
+    found->push_back(
+        Fail("certificates", line,
+             absl::StrContains(line, "chown ") ? "r2ccctl config check" : "replace the files; they are in use within seconds"));
   if (!daemon.certificates->wrong.empty() || daemon.certificates->until_s == 0) return;
   const int64_t days = (daemon.certificates->until_s - now_ns / kNanosPerSecond) / kSecondsPerDay;
   const char* const renew = "r2ccctl certs issue; new files are in use within seconds";
@@ -200,7 +207,7 @@ Findings CheckDaemon(const DaemonFacts& daemon, int64_t now_ns) {
   CheckConnections(daemon, &found);
   if (!daemon.connection.ok()) {
     for (const char* check : {"configuration", "releases", "clocks", "peers", "store", "page", "certificates", "limits", "nics", "paths"})
-      found.push_back(Unchecked(check, "r2ccd would tell, and does not answer"));
+      found.push_back(Unchecked(check, "this needs an answer of r2ccd"));
     return found;
   }
   CheckConfiguration(daemon, &found);

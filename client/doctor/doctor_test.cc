@@ -137,7 +137,7 @@ TEST_F(DoctorTest, NoDaemon) {
   machine_.attach = absl::PermissionDeniedError("/run/r2cc/attach.sock: Permission denied");
   EXPECT_THAT(Wrong(), AllOf(HasSubstr("FAIL daemon: r2ccd is not running"),
                              HasSubstr("FAIL attach socket: jobs cannot attach: /run/r2cc/attach.sock: Permission denied -> start r2ccd"),
-                             HasSubstr("unchecked paths: r2ccd would tell, and does not answer")));
+                             HasSubstr("unchecked paths: this needs an answer of r2ccd")));
 }
 
 // The number in the lock file was 1, which is systemd on the machine: its limits were shown as r2ccd's.
@@ -273,6 +273,25 @@ TEST_F(DoctorTest, PathsMtuAndPorts) {
   EXPECT_THAT(Wrong(), HasSubstr("FAIL job ports: rail0 to n1"));
   Nic(1, 1)->set_link_up(false);
   EXPECT_THAT(Wrong(), testing::Not(HasSubstr("rail1"))) << "a port that is down is told by its own node";
+}
+
+TEST_F(DoctorTest, NicsOfOtherNodesThatFailedAreOneWarning) {
+  Nic(1, 1)->set_state(v1::FAILED);
+  Nic(1, 1)->set_reason("link down");
+  Nic(1, 1)->set_link_up(false);
+  EXPECT_EQ(Wrong(), "warn other nodes: n1/rail1 (link down) FAILED: this node sends nothing there -> r2ccctl nic list --bad\n");
+  for (int node = 2; node < 5; ++node) AddPeer(absl::StrCat("n", node), node + 1);
+  Nic(1, 0)->set_state(v1::FAILED);
+  EXPECT_THAT(Wrong(), HasSubstr("n3/rail1 (link down) and 1 more FAILED"));
+}
+
+TEST_F(DoctorTest, TheArrowFitsTheFault) {
+  facts_.daemon.certificates = CertificateFacts{{"f: tls: node.key can be read by all: chown r2ccd: node.key && chmod 400 node.key"}, 0};
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("chmod 400 node.key -> r2ccctl config check"), testing::Not(HasSubstr("replace the files"))));
+  facts_.daemon = DaemonFacts();
+  facts_.daemon.connection = absl::PermissionDeniedError("not allowed to open r2ccd.sock: run r2ccctl as root");
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("run r2ccctl as root -> ask as root, or as a member of r2cc: usermod -aG r2cc USER"),
+                             testing::Not(HasSubstr("systemctl"))));
 }
 
 TEST_F(DoctorTest, FaultsOfOtherNodesAreWarnings) {

@@ -42,6 +42,23 @@ void CheckStates(const v1::NodeView& own, Findings* found) {
   }
 }
 
+// A NIC that another node reports as failed: nothing is asked of it here, so no other line would name it.
+void CheckOthers(const DaemonFacts& daemon, Findings* found) {
+  constexpr size_t kNamed = 4;
+  std::vector<std::string> failed;
+  for (const v1::NodeView& node : daemon.status.nodes())
+    for (const v1::NicView& nic : node.nics())
+      if (node.node() != daemon.status.node() && nic.state() == v1::FAILED)
+        failed.push_back(absl::StrCat(node.node(), "/", nic.name(), " (", nic.reason(), ")"));
+  if (failed.empty()) return;
+  const size_t more = failed.size() - std::min(failed.size(), kNamed);
+  failed.resize(std::min(failed.size(), kNamed));
+  found->push_back(Warn("other nodes",
+                        absl::StrCat(absl::StrJoin(failed, ", "), more == 0 ? "" : absl::StrCat(" and ", more, " more"),
+                                     " FAILED: this node sends nothing there"),
+                        "r2ccctl nic list --bad"));
+}
+
 // A rate that somebody configured is meant.
 void CheckSpeeds(const v1::NodeView& own, const std::map<std::string, uint64_t>& configured, Findings* found) {
   uint64_t best = 0;
@@ -219,6 +236,7 @@ Findings CheckNics(const Facts& facts) {
   const v1::NodeView* const own = OwnView(facts.daemon);
   if (own == nullptr) return found;
   CheckStates(*own, &found);
+  CheckOthers(facts.daemon, &found);
   CheckSpeeds(*own, facts.daemon.configured_rates, &found);
   for (const RailFacts& rail : facts.rails) CheckAddress(rail, &found);
   for (const RailFacts& rail : facts.rails) CheckOwners(facts.daemon, rail, &found);

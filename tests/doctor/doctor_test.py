@@ -122,7 +122,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
   def test_no_daemon(self):
     nodes = self.rig(start=False)
     lines = self.finds(nodes, "FAIL daemon: r2ccd is not running: there is no ", "FAIL attach socket: jobs cannot attach")
-    self.assertIn("unchecked paths: r2ccd would tell, and does not answer -> ", lines)
+    self.assertIn("unchecked paths: this needs an answer of r2ccd -> ", lines)
 
   def test_sockets_are_out_of_reach_of_this_user(self):
     nodes = self.rig()
