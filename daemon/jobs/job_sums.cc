@@ -44,6 +44,12 @@ void AddNodes(const v1::Job::Fault& from, v1::Job::Fault* to) {
   to->set_nodes_more(more);
 }
 
+// How much a cause says of the fault. What one end sees of the other end's fault says least; of two nodes' clocks the order is not sure.
+int Tells(const v1::Job::Fault& fault) {
+  if (fault.cause() == "socket-error" || fault.cause() == "peer-fenced") return 0;
+  return fault.cause() == "page-notice" ? 1 : 2;
+}
+
 void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
   v1::Job::Fault* same = nullptr;
   for (v1::Job::Fault& one : *sums->mutable_faults())
@@ -55,11 +61,10 @@ void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
       *sums->add_faults() = fault;
     return;
   }
-  // The first sign names the cause.
-  if (fault.time_ns() < same->time_ns()) {
-    same->set_cause(fault.cause());
-    same->set_time_ns(fault.time_ns());
-  }
+  // The first sign that tells most names the cause.
+  const bool earlier = fault.time_ns() < same->time_ns();
+  if (Tells(fault) > Tells(*same) || (earlier && Tells(fault) == Tells(*same))) same->set_cause(fault.cause());
+  if (earlier) same->set_time_ns(fault.time_ns());
   if (fault.stall_ns() > same->stall_ns()) {
     same->set_stall_ns(fault.stall_ns());
     same->set_stall_end_ns(fault.stall_end_ns());

@@ -118,6 +118,25 @@ TEST(JobSums, FaultsOfTheProcessesAreOne) {
   EXPECT_EQ(whole.nodes(0).faults(), 4u);
 }
 
+// The two ends of a drill: which of them is first depends on clocks that are measured anew after a restart, and the cause was another then.
+TEST(JobSums, TheCauseIsThatOfTheFaultyEnd) {
+  for (const int64_t later : {-5'000'000, 5'000'000}) {
+    WholeJobs jobs;
+    v1::Job one = Process("train", kBegin + kHour), other = Process("train", kBegin + kHour);
+    AddLoss(&one, "rail0", "page-notice", kBegin + 60 * kSecond, 30);
+    AddLoss(&one, "rail1", "socket-error", kBegin + 90 * kSecond, 30);
+    AddLoss(&other, "rail0", "socket-error", kBegin + 60 * kSecond + later, 40);
+    AddLoss(&other, "rail1", "silence", kBegin + 90 * kSecond + later, 40);
+    AddProcess(one, "n0", kBegin + kHour, &jobs);
+    AddProcess(other, "n0", kBegin + kHour, &jobs);
+    const v1::JobSums& sums = RunOf(jobs, "train").sums();
+    ASSERT_EQ(sums.faults_size(), 2);
+    EXPECT_EQ(sums.faults(0).cause(), "page-notice");
+    EXPECT_EQ(sums.faults(1).cause(), "silence");
+    EXPECT_EQ(sums.faults(0).time_ns(), kBegin + 60 * kSecond + std::min<int64_t>(later, 0)) << "the first sign";
+  }
+}
+
 TEST(JobSums, AFaultOfSeveralNodesIsOneAndClocksAreSetRight) {
   WholeJobs here, there;
   v1::Job one = Process("train", kBegin + kHour);
