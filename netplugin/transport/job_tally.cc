@@ -61,7 +61,8 @@ std::string JobTally::Line(const std::string& report, Nanos now) const {
   if (survived + open == 0 && reduced_.empty() && usable_ >= rails_) return "";
   char text[160];
   std::snprintf(text, sizeof(text), "R2CC: %llu NIC fault%s survived", static_cast<unsigned long long>(survived), survived == 1 ? "" : "s");
-  std::string line = text;
+  // A rail that was lost from the job's begin on, or that no traffic had needed, is no fault that the job survived.
+  std::string line = survived + open == 0 ? "R2CC: no NIC fault" : text;
   if (open > 0) line += ", " + std::to_string(open) + " not";
   if (longest_ > 0) {
     std::snprintf(text, sizeof(text), ", longest stall %.2f s", static_cast<double>(longest_) / kNanosPerSecond);

@@ -40,6 +40,13 @@ TEST(JobTally, AFaultWithoutProgressIsNotSurvived) {
             "R2CC: 0 NIC faults survived, 1 not, longest stall 1.00 s, 10 % of the run at 2/4 bandwidth; r2ccctl job report train");
 }
 
+TEST(JobTally, FewerRailsFromTheBeginAreNoFault) {
+  JobTally tally;
+  tally.Began(0);
+  tally.Use(3, 4, 0);
+  EXPECT_EQ(tally.Line("train", 100 * kS), "R2CC: no NIC fault, 100 % of the run at 3/4 bandwidth; r2ccctl job report train");
+}
+
 TEST(JobTally, AFailureIsNewsOnce) {
   JobTally tally;
   EXPECT_TRUE(tally.Failed("n1", 1));
