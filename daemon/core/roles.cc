@@ -31,6 +31,20 @@ bool Covers(const Grant& grant, const Caller& caller) {
          std::any_of(caller.groups.begin(), caller.groups.end(), [&](uint32_t group) { return grant.gids.contains(group); });
 }
 
+// What a caller without `role` can do.
+std::string WayOut(const Caller& caller, Role role, const std::string& node) {
+  if (caller.forwarded())
+    return absl::StrCat("ask on ", node, " itself, use an operator's certificate (--server, --certs), or set grants with on_nodes: \"",
+                        caller.via, "\" in its configuration");
+  if (caller.kind == Caller::Kind::kNode) return "use an operator's certificate (--certs)";
+  switch (role) {
+    case Role::kView: return "by default every user of the node has it, and grants in its configuration replace that";
+    case Role::kOperate: return "by default root and group r2cc have it; set grants in its configuration";
+    case Role::kDrill: return "by default root has it; set grants in its configuration";
+  }
+  return "set grants in its configuration";
+}
+
 }  // namespace
 
 std::string Name(Role role) {
@@ -58,14 +72,8 @@ absl::Status RolePolicy::Check(const Caller& caller, Role role, const std::strin
                      ", or with an operator's certificate (--server)"));
   if (role == Role::kDrill && !drills_)
     return absl::PermissionDeniedError(absl::StrCat("drills are off on node ", node, ": set drills { allow: true } in its configuration"));
-  const std::string way_out = caller.forwarded()       ? absl::StrCat("ask on ", node,
-                                                                      " itself, use an operator's certificate (--server, --certs), or set "
-                                                                            "grants with on_nodes: \"",
-                                                                      caller.via, "\" in its configuration")
-                              : role == Role::kOperate ? "by default root and group r2cc have it; set grants in its configuration"
-                                                       : "by default root has it; set grants in its configuration";
   return absl::PermissionDeniedError(
-      absl::StrCat(Describe(caller), " does not have the role ", Name(role), " on node ", node, ": ", way_out));
+      absl::StrCat(Describe(caller), " does not have the role ", Name(role), " on node ", node, ": ", WayOut(caller, role, node)));
 }
 
 Grant OwnersGrant(uint32_t daemon_uid) { return {.roles = kAll, .uids = {0, daemon_uid}}; }

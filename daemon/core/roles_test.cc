@@ -1,5 +1,6 @@
 #include "daemon/core/roles.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace r2cc::daemon {
@@ -101,6 +102,14 @@ TEST(RolesTest, Configured) {
   EXPECT_EQ(
       policy.Check(User(8), Role::kOperate, "n0").message(),
       "uid 8 (pid 1) does not have the role OPERATE on node n0: by default root and group r2cc have it; set grants in its configuration");
+  EXPECT_EQ(policy.Check(User(8), Role::kView, "n0").message(),
+            "uid 8 (pid 1) does not have the role VIEW on node n0: by default every user of the node has it, and grants in its "
+            "configuration replace that");
+  EXPECT_EQ(policy.Check(User(8), Role::kDrill, "n0").message(),
+            "uid 8 (pid 1) does not have the role DRILL on node n0: by default root has it; set grants in its configuration");
+  // `r2ccctl --server` without --certs on a node shows the node's certificate, also for root.
+  EXPECT_THAT(std::string(policy.Check({.kind = Caller::Kind::kNode, .name = "n1"}, Role::kView, "n0").message()),
+              testing::EndsWith("does not have the role VIEW on node n0: use an operator's certificate (--certs)"));
   EXPECT_EQ(policy.Check(On("n2", User(7)), Role::kOperate, "n0").message(),
             "uid 7 (pid 1) on n2 does not have the role OPERATE on node n0: ask on n0 itself, use an operator's certificate (--server, "
             "--certs), or set grants with on_nodes: \"n2\" in its configuration");
