@@ -192,7 +192,10 @@ bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& in
     std::vector<Rail> named = RailsNamed(item, interfaces, host, ports);
     if (named.empty()) {
       *error = NotHere(item, item, interfaces, ports);
-      if (!may_lack) return false;
+      if (!may_lack) {
+        if (spec.find(',') != std::string::npos) *error += "; R2CC_RAILS=~" + spec + " starts with the rails that exist";
+        return false;
+      }
       told->push_back("R2CC: " + *error + "; the job starts without this rail");
     }
     for (Rail& rail : named) {

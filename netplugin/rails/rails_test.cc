@@ -125,7 +125,8 @@ TEST(ResolveRails, WhatDoesNotExistIsNamedWithWhatDoes) {
   EXPECT_EQ(Refused("eth0,eth9", host),
             "R2CC_RAILS: eth9 does not exist on this node; there are: lo (127.0.0.1), eno1 (192.168.0.5), eth3 (10.3.0.1), "
             "eth0 (10.0.0.1), eth2 (10.2.0.1), eth1 (10.1.0.1, down), docker0 (172.17.0.1), veth12ab (169.254.1.1); RDMA ports are "
-            "rails where R2CC_TRANSPORT is verbs or auto");
+            "rails where R2CC_TRANSPORT is verbs or auto; R2CC_RAILS=~eth0,eth9 starts with the rails that exist");
+  EXPECT_EQ(Refused("eth9", host).find("R2CC_RAILS=~"), std::string::npos) << "of one rail none would be left";
   EXPECT_NE(Refused("10.9.9.9", host).find("10.9.9.9 is no address of this node"), std::string::npos);
   FakeHostNetwork nothing;
   EXPECT_NE(Refused("eth0", nothing).find("no interface at all"), std::string::npos);
