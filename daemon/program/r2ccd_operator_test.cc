@@ -131,10 +131,10 @@ TEST_F(R2ccdOperatorTest, WhoDidWhatIsKept) {
   const std::vector<std::string> here = {
       "drain n0/rail0, said by " + me_,
       "refused: drain n0/rail9, said by " + me_ + ": node n0 has no NIC 'rail9'; it has rail0 rail1",
-      "weight n1/rail1 250 permille, said by " + me_ + ", handed on",
+      "weight n1/rail1 25%, said by " + me_ + ", handed on",
   };
   EXPECT_TRUE(WaitUntil([&] { return Said(0) == here; })) << testing::PrintToString(Said(0));
-  EXPECT_EQ(Said(1), std::vector<std::string>{"weight n1/rail1 250 permille, said by " + me_ + " on n0"});
+  EXPECT_EQ(Said(1), std::vector<std::string>{"weight n1/rail1 25%, said by " + me_ + " on n0"});
   const v1::AuditRecord audit = Events(1, "operator").at(0).audit();
   EXPECT_EQ(audit.via(), "n0");
   EXPECT_EQ(audit.uid(), geteuid());
@@ -231,7 +231,7 @@ TEST_F(R2ccdOperatorTest, EventsAreSifted) {
   for (v1::Event event; stream->Read(&event);) messages.push_back(event.message());
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(messages,
-            (std::vector<std::string>{"weight n0/rail1 200 permille, said by " + me_, "weight n0/rail1 300 permille, said by " + me_}));
+            (std::vector<std::string>{"weight n0/rail1 20%, said by " + me_, "weight n0/rail1 30%, said by " + me_}));
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ void OperatorService::Note(const v1::NicActionRequest& request, const Caller& ca
   const std::optional<Action> action = ActionFor(request);
   Audit::Word word{
       action.has_value() ? action->verb : "unknown action", Clean(request.node()), Clean(request.nic()), "", status, result, forwarded};
-  if (request.action() == v1::SET_WEIGHT) word.more = absl::StrCat(request.weight_permille(), " permille");
+  if (request.action() == v1::SET_WEIGHT) word.more = absl::StrCat(request.weight_permille() / 10.0, "%");
   if (request.action() == v1::FAIL)
     word.more = absl::StrCat("for ", Length(request.drill_ns() == 0 ? health::kDrillDefault : request.drill_ns()));
   if (request.action() == v1::DRAIN_NOW) word.more = "at once";
