@@ -12,9 +12,9 @@ COLUMNS = 118
 
 HEAD = """\
 # The configuration of r2ccd: text format of r2cc.v1.DaemonConfig. Every field is here; what is not written has its default.
-# As it stands: this host's name, the NICs that the plugin takes by itself, no other nodes.
-# What stands in r2ccd.d/*.textproto beside this file adds to it, in the order of the names: what may be repeated grows, anything else is
-# replaced. `r2ccd --check_config --config FILE` says what is wrong, with file and line.
+# Without a change: this host's name, no other nodes, and every usable interface as a NIC, the management network's too. Name `nics`.
+# Files in r2ccd.d/*.textproto are read after this one, in the order of their names: repeated fields grow, others are replaced.
+# `r2ccctl config check` lists each mistake with file and line. After the first edit run `systemctl restart r2ccd`.
 """
 
 # What stands behind each field, so that it can be used by taking the comment signs away. A field without an example is an error.
