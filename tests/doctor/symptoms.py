@@ -123,6 +123,10 @@ SYMPTOMS: dict[str, Plant] = {
 }
 
 
+# Sections without a command: `//tests/e2e:hang_test` makes jobs hang, and compares what `r2ccctl jobs --bad` prints.
+TESTED_ELSEWHERE = {"A job makes no progress"}
+
+
 def environment(nodes: two_nodes.TwoNodes) -> dict[str, str]:
   """Of whoever asks: nothing of the test's own."""
   return {"PATH": os.environ["PATH"], "HOME": str(nodes.folder)}
