@@ -119,6 +119,19 @@ class PackagesTest(unittest.TestCase):
     self.assertEqual(self.left(before), {})
     self.assertEqual([(path / "etc" / name).read_text(encoding="ascii") for name in ("passwd", "group")], [users, groups])
 
+  def test_the_unit_runs_only_what_the_package_depends_on(self):
+    """A root that has a program for another reason hides a missing dependency: `systemctl reload` failed on a bare Debian."""
+    self.install(release_is_next=False)
+    unit = (self.root.path / UNIT).read_text(encoding="utf-8")
+    programs = set(re.findall(r"^Exec\w+=[-+!@:]*(/\S+)", unit, flags=re.MULTILINE))
+    self.assertLessEqual({"/usr/sbin/r2ccd", "/bin/kill", "/usr/bin/install"}, programs)
+    wanted = self.root.run("dpkg-query", "--show", "--showformat", "${Depends}", "r2ccd").stdout
+    allowed = {"r2ccd"} | {word.split()[0] for word in wanted.split(", ")}
+    for program in programs:
+      owner = self.root.run("dpkg", "--search", program).stdout.partition(":")[0]
+      essential = self.root.run("dpkg-query", "--show", "--showformat", "${Essential}", owner).stdout == "yes"
+      self.assertTrue(essential or owner in allowed, f"{program} is of {owner}, and r2ccd depends on {wanted}")
+
   def test_upgrade_and_downgrade_keep_what_the_operator_said_and_made(self):
     before = self.root.files()
     self.install(release_is_next=False)
