@@ -23,6 +23,7 @@ class FakeApiServer:
         name: {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"conditions": [dict(ready)]}} for name in nodes}
     self.events: list[dict[str, Any]] = []
     self.refused: list[str] = []  # what a real one would not have taken
+    self.patched: list[str] = []  # nodes, in turn
     self._folder = folder
 
   @property
@@ -102,6 +103,7 @@ class FakeApiServer:
       there.update(one)
     problems = schema.problems_of_model(patch["status"], "V1NodeStatus")
     self.refused += problems
+    self.patched.append(name)
     return (422, {}) if problems else (200, self.nodes[name])
 
   def _take_event(self, event: dict[str, Any]) -> tuple[int, dict[str, Any]]:
