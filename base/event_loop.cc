@@ -8,11 +8,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/core/check.h"
+#include "base/core/mutex.h"
 
 namespace r2cc {
 namespace {
@@ -32,23 +32,23 @@ void Drain(int fd) {
 class Promise {
  public:
   void Settle(bool ran) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (settled_) return;
     settled_ = true;
     ran_ = ran;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   bool Wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return settled_; });
+    const MutexLock lock(mutex_);
+    changed_.Wait(mutex_, [this]() R2CC_REQUIRES(mutex_) { return settled_; });
     return ran_;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool settled_ = false;
-  bool ran_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  bool settled_ R2CC_GUARDED_BY(mutex_) = false;
+  bool ran_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 struct BreakUnlessKept {
@@ -78,7 +78,7 @@ EventLoop::~EventLoop() {
   R2CC_CHECK(thread_.load() == std::thread::id());
   std::deque<Task> unrun;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
     unrun.swap(posted_);
   }
@@ -125,7 +125,7 @@ void EventLoop::RemoveFd(int fd) {
 
 void EventLoop::Post(Task task) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ended_) {
       posted_.push_back(std::move(task));
       if (posted_.size() > 1) return;  // the wake-up for the first is under way
@@ -163,7 +163,7 @@ void EventLoop::Wake() {
 void EventLoop::RunPosted() {
   Drain(wake_fd_);
   if (batch_.empty()) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     batch_.swap(posted_);
   }
   while (!batch_.empty() && !stop_.load()) {
@@ -177,7 +177,7 @@ void EventLoop::RunPosted() {
   // The rest of the batch is for the next turn, and so is what was posted behind it, whose wake-up may have been drained.
   bool more = !batch_.empty();
   if (!more) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     more = !posted_.empty();
   }
   if (more) Wake();
@@ -207,7 +207,10 @@ void EventLoop::ArmTimer() {
 }
 
 void EventLoop::Run() {
-  R2CC_CHECK(!ended_ && thread_.load() == std::thread::id());
+  {
+    const MutexLock lock(mutex_);
+    R2CC_CHECK(!ended_ && thread_.load() == std::thread::id());
+  }
   thread_.store(std::this_thread::get_id());
   epoll_event events[kEventsPerTurn];
   EndTurn();
@@ -238,7 +241,7 @@ void EventLoop::Run() {
   }
   std::deque<Task> unrun;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
     unrun.swap(posted_);
   }

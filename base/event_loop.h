@@ -9,12 +9,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/core/mutex.h"
 #include "base/executor.h"
 #include "base/timer_queue.h"
 
@@ -93,9 +93,9 @@ class EventLoop final : public Executor {
   std::map<int, uint64_t> serial_of_fd_;
   uint64_t last_serial_;
 
-  std::mutex mutex_;  // guards posted_ and ended_
-  std::deque<Task> posted_;
-  bool ended_ = false;
+  Mutex mutex_;
+  std::deque<Task> posted_ R2CC_GUARDED_BY(mutex_);
+  bool ended_ R2CC_GUARDED_BY(mutex_) = false;
   std::atomic<bool> stop_{false};
   std::atomic<std::thread::id> thread_{};
 };

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/core/check.h"
+#include "base/core/mutex.h"
 #include "base/journal_socket.h"
 #include "base/log_formats.h"
 #include "base/log_output.h"
@@ -69,8 +70,8 @@ std::atomic<bool> as_json = false;
 std::atomic<const JournalSocket*> journal = nullptr;  // never destroyed, as the logger
 std::atomic<LogOutput*> output = nullptr;             // likewise
 
-std::mutex capture_mutex;
-ScopedLogCapture::Sink* capture = nullptr;  // guarded by capture_mutex
+Mutex capture_mutex;
+ScopedLogCapture::Sink* capture R2CC_GUARDED_BY(capture_mutex) = nullptr;
 
 void WriteTextAlone() { Logger().set_formatter(std::make_unique<spdlog::pattern_formatter>("%v")); }
 
@@ -115,7 +116,7 @@ void Write(LogLevel level, std::string_view message, std::initializer_list<LogFi
   if (!logger.should_log(ToSpdlog(level))) return;
   const std::string line = FormatLogRecord(message, fields);
   {
-    std::lock_guard lock(capture_mutex);
+    const MutexLock lock(capture_mutex);
     if (capture != nullptr) {
       (*capture)(level, line);
       return;
@@ -215,13 +216,13 @@ std::string FormatLogRecord(std::string_view message, std::initializer_list<LogF
 }
 
 ScopedLogCapture::ScopedLogCapture(Sink sink) {
-  std::lock_guard lock(capture_mutex);
+  const MutexLock lock(capture_mutex);
   R2CC_CHECK(capture == nullptr);
   capture = new Sink(std::move(sink));
 }
 
 ScopedLogCapture::~ScopedLogCapture() {
-  std::lock_guard lock(capture_mutex);
+  const MutexLock lock(capture_mutex);
   delete capture;
   capture = nullptr;
 }

@@ -23,7 +23,7 @@ bool IsSocket(int fd) {
 LogOutput::LogOutput(int fd) : fd_(fd), is_socket_(IsSocket(fd)) {}
 
 void LogOutput::Write(std::string_view line) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   FlushLocked();
   if (waiting_.size() + line.size() > kWaitingBytesMax) {
     ++lost_;
@@ -34,12 +34,12 @@ void LogOutput::Write(std::string_view line) {
 }
 
 void LogOutput::Flush() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   FlushLocked();
 }
 
 uint64_t LogOutput::TakeLost() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_.empty() ? std::exchange(lost_, 0) : 0;
 }
 

@@ -4,9 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "base/core/mutex.h"
 
 namespace r2cc {
 
@@ -29,15 +30,15 @@ class LogOutput {
   uint64_t TakeLost();
 
  private:
-  void FlushLocked();
+  void FlushLocked() R2CC_REQUIRES(mutex_);
   // The bytes that were taken; 0: none now.
   size_t WriteSome(std::string_view bytes) const;
 
   const int fd_;
   const bool is_socket_;
-  std::mutex mutex_;  // guards what follows
-  std::string waiting_;
-  uint64_t lost_ = 0;
+  Mutex mutex_;
+  std::string waiting_ R2CC_GUARDED_BY(mutex_);
+  uint64_t lost_ R2CC_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace r2cc

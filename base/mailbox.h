@@ -12,10 +12,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/core/mutex.h"
 #include "base/executor.h"
 
 namespace r2cc {
@@ -30,7 +30,7 @@ class QueueMailbox {
   // Holds at most `limit` values. `executor` outlives the mailbox.
   QueueMailbox(Executor* executor, size_t limit, Reader reader) : state_(std::make_shared<State>(executor, limit, std::move(reader))) {}
   ~QueueMailbox() {
-    std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->closed = true;
   }
   QueueMailbox(const QueueMailbox&) = delete;
@@ -39,7 +39,7 @@ class QueueMailbox {
   // False if the queue is full: the value is dropped and counted.
   bool Push(T value) {
     {
-      std::lock_guard lock(state_->mutex);
+      const MutexLock lock(state_->mutex);
       if (state_->values.size() >= state_->limit) {
         ++state_->dropped;
         return false;
@@ -52,11 +52,11 @@ class QueueMailbox {
   }
 
   uint64_t dropped() const {
-    std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->dropped;
   }
   size_t depth() const {
-    std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->values.size();
   }
 
@@ -70,7 +70,7 @@ class QueueMailbox {
       for (size_t handed = 0; handed < std::min(state->limit, kHandedMax); ++handed) {
         std::optional<T> value;
         {
-          std::lock_guard lock(state->mutex);
+          const MutexLock lock(state->mutex);
           if (state->closed || state->values.empty()) {
             state->waking = false;
             return;
@@ -90,11 +90,11 @@ class QueueMailbox {
     Executor* const executor;
     const size_t limit;
     const Reader reader;
-    std::mutex mutex;  // guards what follows
-    std::deque<T> values;
-    uint64_t dropped = 0;
-    bool waking = false;
-    bool closed = false;
+    Mutex mutex;
+    std::deque<T> values R2CC_GUARDED_BY(mutex);
+    uint64_t dropped R2CC_GUARDED_BY(mutex) = 0;
+    bool waking R2CC_GUARDED_BY(mutex) = false;
+    bool closed R2CC_GUARDED_BY(mutex) = false;
   };
   std::shared_ptr<State> state_;
 };

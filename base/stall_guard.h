@@ -5,11 +5,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "base/executor.h"
 
 namespace r2cc {
@@ -49,17 +49,17 @@ class StallGuard {
    public:
     explicit Door(Executor* executor) : executor_(executor) {}
     void Post(Task task) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (executor_ != nullptr) executor_->Post(std::move(task));
     }
     void Close() {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       executor_ = nullptr;
     }
 
    private:
-    std::mutex mutex_;
-    Executor* executor_;
+    Mutex mutex_;
+    Executor* executor_ R2CC_GUARDED_BY(mutex_);
   };
 
   struct Loop {

@@ -29,7 +29,7 @@ Context Driver::ContextOf(int gpu, std::string* error) {
     *error = missing();
     return nullptr;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Context& context = contexts_[gpu];
   if (context == nullptr && !Fine(calls_.primary_context_retain(&context, gpu), "use", gpu, error)) context = nullptr;
   return context;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/core/cuda/libcuda_calls.h"
+#include "base/core/mutex.h"
 
 namespace r2cc::gpu {
 
@@ -52,8 +53,8 @@ class Driver {
   std::once_flag once_;
   std::string missing_;
   LibcudaCalls calls_{};
-  std::mutex mutex_;
-  std::map<int, Context> contexts_;
+  Mutex mutex_;
+  std::map<int, Context> contexts_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::gpu

@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <fstream>
-#include <mutex>
 #include <string>
 
 namespace r2cc::net::verbs {
@@ -31,8 +30,6 @@ std::vector<Mapping> MappingsOf(std::string_view files, std::istream& maps) {
 }
 
 void DeviceMappings::KeepFromChildren() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
   std::ifstream maps("/proc/self/maps");
   // A kernel that refuses leaves things as they are without it.
   for (const Mapping& mapping : MappingsOf(files_, maps))

@@ -7,10 +7,11 @@
 
 #include <cstdint>
 #include <istream>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/core/mutex.h"
 
 namespace r2cc::net::verbs {
 
@@ -32,21 +33,25 @@ class DeviceMappings {
 
   // Calls what makes or destroys something that is mapped; children are without it afterwards. That takes as long as the process has
   // mappings: a millisecond for thousands. While another thread is in such a call, which may take for ever on a device that dies, it waits
-  // for the next call: what is unmapped meanwhile may be something else by the time that it is kept from children.
+  // for the end of that one: what is unmapped meanwhile may be something else by the time that it is kept from children.
   template <typename Call>
   auto Change(const Call& call) {
-    std::shared_lock changing(mutex_);
+    {
+      const MutexLock lock(mutex_);
+      ++changing_;
+    }
     const auto result = call();
-    changing.unlock();
-    KeepFromChildren();
+    const MutexLock lock(mutex_);
+    if (--changing_ == 0) KeepFromChildren();
     return result;
   }
 
  private:
-  void KeepFromChildren();
+  void KeepFromChildren() R2CC_REQUIRES(mutex_);
 
   const std::string files_;
-  std::shared_mutex mutex_;
+  Mutex mutex_;
+  int changing_ R2CC_GUARDED_BY(mutex_) = 0;  // calls under way
 };
 
 }  // namespace r2cc::net::verbs
