@@ -29,20 +29,20 @@ Group& OwnGroup() {
 thread_local bool Interposer::Inside::is_inside_ = false;
 
 std::shared_ptr<Shadow> Interposer::Find(Comm comm) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = known_.find(comm);
   return found == known_.end() ? nullptr : found->second.shadow;
 }
 
 std::shared_ptr<Shadow> Interposer::FindOrMake(Comm comm) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Known& known = known_[comm];
   if (known.shadow == nullptr) known.shadow = std::make_shared<Shadow>(parts_, comm, ++made_, known.roll);
   return known.shadow;
 }
 
 std::shared_ptr<Shadow> Interposer::Take(Comm comm) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = known_.find(comm);
   if (found == known_.end()) return nullptr;
   std::shared_ptr<Shadow> taken = std::move(found->second.shadow);
@@ -52,7 +52,7 @@ std::shared_ptr<Shadow> Interposer::Take(Comm comm) {
 
 Result Interposer::Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result) {
   if ((result != Result::kSuccess && result != Result::kInProgress) || comm == nullptr) return result;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_[comm] = {.roll = std::move(roll)};
   return result;
 }
@@ -64,7 +64,7 @@ Result Interposer::Split(Comm comm, int color, int key, Comm* child, void* confi
   std::shared_ptr<RollCall> parent;
   uint32_t number = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = known_.find(comm); found != known_.end()) {
       parent = found->second.roll;
       number = found->second.splits++;

@@ -9,10 +9,10 @@
 #define R2CC_NCCL_INTERPOSER_H_
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "base/core/mutex.h"
 #include "nccl/seams.h"
 #include "nccl/shadow.h"
 
@@ -97,9 +97,9 @@ class Interposer {
   Result Enqueued(const std::shared_ptr<Shadow>& shadow, Comm comm, Stream stream, Result result);
 
   const Parts parts_;
-  std::mutex mutex_;
-  uint32_t made_ = 0;
-  std::unordered_map<Comm, Known> known_;
+  Mutex mutex_;
+  uint32_t made_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<Comm, Known> known_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::nccl

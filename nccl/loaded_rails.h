@@ -2,8 +2,9 @@
 #ifndef R2CC_NCCL_LOADED_RAILS_H_
 #define R2CC_NCCL_LOADED_RAILS_H_
 
-#include <mutex>
+#include <optional>
 
+#include "base/core/mutex.h"
 #include "nccl/seams.h"
 #include "netplugin/abi/seat_v2.h"
 
@@ -17,12 +18,15 @@ class LoadedRails final : public Rails {
   void Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) override;
 
  private:
-  // Looked for until they are there; their libraries are never closed.
-  bool Find();
+  struct Tables {
+    const abi::SeatTableV2* plugin = nullptr;
+    const abi::SeatTunerTableV2* tuner = nullptr;
+  };
+  // Looked for until they are there; their libraries are never closed. Nothing: one of them is not there yet.
+  std::optional<Tables> Find();
 
-  std::mutex mutex_;
-  const abi::SeatTableV2* plugin_ = nullptr;
-  const abi::SeatTunerTableV2* tuner_ = nullptr;
+  Mutex mutex_;
+  Tables found_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::nccl

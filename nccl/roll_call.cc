@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
 #include "nccl/roll_server.h"
@@ -16,7 +15,7 @@ namespace r2cc::nccl {
 namespace {
 
 constexpr int kExchangeMs = 2000;
-constexpr std::chrono::milliseconds kBetween{50};
+constexpr Nanos kBetween = 50 * kNanosPerMs;
 
 uint64_t RandomWord() {
   uint64_t word = 0;
@@ -94,7 +93,11 @@ bool SocketRollCall::CheckIn() { return Exchange(false).sent; }
 Verdict SocketRollCall::Await() {
   const SteadyClock clock;
   Nanos last_heard = clock.Now();
-  while (!ended_) {
+  for (;;) {
+    {
+      const MutexLock lock(mutex_);
+      if (ended_) break;
+    }
     const Exchanged exchanged = Exchange(true);
     if (exchanged.verdict.has_value()) {
       if (exchanged.verdict->kind != Verdict::Kind::kNone) return *exchanged.verdict;
@@ -102,20 +105,20 @@ Verdict SocketRollCall::Await() {
     } else if (clock.Now() - last_heard >= limit_) {
       break;
     }
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kBetween, [this] { return ended_.load(); });
+    const MutexLock lock(mutex_);
+    changed_.WaitFor(mutex_, kBetween, [this]() R2CC_REQUIRES(mutex_) { return ended_; });
   }
   return {};
 }
 
 void SocketRollCall::End() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ended_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void SocketRollCalls::Note(UniqueId* id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!server_.has_value() && !has_failed_) {
     auto address = MeetingAddress(*id);
     if (address.has_value()) {

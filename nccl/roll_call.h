@@ -2,12 +2,10 @@
 #ifndef R2CC_NCCL_ROLL_CALL_H_
 #define R2CC_NCCL_ROLL_CALL_H_
 
-#include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "base/core/mutex.h"
 #include "nccl/roll.h"
 #include "nccl/seams.h"
 #include "nccl/unique_id.h"
@@ -36,9 +34,9 @@ class SocketRollCall final : public RollCall {
   const RollAddress address_;
   const Attendee self_;
   const Nanos limit_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::atomic<bool> ended_{false};
+  Mutex mutex_;
+  CondVar changed_;
+  bool ended_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 class SocketRollCalls final : public RollCalls {
@@ -54,9 +52,9 @@ class SocketRollCalls final : public RollCalls {
   const uint32_t every_;
   const uint64_t release_;
   const Nanos limit_;
-  std::mutex mutex_;
-  std::optional<RollAddress> server_;  // of this process
-  bool has_failed_ = false;
+  Mutex mutex_;
+  std::optional<RollAddress> server_ R2CC_GUARDED_BY(mutex_);  // of this process
+  bool has_failed_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace r2cc::nccl

@@ -43,12 +43,12 @@ Shadow::~Shadow() {
 }
 
 Comm Shadow::child() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return child_;
 }
 
 bool Shadow::HasEnded() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended_ && !IsActive(Mutant::kGoesOnAfterAbort);
 }
 
@@ -272,9 +272,9 @@ void Shadow::Make(Stream stream) {
   const bool marked = parts_.rails->MarkChild(way);
   if (result != Result::kSuccess) made = nullptr;
   if (made == nullptr) return;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (ended_) {
-    lock.unlock();
+    lock.Unlock();
     parts_.nccl->Abort(made, nullptr);
     return;
   }
@@ -294,7 +294,7 @@ void Shadow::Make(Stream stream) {
 void Shadow::Drop() {
   Comm dropped = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     dropped = std::exchange(child_, nullptr);
     child_number_ = 0;
     // NCCL forgets them with the communicator.
@@ -306,7 +306,7 @@ void Shadow::Drop() {
 Result Shadow::Register(void* buffer, size_t bytes, void** handle) {
   const Result result = parts_.nccl->Register(parent_, buffer, bytes, handle);
   if (result != Result::kSuccess || handle == nullptr || *handle == nullptr) return result;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Registration registration{buffer, bytes, nullptr};
   if (child_ != nullptr && !IsActive(Mutant::kForgetsRegistration)) {
     const Result with_child = parts_.nccl->Register(child_, buffer, bytes, &registration.with_child);
@@ -321,7 +321,7 @@ Result Shadow::Register(void* buffer, size_t bytes, void** handle) {
 
 Result Shadow::Deregister(void* handle) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = registrations_.find(handle); found != registrations_.end()) {
       if (child_ != nullptr && found->second.with_child != nullptr) parts_.nccl->Deregister(child_, found->second.with_child);
       registrations_.erase(found);
@@ -333,13 +333,13 @@ Result Shadow::Deregister(void* handle) {
 Result Shadow::AsyncError(Result* error) {
   const Result result = parts_.nccl->AsyncError(parent_, error);
   if (result != Result::kSuccess || error == nullptr || *error != Result::kSuccess || IsActive(Mutant::kHidesChildsError)) return result;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return child_ == nullptr ? result : parts_.nccl->AsyncError(child_, error);
 }
 
 Comm Shadow::TakeChild() {
   if (roll_ != nullptr) roll_->End();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ended_ = true;
   return std::exchange(child_, nullptr);
 }

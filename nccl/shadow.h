@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "nccl/seams.h"
 #include "nccl/shadow_machine.h"
 
@@ -111,13 +111,14 @@ class Shadow {
   Stream last_ = nullptr;  // and where
   bool ordered_ = false;   // both are valid
 
-  std::mutex mutex_;
-  Comm child_ = nullptr;
-  bool ended_ = false;                 // by TakeChild()
   std::vector<uint32_t> child_order_;  // of the child that is there
   plan::Way child_way_ = plan::Way::kUsual;
   uint32_t child_number_ = 0;  // what it was made for last
-  std::map<void*, Registration> registrations_;
+
+  Mutex mutex_;  // also keeps a child that is called from being taken meanwhile
+  Comm child_ R2CC_GUARDED_BY(mutex_) = nullptr;
+  bool ended_ R2CC_GUARDED_BY(mutex_) = false;  // by TakeChild()
+  std::map<void*, Registration> registrations_ R2CC_GUARDED_BY(mutex_);
 };
 
 // Of `count` elements.

@@ -28,12 +28,12 @@ const char* FunctionName(uint8_t function) { return function < std::size(kFuncti
 void Profiler::Open(OperationLog::Communicator communicator, bool joined, void** context, int* mask) {
   if (mask != nullptr) *mask = joined ? static_cast<int>(kMask) : 0;
   if (context == nullptr) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   *context = reinterpret_cast<void*>(static_cast<uintptr_t>(log_.Open(std::move(communicator))));
 }
 
 void Profiler::Close(void* context) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   log_.Close(reinterpret_cast<uintptr_t>(context));
 }
 
@@ -55,7 +55,7 @@ void Profiler::Start(void* context, void** handle, const Event& event) {
   const OperationId parent = OperationOf(event.parent, Kind::kOperation);
   if (is_part && parent == 0) return;
   const Nanos now = is_part ? clock_->Now() : 0;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!is_part)
     *handle = HandleOf(Kind::kOperation, Begin(reinterpret_cast<uintptr_t>(context), event));
   else if (log_.BeginPart(parent, now))
@@ -67,12 +67,12 @@ void Profiler::Stop(void* handle) {
   const OperationId operation = OperationOf(handle, Kind::kPart);
   if (operation == 0) return;
   const Nanos now = clock_->Now();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   log_.EndPart(operation, now);
 }
 
 size_t Profiler::Held(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return log_.Held(communicator, begun, ended, held);
 }
 

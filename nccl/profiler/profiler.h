@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 #include "nccl/profiler/operation_log.h"
 #include "netplugin/abi/profiler_v1.h"
 
@@ -57,8 +57,8 @@ class Profiler {
 
   const Clock* const clock_;
   const int32_t pid_;
-  std::mutex mutex_;
-  OperationLog log_;
+  Mutex mutex_;
+  OperationLog log_ R2CC_GUARDED_BY(mutex_);
 };
 
 // ncclFunc_t; null: no version knows it.
