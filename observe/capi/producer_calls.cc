@@ -3,9 +3,9 @@
 
 #include <cstring>
 #include <memory>
-#include <mutex>
 
 #include "base/core/hash.h"
+#include "base/core/mutex.h"
 #include "base/core/release.h"
 #include "observe/capi/guard.h"
 #include "observe/capi/observe.h"
@@ -16,11 +16,17 @@
 
 using namespace r2cc::observe;  // NOLINT
 
-struct r2cc_observe_producer {
-  std::mutex mutex;
-  pid_t pid = getpid();
+struct Opened {
   std::unique_ptr<Producer> producer;
-  std::unique_ptr<FileSink> files;
+  std::unique_ptr<FileSink> files;  // null: none are written
+};
+
+struct r2cc_observe_producer {
+  explicit r2cc_observe_producer(std::unique_ptr<Producer> made) : opened{std::move(made), nullptr} {}
+
+  const pid_t pid = getpid();
+  r2cc::Mutex mutex;
+  Opened opened R2CC_GUARDED_BY(mutex);
 };
 
 namespace r2cc::observe {
@@ -41,7 +47,7 @@ void Tell(const Counts& from, uint64_t cut_off, uint64_t lost, r2cc_observe_coun
 
 namespace {
 
-// Refuses what cannot be a producer of this process, and runs `body` with its lock.
+// Refuses what cannot be a producer of this process, and runs `body` with its lock on what is open.
 template <typename Body>
 int With(r2cc_observe_producer* producer, Body body) {
   return Guarded([&] {
@@ -49,8 +55,8 @@ int With(r2cc_observe_producer* producer, Body body) {
     if (producer->pid != getpid())
       return Failed(R2CC_OBSERVE_FORKED, "the producer is that of process " + std::to_string(producer->pid) +
                                              ", and this is a child of it: it must open its own, under another name");
-    const std::lock_guard lock(producer->mutex);
-    return body();
+    const MutexLock lock(producer->mutex);
+    return body(producer->opened);
   });
 }
 
@@ -114,35 +120,35 @@ int r2cc_observe_open(const r2cc_observe_options* options, r2cc_observe_producer
       if (other.rank == own.rank && static_cast<uint64_t>(other.holder_pid) == other.producer_pid)
         return Failed(R2CC_OBSERVE_INVALID, "run " + own.run + " has a producer of rank " + std::to_string(own.rank) +
                                                 " already, process " + std::to_string(other.producer_pid));
-    auto made = std::make_unique<r2cc_observe_producer>();
+    std::unique_ptr<Producer> made;
     std::string error;
     if (gpu < 0)
-      made->producer = HostProducer::Open(own, &kClock, &error);
+      made = HostProducer::Open(own, &kClock, &error);
     else
-      made->producer = CudaProducer::Open(own, gpu, &kClock, &error);
-    if (made->producer == nullptr) return Failed(R2CC_OBSERVE_SYSTEM, error);
-    *producer = made.release();
+      made = CudaProducer::Open(own, gpu, &kClock, &error);
+    if (made == nullptr) return Failed(R2CC_OBSERVE_SYSTEM, error);
+    *producer = new r2cc_observe_producer(std::move(made));
     return 0;
   });
 }
 
 int r2cc_observe_files(r2cc_observe_producer* producer, const char* folder, uint64_t segment_bytes, uint64_t segment_age_ns) {
-  return With(producer, [&] {
-    if (folder == nullptr || *folder == '\0' || producer->files != nullptr)
+  return With(producer, [&](Opened& opened) {
+    if (folder == nullptr || *folder == '\0' || opened.files != nullptr)
       return Failed(R2CC_OBSERVE_INVALID, "one folder for the files of a producer");
     FileOptions options;
     options.folder = folder;
     if (segment_bytes != 0) options.segment_bytes = segment_bytes;
     if (segment_age_ns != 0) options.segment_age = static_cast<r2cc::Nanos>(segment_age_ns);
     std::string error;
-    producer->files = FileSink::Start(options, producer->producer->memory(), &kClock, &error);
-    return producer->files != nullptr ? 0 : Failed(R2CC_OBSERVE_SYSTEM, error);
+    opened.files = FileSink::Start(options, opened.producer->memory(), &kClock, &error);
+    return opened.files != nullptr ? 0 : Failed(R2CC_OBSERVE_SYSTEM, error);
   });
 }
 
 int r2cc_observe_layout(r2cc_observe_producer* producer, const r2cc_observe_tap* tags, uint64_t tag_count, const r2cc_observe_tap* taps,
                         uint64_t tap_count, uint64_t rows_most, uint32_t* layout) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     Layout made;
     if (tag_count > kTagsMax || tap_count > kTapsMax || rows_most > UINT32_MAX || layout == nullptr ||
         (tag_count != 0 && tags == nullptr) || (tap_count != 0 && taps == nullptr) || !TakeTaps(tags, tag_count, &made.tags) ||
@@ -150,59 +156,59 @@ int r2cc_observe_layout(r2cc_observe_producer* producer, const r2cc_observe_tap*
       return Failed(R2CC_OBSERVE_INVALID, "a layout has at most 64 tags and 4096 taps, of at most 8 dimensions");
     made.rows_most = static_cast<uint32_t>(rows_most);
     std::string error;
-    return producer->producer->AddLayout(std::move(made), layout, &error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
+    return opened.producer->AddLayout(std::move(made), layout, &error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
   });
 }
 
 int r2cc_observe_begin(r2cc_observe_producer* producer, uint32_t layout, uint64_t phase, const r2cc_observe_rows* rows, int* taken) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     if (taken == nullptr || (rows != nullptr && !Sized(rows)) || (phase != R2CC_OBSERVE_DECODE && phase != R2CC_OBSERVE_PREFILL))
       return Failed(R2CC_OBSERVE_INVALID, "a step is of one phase, decode or prefill");
     RowChoice choice;
     if (rows != nullptr) choice = {rows->count, rows->indices, rows->index_bytes, rows->count_at, rows->count_bytes};
     std::string error;
-    const Producer::Began began = producer->producer->Begin(layout, static_cast<Phase>(phase), choice, &error);
+    const Producer::Began began = opened.producer->Begin(layout, static_cast<Phase>(phase), choice, &error);
     *taken = began == Producer::Began::kTaken ? 1 : 0;
     return began == Producer::Began::kRefused ? Failed(R2CC_OBSERVE_INVALID, error) : 0;
   });
 }
 
 int r2cc_observe_inline(r2cc_observe_producer* producer, int is_tag, uint64_t index, const r2cc_observe_tensor* tensor) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     TensorSource source;
     std::string error;
     if (!Sized(tensor) || !SourceOf(*tensor, &source)) return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
-    return producer->producer->Copy(is_tag != 0, index, source, &error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
+    return opened.producer->Copy(is_tag != 0, index, source, &error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
   });
 }
 
 int r2cc_observe_gather(r2cc_observe_producer* producer, const r2cc_observe_tensor* taps, uint64_t count) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     std::string error;
     for (uint64_t i = 0; i < count; ++i) {
-      if (taps[i].bytes == 0 || !producer->producer->Wants(false, i)) continue;
+      if (taps[i].bytes == 0 || !opened.producer->Wants(false, i)) continue;
       TensorSource source;
       if (!Sized(&taps[i]) || !SourceOf(taps[i], &source)) {
-        producer->producer->Abandon();
+        opened.producer->Abandon();
         return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
       }
-      if (!producer->producer->CopyLate(i, source, &error)) return Failed(R2CC_OBSERVE_INVALID, error);
+      if (!opened.producer->CopyLate(i, source, &error)) return Failed(R2CC_OBSERVE_INVALID, error);
     }
-    return producer->producer->Finish(&error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
+    return opened.producer->Finish(&error) ? 0 : Failed(R2CC_OBSERVE_INVALID, error);
   });
 }
 
 int r2cc_observe_must_hold(r2cc_observe_producer* producer, uint32_t layout, int* must) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     if (must == nullptr) return Failed(R2CC_OBSERVE_INVALID, "there is no place for the answer");
-    *must = producer->producer->MustHold(layout) ? 1 : 0;
+    *must = opened.producer->MustHold(layout) ? 1 : 0;
     return 0;
   });
 }
 
 int r2cc_observe_hold(r2cc_observe_producer* producer, uint32_t layout, uint64_t phase, const r2cc_observe_tensor* tags, uint64_t tag_count,
                       const r2cc_observe_tensor* taps, uint64_t tap_count, uint64_t* id) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     if (id == nullptr || tag_count > kTagsMax || tap_count > kTapsMax || (tag_count != 0 && tags == nullptr) ||
         (tap_count != 0 && taps == nullptr) || (phase != R2CC_OBSERVE_DECODE && phase != R2CC_OBSERVE_PREFILL))
       return Failed(R2CC_OBSERVE_INVALID, "a step has at most 64 tags and 4096 taps, and one phase");
@@ -213,29 +219,29 @@ int r2cc_observe_hold(r2cc_observe_producer* producer, uint32_t layout, uint64_t
     }
     std::string error;
     const std::span<const TensorSource> all(sources);
-    return producer->producer->Hold(layout, static_cast<Phase>(phase), all.first(tag_count), all.subspan(tag_count), id, &error)
+    return opened.producer->Hold(layout, static_cast<Phase>(phase), all.first(tag_count), all.subspan(tag_count), id, &error)
                ? 0
                : Failed(R2CC_OBSERVE_INVALID, error);
   });
 }
 
 int r2cc_observe_released(r2cc_observe_producer* producer, uint64_t* id) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     if (id == nullptr) return Failed(R2CC_OBSERVE_INVALID, "there is no place for the answer");
-    *id = producer->producer->released();
+    *id = opened.producer->released();
     return 0;
   });
 }
 
 int r2cc_observe_abandon(r2cc_observe_producer* producer) {
-  return With(producer, [&] {
-    producer->producer->Abandon();
+  return With(producer, [&](Opened& opened) {
+    opened.producer->Abandon();
     return 0;
   });
 }
 
 int r2cc_observe_hash(r2cc_observe_producer* producer, const r2cc_observe_tensor* tensor, uint8_t dtype, uint64_t* hash) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     TensorSource source;
     if (!Sized(tensor) || hash == nullptr || dtype >= static_cast<uint8_t>(Dtype::kStats) || !SourceOf(*tensor, &source))
       return Failed(R2CC_OBSERVE_INVALID, "a tensor has at most 9 dimensions");
@@ -246,48 +252,48 @@ int r2cc_observe_hash(r2cc_observe_producer* producer, const r2cc_observe_tensor
     TapWork work;
     std::string error;
     if (!MakeTapWork(tap, reinterpret_cast<uint64_t>(source.data), source.shape, source.strides, &work, &error) ||
-        !producer->producer->Hash(work, hash, &error))
+        !opened.producer->Hash(work, hash, &error))
       return Failed(R2CC_OBSERVE_INVALID, error);
     return 0;
   });
 }
 
 int r2cc_observe_stream(r2cc_observe_producer* producer, uint64_t stream) {
-  return With(producer, [&] {
-    producer->producer->SetStream(stream);
+  return With(producer, [&](Opened& opened) {
+    opened.producer->SetStream(stream);
     return 0;
   });
 }
 
 int r2cc_observe_set(r2cc_observe_producer* producer, uint64_t groups) {
-  return With(producer, [&] {
-    producer->producer->SetGroups(groups);
+  return With(producer, [&](Opened& opened) {
+    opened.producer->SetGroups(groups);
     return 0;
   });
 }
 
 int r2cc_observe_counters(r2cc_observe_producer* producer, r2cc_observe_counts* counts) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     if (!Sized(counts)) return Failed(R2CC_OBSERVE_INVALID, "the counts are not those of this release");
-    Tell(producer->producer->counts(), producer->producer->cut_off(), producer->files == nullptr ? 0 : producer->files->lost(), counts);
+    Tell(opened.producer->counts(), opened.producer->cut_off(), opened.files == nullptr ? 0 : opened.files->lost(), counts);
     return 0;
   });
 }
 
 int r2cc_observe_flush(r2cc_observe_producer* producer, uint64_t timeout_ns) {
-  return With(producer, [&] {
+  return With(producer, [&](Opened& opened) {
     std::string error;
-    if (!producer->producer->Flush(static_cast<r2cc::Nanos>(timeout_ns), &error)) return Failed(R2CC_OBSERVE_TIMEOUT, error);
-    if (producer->files == nullptr || producer->files->Flush(static_cast<r2cc::Nanos>(timeout_ns))) return 0;
-    const std::string why = producer->files->LastError();
+    if (!opened.producer->Flush(static_cast<r2cc::Nanos>(timeout_ns), &error)) return Failed(R2CC_OBSERVE_TIMEOUT, error);
+    if (opened.files == nullptr || opened.files->Flush(static_cast<r2cc::Nanos>(timeout_ns))) return 0;
+    const std::string why = opened.files->LastError();
     return Failed(R2CC_OBSERVE_TIMEOUT, why.empty() ? "the files are not written yet" : why);
   });
 }
 
 int r2cc_observe_close(r2cc_observe_producer* producer) {
-  const int code = With(producer, [&] {
-    producer->producer->Close();
-    producer->files.reset();
+  const int code = With(producer, [&](Opened& opened) {
+    opened.producer->Close();
+    opened.files.reset();
     return 0;
   });
   // A child leaves to its parent what is the parent's.

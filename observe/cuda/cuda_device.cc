@@ -2,8 +2,8 @@
 
 #include <cstring>
 #include <map>
-#include <mutex>
 
+#include "base/core/mutex.h"
 #include "observe/cuda/arguments.h"
 #include "observe/cuda/kernels.h"
 
@@ -18,8 +18,8 @@ gpu::Pointer At(const void* address) { return static_cast<gpu::Pointer>(reinterp
 
 // Modules stay loaded: a captured graph may hold their kernels.
 struct Loaded {
-  std::mutex mutex;
-  std::map<int, std::array<gpu::Function, CudaDevice::kKernels>> kernels;
+  Mutex mutex;
+  std::map<int, std::array<gpu::Function, CudaDevice::kKernels>> kernels R2CC_GUARDED_BY(mutex);
 };
 
 Loaded& TheLoaded() {
@@ -66,7 +66,7 @@ bool CudaDevice::Load(std::string* error) {
   own_ = driver_->NewStream(gpu_, gpu::Driver::Priority::kLast, error);
   if (own_ == nullptr) return false;
   Loaded& loaded = TheLoaded();
-  const std::lock_guard lock(loaded.mutex);
+  const MutexLock lock(loaded.mutex);
   auto& kernels = loaded.kernels[gpu_];
   if (kernels[0] == nullptr) {
     gpu::Module module = nullptr;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <tuple>
@@ -66,9 +65,9 @@ CudaProducer::CudaProducer(const ProducerOptions& options, const Clock* clock, s
       clock_(clock),
       device_(std::move(device)),
       memory_(std::move(memory)),
-      writer_(memory_->control(), memory_->ring(), memory_->cursors(), options.reader_timeout_ns),
       engine_(device_.get()),
-      ring_bytes_(RoundUp(options.device_bytes, kRecordAlignment)) {}
+      ring_bytes_(RoundUp(options.device_bytes, kRecordAlignment)),
+      writer_(memory_->control(), memory_->ring(), memory_->cursors(), options.reader_timeout_ns) {}
 
 CudaProducer::~CudaProducer() { Close(); }
 
@@ -130,25 +129,25 @@ void CudaProducer::RunCopies() {
   // For good: what this thread calls would end a capture of another one.
   const gpu::Driver::InContext in(device_->driver(), device_->gpu(), &error);
   Nanos since = clock_->Now();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     const Nanos now = clock_->Now();
     if (pump_->Turn(now)) {
       since = now;
       // Whoever asks for counts comes in.
-      lock.unlock();
-      lock.lock();
+      lock.Unlock();
+      lock.Lock();
       continue;
     }
     const bool drained = pump_->Drained();
-    if (drained) drained_.notify_all();
+    if (drained) drained_.NotifyAll();
     const Nanos pause = drained ? std::clamp((now - since) / 16, kLookAgainLeast, kLookAgainMost) : kLookAgainLeast;
-    wake_.wait_for(lock, std::chrono::nanoseconds(pause));
+    wake_.WaitFor(mutex_, pause);
   }
 }
 
 std::string CudaProducer::Failure() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return pump_ == nullptr ? "" : pump_->failure();
 }
 
@@ -159,10 +158,10 @@ bool CudaProducer::AddLayout(Layout layout, uint32_t* id, std::string* error) {
   if (!error->empty()) return false;
   const uint64_t bytes = SlotsOf(layout, ~uint64_t{0}, layout.rows_most)->record_bytes;
   bool must_hold = false;
-  for (const auto& [ring, name, option] :
-       {std::tuple(ring_bytes_, "device's", "device_mib"), std::tuple(writer_.bytes(), "host's", "host_mib")})
+  const uint64_t host_bytes = memory_->ring().size();
+  for (const auto& [ring, name, option] : {std::tuple(ring_bytes_, "device's", "device_mib"), std::tuple(host_bytes, "host's", "host_mib")})
     if (bytes + sizeof(RingFrame) > ring / 2) {
-      must_hold = CanHold(layout) && bytes + sizeof(RingFrame) <= writer_.bytes() / 2;
+      must_hold = CanHold(layout) && bytes + sizeof(RingFrame) <= host_bytes / 2;
       if (must_hold) break;
       *error = "a step has up to " + std::to_string(bytes) + " bytes and must fit twice into the " + name + " ring of " +
                std::to_string(ring) + ": raise " + option + ", or take fewer taps, rows, or statistics instead of copies";
@@ -170,7 +169,12 @@ bool CudaProducer::AddLayout(Layout layout, uint32_t* id, std::string* error) {
     }
   if (!MakeRoomForRows(layout.rows_most, error)) return false;
   const std::vector<LayoutEntry> entries = EntriesOf(layout);
-  if (layouts_.size() >= kLayoutsMax || entries.size() > kEntriesMax - entries_used_ || !writer_.AddLayout(layout)) {
+  bool added = layouts_.size() < kLayoutsMax && entries.size() <= kEntriesMax - entries_used_;
+  if (added) {
+    const MutexLock lock(mutex_);
+    added = writer_.AddLayout(layout);
+  }
+  if (!added) {
     *error = "there are " + std::to_string(layouts_.size()) + " layouts already, and no room for another";
     return false;
   }
@@ -197,7 +201,7 @@ void CudaProducer::SetGroups(uint64_t groups) {
 }
 
 Counts CudaProducer::counts() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Counts counts = pump_->counts();
   if (!closed_) {
     counts.dropped_device = LoadRelaxed(&mapped_->published.dropped);
@@ -207,18 +211,18 @@ Counts CudaProducer::counts() {
 }
 
 uint64_t CudaProducer::released() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return pump_->released();
 }
 
 uint64_t CudaProducer::cut_off() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return writer_.cut_off();
 }
 
 bool CudaProducer::DrainWithin(Nanos time_ns) {
-  std::unique_lock lock(mutex_);
-  return drained_.wait_for(lock, std::chrono::nanoseconds(time_ns), [this] { return pump_->Drained(); });
+  const MutexLock lock(mutex_);
+  return drained_.WaitFor(mutex_, time_ns, [this]() R2CC_REQUIRES(mutex_) { return pump_->Drained(); });
 }
 
 bool CudaProducer::Flush(Nanos timeout_ns, std::string* error) {
@@ -241,16 +245,19 @@ void CudaProducer::Close() {
     const bool ended = device_->Synchronize(&error);
     if (ended) DrainWithin(kCloseWithin);
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stop_ = true;
     }
-    wake_.notify_all();
+    wake_.NotifyAll();
     if (copies_.joinable()) copies_.join();
-    if (!pump_->Drained()) error = "the records did not come within 10 s";
-    if (error.empty()) {
-      pump_->Finish();
-    } else {
-      writer_.Close(error);
+    {
+      const MutexLock lock(mutex_);
+      if (!pump_->Drained()) error = "the records did not come within 10 s";
+      if (error.empty()) {
+        pump_->Finish();
+      } else {
+        writer_.Close(error);
+      }
     }
     // The first replay after this one would still go by the words of before.
     const uint64_t one = 1;

@@ -5,15 +5,14 @@
 #ifndef R2CC_OBSERVE_CUDA_CUDA_PRODUCER_H_
 #define R2CC_OBSERVE_CUDA_CUDA_PRODUCER_H_
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 #include "observe/cuda/arguments.h"
 #include "observe/cuda/cuda_device.h"
 #include "observe/gather/step_layout.h"
@@ -98,7 +97,6 @@ class CudaProducer final : public Producer {
   const Clock* clock_;
   std::unique_ptr<CudaDevice> device_;
   std::unique_ptr<RunMemory> memory_;
-  RingWriter writer_;
   CudaCopyEngine engine_;
   gpu::Stream stream_ = nullptr;
   uint64_t ring_ = 0, state_ = 0, entries_ = 0, entries_used_ = 0;  // in the device's memory
@@ -120,10 +118,11 @@ class CudaProducer final : public Producer {
   SmallArguments small_{};
   LargeArguments large_{};
 
-  std::mutex mutex_;  // of what follows
-  std::unique_ptr<Pump> pump_;
-  bool stop_ = false;
-  std::condition_variable wake_, drained_;
+  Mutex mutex_;
+  RingWriter writer_ R2CC_GUARDED_BY(mutex_);
+  std::unique_ptr<Pump> pump_ R2CC_PT_GUARDED_BY(mutex_);  // made before its thread
+  bool stop_ R2CC_GUARDED_BY(mutex_) = false;
+  CondVar wake_, drained_;
   std::thread copies_;
 };
 

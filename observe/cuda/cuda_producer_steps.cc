@@ -128,7 +128,7 @@ bool CudaProducer::Hold(uint32_t layout, Phase phase, std::span<const TensorSour
   } else {
     held.id = p.hold = next_hold_++;
     held_.push_back({held.id, held.slots.record_bytes});
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     pump_->Hold(std::move(held));
   }
   // Behind the kernels that made the tensors: its publication says that they are there.

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 
@@ -17,8 +16,7 @@ namespace r2cc::observe {
 namespace {
 
 // Between two looks at a ring that gives no event.
-constexpr auto kLookAgain = std::chrono::milliseconds(2);
-constexpr size_t kRecordsAtOnce = 64;
+constexpr Nanos kLookAgain = 2 * kNanosPerMs;
 
 std::string Because(const std::string& what) { return what + ": " + std::strerror(errno); }
 
@@ -86,43 +84,44 @@ FileSink::FileSink(const FileOptions& options, RunMemory* memory, const Clock* c
 
 FileSink::~FileSink() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   thread_.join();
   close(manifest_);
 }
 
 bool FileSink::Flush(Nanos timeout) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const uint64_t wanted = ++flushes_wanted_;
   const uint64_t lost = lost_;
-  changed_.notify_all();
-  return changed_.wait_for(lock, std::chrono::nanoseconds(timeout), [&] { return flushes_done_ >= wanted; }) && lost_ == lost;
+  changed_.NotifyAll();
+  return changed_.WaitFor(mutex_, timeout, [&]() R2CC_REQUIRES(mutex_) { return flushes_done_ >= wanted; }) && lost_ == lost;
 }
 
 std::string FileSink::LastError() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_error_;
 }
 
 void FileSink::Run() {
   for (bool more = true; more;) {
-    uint64_t flush;
+    uint64_t flush, flushed;
     bool stop;
     {
-      std::unique_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       flush = flushes_wanted_;
+      flushed = flushes_done_;
       stop = stop_;
     }
     more = ReadSome() && !stop;
     const bool old = !segment_.empty() && clock_->Now() - segment_since_ >= options_.segment_age;
-    if (flush != flushes_done_ || old || !more) WriteSegment();
-    std::unique_lock lock(mutex_);
+    if (flush != flushed || old || !more) WriteSegment();
+    const MutexLock lock(mutex_);
     flushes_done_ = flush;
-    changed_.notify_all();
-    if (more && !stop_ && flushes_wanted_ == flush) changed_.wait_for(lock, kLookAgain);
+    changed_.NotifyAll();
+    if (more && !stop_ && flushes_wanted_ == flush) changed_.WaitFor(mutex_, kLookAgain);
   }
   if (!pending_lines_.empty()) AppendLine("");
 }
@@ -200,7 +199,7 @@ void FileSink::AppendLine(const std::string& line) {
 }
 
 void FileSink::Refused(const std::string& why) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (last_error_ != why) std::fprintf(stderr, "r2cc-observe: %s: %s\n", stem_.c_str(), why.c_str());
   last_error_ = why;
 }

@@ -4,14 +4,13 @@
 #define R2CC_OBSERVE_SINK_FILE_SINK_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 #include "observe/ring/ring_reader.h"
 #include "observe/ring/run_memory.h"
 #include "observe/sink/segment.h"
@@ -58,11 +57,12 @@ class FileSink {
   std::string pending_lines_;  // that the disk did not take yet
   std::atomic<uint64_t> lost_{0};
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;
-  uint64_t flushes_wanted_ = 0, flushes_done_ = 0;
-  std::string last_error_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool stop_ R2CC_GUARDED_BY(mutex_) = false;
+  uint64_t flushes_wanted_ R2CC_GUARDED_BY(mutex_) = 0;
+  uint64_t flushes_done_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::string last_error_ R2CC_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
