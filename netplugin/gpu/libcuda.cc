@@ -70,10 +70,10 @@ bool Libcuda::Copy(int gpu, void* to, const void* from, uint64_t bytes, std::str
   if (!in.ok()) return false;
   Copies* copies = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     copies = &copies_[gpu];
   }
-  const std::lock_guard copying(copies->copying);
+  const MutexLock copying(copies->copying);
   // The job's kernels may fill the GPU: what others wait for goes first.
   if (copies->stream == nullptr && (copies->stream = driver_.NewStream(gpu, Driver::Priority::kFirst, error)) == nullptr) return false;
   return driver_.Fine(driver_.calls().memory_copy(At(to), At(from), bytes, copies->stream), "copy memory of", gpu, error) &&

@@ -6,12 +6,12 @@
 #define R2CC_NETPLUGIN_GPU_LIBCUDA_H_
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/core/cuda/driver.h"
+#include "base/core/mutex.h"
 #include "netplugin/gpu/gpu.h"
 
 namespace r2cc::gpu {
@@ -35,13 +35,13 @@ class Libcuda final : public Gpu {
 
  private:
   struct Copies {
-    Stream stream = nullptr;
-    std::mutex copying;  // one at a time, so that each waits for its own
+    Mutex copying;  // one at a time, so that each waits for its own
+    Stream stream R2CC_GUARDED_BY(copying) = nullptr;
   };
 
   Driver driver_;
-  std::mutex mutex_;
-  std::map<int, Copies> copies_;
+  Mutex mutex_;
+  std::map<int, Copies> copies_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::gpu

@@ -28,39 +28,39 @@ Worker::Worker(const std::string& name) : done_fd_(MakeEventFd()), thread_([this
 
 Worker::~Worker() {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   thread_.join();
   close(done_fd_);
 }
 
 void Worker::Start(std::function<Status()> task) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     task_ = std::move(task);
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 Status Worker::Take() {
   uint64_t count;
   while (read(done_fd_, &count, sizeof(count)) < 0 && errno == EINTR) {
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::move(result_);
 }
 
 void Worker::Main() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || task_; });
+    while (!stop_ && !task_) wake_.Wait(mutex_);
     if (!task_) return;
     const std::function<Status()> task = std::exchange(task_, nullptr);
-    lock.unlock();
+    lock.Unlock();
     Status result = task();
-    lock.lock();
+    lock.Lock();
     result_ = std::move(result);
     const uint64_t one = 1;
     (void)!write(done_fd_, &one, sizeof(one));

@@ -2,12 +2,11 @@
 #ifndef R2CC_NETPLUGIN_PERF_WORKER_H_
 #define R2CC_NETPLUGIN_PERF_WORKER_H_
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/core/mutex.h"
 #include "netplugin/perf/status.h"
 
 namespace r2cc::perf {
@@ -31,11 +30,11 @@ class Worker {
   void Main();
 
   const int done_fd_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::function<Status()> task_;
-  Status result_;
-  bool stop_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::function<Status()> task_ R2CC_GUARDED_BY(mutex_);
+  Status result_ R2CC_GUARDED_BY(mutex_);
+  bool stop_ R2CC_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -5,7 +5,7 @@
 namespace r2cc::net {
 
 std::unique_ptr<SendComm> PendingConnects::Take(uint64_t listen_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto found = pending_.extract(listen_id);
   return found.empty() ? nullptr : std::move(found.mapped().comm);
 }
@@ -13,7 +13,7 @@ std::unique_ptr<SendComm> PendingConnects::Take(uint64_t listen_id) {
 void PendingConnects::Put(uint64_t listen_id, std::unique_ptr<SendComm> comm, Nanos now) {
   // Its peer knows it: if there is no place for it, it stays for ever.
   SendComm* const raw = comm.release();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Pending& pending = pending_[listen_id];
   pending.comm.reset(raw);
   pending.asked = now;
@@ -21,7 +21,7 @@ void PendingConnects::Put(uint64_t listen_id, std::unique_ptr<SendComm> comm, Na
 
 std::vector<std::unique_ptr<SendComm>> PendingConnects::TakeAbandoned(Nanos now) {
   std::vector<std::unique_ptr<SendComm>> abandoned;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto it = pending_.begin(); it != pending_.end();) {
     Pending& pending = it->second;
     if (now - pending.asked < kAbandonedAfter || pending.comm->state.load(std::memory_order_acquire) != Comm::State::kFailed) {

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 #include "netplugin/transport/engine.h"
 
 namespace r2cc::net {
@@ -31,8 +31,8 @@ class PendingConnects {
     std::unique_ptr<SendComm> comm;
     Nanos asked = 0;
   };
-  std::mutex mutex_;
-  std::map<uint64_t, Pending> pending_;
+  Mutex mutex_;
+  std::map<uint64_t, Pending> pending_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::net

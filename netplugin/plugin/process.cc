@@ -55,7 +55,7 @@ abi::Result Process::Start() {
   // The parent's threads are not here, and its locks may be held by them for ever.
   if (fork_guard::InForkedChild()) return abi::Result::kInternalError;
   if (ready_.load(std::memory_order_acquire)) return abi::Result::kSuccess;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!started_) {
     started_ = true;
     result_ = StartLocked();
@@ -147,7 +147,7 @@ void Process::RemoveContext() {
 void Process::AtExit() {
   if (fork_guard::InForkedChild()) return;
   Process& process = Get();
-  const std::lock_guard lock(process.mutex_);
+  const MutexLock lock(process.mutex_);
   // NCCL's logger may be gone already.
   process.logger_.store(nullptr);
   // Who still calls finds the engine, stopped: NCCL's threads may outlive this.
@@ -159,7 +159,7 @@ void Process::AtExit() {
 }
 
 ReduceWorkers* Process::reduce_workers(std::string* error) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (reduce_workers_ == nullptr) {
     const Processors processors = Processors::OfMainThread();
     reduce_workers_ = ReduceWorkers::Start(ReduceWorkers::ThreadsFor(processors.count()), processors, error);

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/abi/profile_v1.h"
 #include "netplugin/config/config.h"
@@ -65,17 +65,18 @@ class Process {
 
  private:
   Process() = default;
-  abi::Result StartLocked();
+  abi::Result StartLocked() R2CC_REQUIRES(mutex_);
   static void AtExit();
 
-  std::mutex mutex_;
-  bool started_ = false;
-  abi::Result result_ = abi::Result::kInternalError;  // of the start, unless it throws
-  std::atomic<bool> ready_{false};                    // started well, and not at its end
+  Mutex mutex_;
+  bool started_ R2CC_GUARDED_BY(mutex_) = false;
+  abi::Result result_ R2CC_GUARDED_BY(mutex_) = abi::Result::kInternalError;  // of the start, unless it throws
+  std::atomic<bool> ready_{false};                                            // started well, and not at its end
   std::atomic<abi::Logger> logger_{nullptr};
   std::atomic<LogLevel> level_{LogLevel::kWarn};
   std::atomic<int> contexts_{0};
   std::atomic<abi::HeldOperationsV1> held_{nullptr};
+  // What follows is written by the start, before `ready_`.
   std::vector<Rail> rails_;
   std::vector<std::string> device_names_;
   gpu::Libcuda gpu_;
@@ -85,8 +86,8 @@ class Process {
   Nanos collnet_deadline_ = 0;
   bool collnet_ = false;
   uint64_t node_key_ = 0;
-  bool prints_last_line_ = false;  // rank 0; every process where no launcher says the rank
-  std::unique_ptr<ReduceWorkers> reduce_workers_;
+  bool prints_last_line_ R2CC_GUARDED_BY(mutex_) = false;  // rank 0; every process where no launcher says the rank
+  std::unique_ptr<ReduceWorkers> reduce_workers_ R2CC_GUARDED_BY(mutex_);
   PendingConnects pending_connects_;
 };
 

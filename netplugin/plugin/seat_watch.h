@@ -3,7 +3,8 @@
 #define R2CC_NETPLUGIN_PLUGIN_SEAT_WATCH_H_
 
 #include <cstddef>
-#include <mutex>
+
+#include "base/core/mutex.h"
 
 namespace r2cc::net {
 
@@ -12,7 +13,7 @@ class SeatWatch {
  public:
   // From now on communicators of so many ranks are noted as they begin. 0: of any number.
   void Begin(size_t ranks) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_alone_ = ++watchers_ == 1;
     if (!is_alone_) return;  // which communicator is whose is not known: neither is a seat
     ranks_ = ranks;
@@ -22,21 +23,21 @@ class SeatWatch {
 
   // A communicator begins, of so many ranks. `context` lives until Forget().
   void Note(Context* context, size_t ranks) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (watchers_ == 0 || (ranks_ != 0 && ranks_ != ranks)) return;
     ++begun_;
     last_ = context;
   }
 
   void Forget(const Context* context) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (last_ == context) last_ = nullptr;
   }
 
   // Ends what Begin() began, and marks the one communicator that began. False, and nothing is marked: none began, or several.
   template <typename Mark>
   bool End(Mark mark) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (watchers_ > 0) --watchers_;
     const bool is_clear = is_alone_ && begun_ == 1 && last_ != nullptr;
     if (is_clear) mark(last_);
@@ -46,12 +47,12 @@ class SeatWatch {
   }
 
  private:
-  std::mutex mutex_;
-  int watchers_ = 0;       // threads that make a seat
-  bool is_alone_ = false;  // since there is a watcher there was never a second one
-  size_t ranks_ = 0;
-  size_t begun_ = 0;
-  Context* last_ = nullptr;
+  Mutex mutex_;
+  int watchers_ R2CC_GUARDED_BY(mutex_) = 0;       // threads that make a seat
+  bool is_alone_ R2CC_GUARDED_BY(mutex_) = false;  // since there is a watcher there was never a second one
+  size_t ranks_ R2CC_GUARDED_BY(mutex_) = 0;
+  size_t begun_ R2CC_GUARDED_BY(mutex_) = 0;
+  Context* last_ R2CC_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace r2cc::net

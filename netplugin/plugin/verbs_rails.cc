@@ -3,12 +3,12 @@
 #include <sys/random.h>
 
 #include <filesystem>
-#include <mutex>
 #include <random>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "base/core/verbs/libibverbs.h"
 #include "netplugin/config/config.h"
 #include "netplugin/transport/verbs/rail_port.h"
@@ -27,13 +27,13 @@ class SharedRandom {
     return seed;
   }
   uint32_t Next() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return static_cast<uint32_t>(engine_());
   }
 
  private:
-  std::mutex mutex_;
-  std::mt19937 engine_{Seed()};
+  Mutex mutex_;
+  std::mt19937 engine_ R2CC_GUARDED_BY(mutex_){Seed()};
 };
 
 // The machine's ports as they were last looked at. Any thread; looking may block.
@@ -42,7 +42,7 @@ class KnownPorts {
   KnownPorts(verbs::Verbs* verbs, std::vector<verbs::PortFacts> ports) : verbs_(verbs), ports_(std::move(ports)) {}
 
   std::string Find(const Rail& rail, uint8_t* port) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!rail.device.empty()) {
       *port = rail.port;
       return rail.device;
@@ -62,8 +62,8 @@ class KnownPorts {
 
  private:
   verbs::Verbs* const verbs_;
-  std::mutex mutex_;
-  std::vector<verbs::PortFacts> ports_;
+  Mutex mutex_;
+  std::vector<verbs::PortFacts> ports_ R2CC_GUARDED_BY(mutex_);
 };
 
 // Never ended: providers leave threads and handlers of their own behind.

@@ -22,7 +22,7 @@ BouncePool::Piece BouncePool::Take(uint64_t bytes, std::string* error) {
   const uint64_t size = std::bit_ceil(std::max(bytes, PageBytes()));
   const auto size_class = static_cast<size_t>(std::countr_zero(size));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::vector<Piece>& free = free_[size_class]; !free.empty()) {
       Piece piece = std::move(free.back());
       free.pop_back();
@@ -41,7 +41,7 @@ BouncePool::Piece BouncePool::Take(uint64_t bytes, std::string* error) {
 }
 
 void BouncePool::GiveBack(Piece piece) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   free_[piece.size_class].push_back(std::move(piece));
 }
 

@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/memory_table.h"
@@ -46,8 +46,8 @@ class BouncePool {
 
   MemoryTable* const table_;
   gpu::Gpu* const gpu_;
-  std::mutex mutex_;
-  std::array<std::vector<Piece>, kClasses> free_;  // by the power of two that is their size
+  Mutex mutex_;
+  std::array<std::vector<Piece>, kClasses> free_ R2CC_GUARDED_BY(mutex_);  // by the power of two that is their size
 };
 
 // The pieces of one comm's requests. The comm's own thread.

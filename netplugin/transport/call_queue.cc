@@ -7,9 +7,9 @@ namespace r2cc::net {
 void CallQueue::Do(FunctionRef<void()> call) {
   Waiting waiting{call};
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (ended_) {
-      lock.unlock();
+      lock.Unlock();
       return call();
     }
     *last_ = &waiting;
@@ -17,15 +17,15 @@ void CallQueue::Do(FunctionRef<void()> call) {
   }
   wake_();
   {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return waiting.done; });
+    const MutexLock lock(mutex_);
+    while (!waiting.done) done_.Wait(mutex_);
   }
   if (waiting.thrown != nullptr) std::rethrow_exception(waiting.thrown);
 }
 
 void CallQueue::Post(std::function<void()> call) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_) return;
     posted_.push_back(std::move(call));
   }
@@ -41,9 +41,9 @@ void CallQueue::RunAll(Waiting* first) {
     } catch (...) {
       waiting->thrown = std::current_exception();
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting->done = true;
-    done_.notify_all();
+    done_.NotifyAll();
   }
 }
 
@@ -51,7 +51,7 @@ void CallQueue::Run() {
   Waiting* first = nullptr;
   std::vector<std::function<void()>> posted;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     first = std::exchange(first_, nullptr);
     last_ = &first_;
     posted.swap(posted_);
@@ -63,7 +63,7 @@ void CallQueue::Run() {
 void CallQueue::End() {
   Waiting* first = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
     posted_.clear();
     first = std::exchange(first_, nullptr);

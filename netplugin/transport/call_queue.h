@@ -2,13 +2,12 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_CALL_QUEUE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_CALL_QUEUE_H_
 
-#include <condition_variable>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 #include "base/core/function_ref.h"
+#include "base/core/mutex.h"
 
 namespace r2cc::net {
 
@@ -40,12 +39,12 @@ class CallQueue {
   void RunAll(Waiting* first);
 
   const std::function<void()> wake_;
-  std::mutex mutex_;
-  std::condition_variable done_;
-  Waiting* first_ = nullptr;
-  Waiting** last_ = &first_;  // where the next one goes
-  std::vector<std::function<void()>> posted_;
-  bool ended_ = false;
+  Mutex mutex_;
+  CondVar done_;
+  Waiting* first_ R2CC_GUARDED_BY(mutex_) = nullptr;
+  Waiting** last_ R2CC_GUARDED_BY(mutex_) = &first_;  // where the next one goes
+  std::vector<std::function<void()>> posted_ R2CC_GUARDED_BY(mutex_);
+  bool ended_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace r2cc::net

@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/core/mutex.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -47,7 +47,7 @@ struct Comm {
 
   // Any thread. The first call wins. `told`: the line is in the log already.
   void Fail(const std::string& line, bool told) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state.load(std::memory_order_relaxed) != State::kFailed) {
       error_ = line;
       told_ = told;
@@ -56,25 +56,25 @@ struct Comm {
   }
   // Any thread. Without a line: who calls it logs why. Takes no memory.
   void Break() noexcept {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     told_ = true;
     state.store(State::kFailed, std::memory_order_release);
   }
   // Any thread. Why it failed; empty once it was taken.
   std::string error() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return error_;
   }
   // Any thread. Why it failed; empty if the log has it already. The next calls return nothing. Takes no memory.
   std::string TakeError() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::exchange(told_, true) ? std::string() : std::move(error_);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::string error_;
-  bool told_ = false;
+  mutable Mutex mutex_;
+  std::string error_ R2CC_GUARDED_BY(mutex_);
+  bool told_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace r2cc::net

@@ -22,9 +22,13 @@ constexpr int kAttachPollMs = 10;
 void ControlPlane::AwaitDaemon() {
   const Nanos until = host_->Now() + kAttachPatience;
   while (host_->Now() < until) {
-    daemon_->Poll(host_->Now());
-    if (daemon_->attached()) break;
-    pollfd descriptor{daemon_->fd(), POLLIN, 0};
+    pollfd descriptor{-1, POLLIN, 0};
+    {
+      const MutexLock lock(daemon_mutex_);
+      daemon_->Poll(host_->Now());
+      if (daemon_->attached()) break;
+      descriptor.fd = daemon_->fd();
+    }
     poll(&descriptor, 1, kAttachPollMs);
   }
   RefreshIdentity();
@@ -37,8 +41,12 @@ void ControlPlane::Start(Listener listener) {
 }
 
 bool ControlPlane::RefreshIdentity() {
-  if (!daemon_->attached()) return false;
-  const plan::AttachReply& reply = daemon_->reply();
+  plan::AttachReply reply;
+  {
+    const MutexLock lock(daemon_mutex_);
+    if (!daemon_->attached()) return false;
+    reply = daemon_->reply();
+  }
   bool changed = std::exchange(host_->node, reply.node) != reply.node;
   for (size_t i = 0; i < host_->rails.size() && i < plan::kAttachRailsMax; ++i) {
     LocalRail& rail = host_->rails[i];
@@ -78,7 +86,7 @@ void ControlPlane::PollDaemon(Nanos now) {
   uint64_t attach_count, generation;
   std::shared_ptr<const PageView> view;
   {
-    const std::lock_guard lock(daemon_mutex_);
+    const MutexLock lock(daemon_mutex_);
     daemon_->Poll(now);
     fd = daemon_->fd();
     attach_count = daemon_->attach_count();
@@ -106,7 +114,7 @@ void ControlPlane::PollDaemon(Nanos now) {
   if (generation != page_generation_) {
     page_generation_ = generation;
     {
-      const std::lock_guard lock(page_mutex_);
+      const MutexLock lock(page_mutex_);
       page_.swap(view);
     }
     listener_.exclusively([this] { listener_.verdicts(); });

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/attach/daemon_link.h"
 #include "netplugin/config/config.h"
 #include "netplugin/rails/link_events.h"
@@ -53,11 +53,11 @@ class ControlPlane {
 
   // The page as of the last Poll(); never null.
   std::shared_ptr<const PageView> page() const {
-    const std::lock_guard lock(page_mutex_);
+    const MutexLock lock(page_mutex_);
     return page_;
   }
   void Report(const plan::EvidenceRecord& record) {
-    const std::lock_guard lock(daemon_mutex_);
+    const MutexLock lock(daemon_mutex_);
     daemon_->Report(record);
   }
   void ReportPeer(const std::string& node);
@@ -78,14 +78,14 @@ class ControlPlane {
   std::vector<FailRail> fail_rails_;  // R2CC_FAIL_RAILS that have not failed yet
   const std::unique_ptr<LinkEvents> link_events_;
   LinkSettle link_settle_;
-  std::mutex daemon_mutex_;
-  const std::unique_ptr<DaemonLink> daemon_;
+  Mutex daemon_mutex_;
+  const std::unique_ptr<DaemonLink> daemon_ R2CC_PT_GUARDED_BY(daemon_mutex_);
   Listener listener_;
   Poller::Token daemon_token_ = 0;
   int daemon_fd_ = -1;
   uint64_t page_generation_ = 0;
-  mutable std::mutex page_mutex_;
-  std::shared_ptr<const PageView> page_ = std::make_shared<PageView>();
+  mutable Mutex page_mutex_;
+  std::shared_ptr<const PageView> page_ R2CC_GUARDED_BY(page_mutex_) = std::make_shared<PageView>();
   uint64_t attach_count_ = 0;
   bool changed_ = true;
   Nanos started_ = 0;

@@ -36,16 +36,15 @@ void FlowCloser::End() {
 }
 
 void FlowCloser::Done(Close* close) {
-  {
-    const std::lock_guard lock(mutex_);
-    close->done_ = true;
-  }
-  changed_.notify_all();
+  // Once the lock is given back the close may be gone.
+  const MutexLock lock(close->mutex_);
+  close->done_ = true;
+  close->changed_.NotifyAll();
 }
 
 void FlowCloser::Await(Close* close) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [close] { return close->done_; });
+  const MutexLock lock(close->mutex_);
+  while (!close->done_) close->changed_.Wait(close->mutex_);
 }
 
 }  // namespace r2cc::net

@@ -3,13 +3,12 @@
 #ifndef R2CC_NETPLUGIN_TRANSPORT_FLOW_CLOSER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_FLOW_CLOSER_H_
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 #include "netplugin/config/log.h"
 
 namespace r2cc::net {
@@ -22,7 +21,9 @@ class FlowCloser {
     friend class FlowCloser;
     std::function<bool()> holds_;
     Nanos warn_at_ = 0;
-    bool done_ = false;
+    Mutex mutex_;
+    CondVar changed_;
+    bool done_ R2CC_GUARDED_BY(mutex_) = false;
   };
   explicit FlowCloser(LogFn log) : log_(std::move(log)) {}
 
@@ -37,13 +38,11 @@ class FlowCloser {
   void Await(Close* close);
 
  private:
-  void Done(Close* close);
+  static void Done(Close* close);
 
   const LogFn log_;
   std::vector<Close*> closes_;  // I/O thread
   bool ended_ = false;          // the same
-  std::mutex mutex_;            // of Close::done_
-  std::condition_variable changed_;
 };
 
 }  // namespace r2cc::net

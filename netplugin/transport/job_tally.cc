@@ -14,7 +14,7 @@ constexpr size_t kFailuresMost = 64;
 }  // namespace
 
 void JobTally::Began(Nanos now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   began_ = since_ = now;
 }
 
@@ -25,7 +25,7 @@ JobTally::Fault* JobTally::Find(uint16_t rail, Nanos when) {
 }
 
 void JobTally::Lost(uint16_t rail, Nanos when) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Fault* fault = Find(rail, when);
   if (fault == nullptr) {
     if (faults_.size() >= kFaultsMost) return void(++faults_more_);
@@ -35,13 +35,13 @@ void JobTally::Lost(uint16_t rail, Nanos when) {
 }
 
 void JobTally::Passed(uint16_t rail, Nanos lost, Nanos stall) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   longest_ = std::max(longest_, stall);
   if (Fault* const fault = Find(rail, lost); fault != nullptr) ++fault->passed;
 }
 
 void JobTally::Use(uint32_t usable, uint32_t rails, Nanos when) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (usable_ < rails_) reduced_[{usable_, rails_}] += std::max<Nanos>(when - since_, 0);
   usable_ = usable;
   rails_ = rails;
@@ -49,12 +49,12 @@ void JobTally::Use(uint32_t usable, uint32_t rails, Nanos when) {
 }
 
 bool JobTally::Failed(const std::string& peer, uint64_t failure) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failures_.size() < kFailuresMost && failures_.emplace(peer, failure).second;
 }
 
 std::string JobTally::Line(const std::string& report, Nanos now) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto passed = std::count_if(faults_.begin(), faults_.end(), [](const Fault& one) { return one.passed >= one.links; });
   const auto survived = static_cast<uint64_t>(passed) + faults_more_;
   const uint64_t open = faults_.size() - static_cast<size_t>(passed);

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 
 namespace r2cc::net {
 
@@ -37,17 +37,17 @@ class JobTally {
     uint32_t links = 0;
     uint32_t passed = 0;
   };
-  Fault* Find(uint16_t rail, Nanos when);
+  Fault* Find(uint16_t rail, Nanos when) R2CC_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  Nanos began_ = 0;
-  std::vector<Fault> faults_;
-  uint64_t faults_more_ = 0;
-  Nanos longest_ = 0;
-  std::map<std::pair<uint32_t, uint32_t>, Nanos> reduced_;  // time by usable and all rails
-  uint32_t usable_ = 0, rails_ = 0;                         // now; equal: all
-  Nanos since_ = 0;
-  std::set<std::pair<std::string, uint64_t>> failures_;
+  mutable Mutex mutex_;
+  Nanos began_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::vector<Fault> faults_ R2CC_GUARDED_BY(mutex_);
+  uint64_t faults_more_ R2CC_GUARDED_BY(mutex_) = 0;
+  Nanos longest_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::map<std::pair<uint32_t, uint32_t>, Nanos> reduced_ R2CC_GUARDED_BY(mutex_);   // time by usable and all rails
+  uint32_t usable_ R2CC_GUARDED_BY(mutex_) = 0, rails_ R2CC_GUARDED_BY(mutex_) = 0;  // now; equal: all
+  Nanos since_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::set<std::pair<std::string, uint64_t>> failures_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::net

@@ -10,7 +10,7 @@
 namespace r2cc::net {
 
 const Memory* MemoryTable::Register(const Memory& like, std::string* error) {
-  const std::lock_guard changing(changing_);
+  const MutexLock changing(changing_);
   Entry entry{.memory = std::make_unique<Memory>(like), .dma_buf = {}, .region = {}};
   Memory& memory = *entry.memory;
   if (memory.kind == MemoryKind::kDmaBuf) {
@@ -48,12 +48,12 @@ const Memory* MemoryTable::Register(const Memory& like, std::string* error) {
   }
   ++last_id_;
   entry.region = std::move(region);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return entries_.emplace(memory.id, std::move(entry)).first->second.memory.get();
 }
 
 bool MemoryTable::Takes(MemoryKind kind) {
-  const std::lock_guard changing(changing_);
+  const MutexLock changing(changing_);
   for (uint16_t rail = 0; rail < rails_; ++rail)
     if (std::none_of(transports_.begin(), transports_.end(), [&](Transport* transport) { return transport->Takes(kind, rail); }))
       return false;
@@ -69,9 +69,9 @@ void MemoryTable::Unregister(const Memory* memory) {
   Region gone{.id = memory->id};
   UniqueFd dma_buf;
   {
-    const std::lock_guard changing(changing_);
+    const MutexLock changing(changing_);
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto it = entries_.find(memory->id);
       if (it == entries_.end()) return;
       gone.generation = it->second.region->generation + 1;
@@ -87,7 +87,7 @@ void MemoryTable::Unregister(const Memory* memory) {
 }
 
 std::shared_ptr<const Region> MemoryTable::Find(RegionId region) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = entries_.find(region);
   return it == entries_.end() ? nullptr : it->second.region;
 }
@@ -109,16 +109,21 @@ RailSet MemoryTable::RailsOf(const Region& region) {
 void MemoryTable::ChangeAll(const std::function<void(const Memory&, Region*)>& change) {
   std::vector<std::shared_ptr<const Region>> changed;
   {
-    const std::lock_guard changing(changing_);
-    // Nobody else adds to it or takes from it.
-    for (auto& [id, entry] : entries_) {
-      auto region = std::make_shared<Region>(*entry.region);
-      change(*entry.memory, region.get());
-      if (region->keys == entry.region->keys) continue;
+    const MutexLock changing(changing_);
+    // Nobody else adds to them or takes from them.
+    std::vector<Entry*> entries;
+    {
+      const MutexLock lock(mutex_);
+      for (auto& [id, entry] : entries_) entries.push_back(&entry);
+    }
+    for (Entry* const entry : entries) {
+      auto region = std::make_shared<Region>(*entry->region);
+      change(*entry->memory, region.get());
+      if (region->keys == entry->region->keys) continue;
       ++region->generation;
       changed.push_back(region);
-      const std::lock_guard lock(mutex_);
-      entry.region = std::move(region);
+      const MutexLock lock(mutex_);
+      entry->region = std::move(region);
     }
   }
   for (const auto& region : changed) tell_(*region);

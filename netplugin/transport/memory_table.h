@@ -10,10 +10,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/flow/memory.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/transport/links.h"
@@ -50,7 +50,7 @@ class MemoryTable {
 
   // Handles that are readable although they were unregistered.
   size_t retired() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return retired_.size();
   }
 
@@ -77,12 +77,14 @@ class MemoryTable {
   const std::vector<Transport*> transports_;
   const size_t rails_;
   const std::function<void(const Region&)> tell_;
-  std::mutex changing_;       // one thread registers at a time
-  mutable std::mutex mutex_;  // of the rest; never held while a transport is asked
-  RegionId last_id_ = 0;
+  // One thread registers at a time.
+  Mutex changing_ R2CC_ACQUIRED_BEFORE(mutex_);
+  RegionId last_id_ R2CC_GUARDED_BY(changing_) = 0;
+  // Never held while a transport is asked. An entry changes only with both.
+  mutable Mutex mutex_;
+  std::map<RegionId, Entry> entries_ R2CC_GUARDED_BY(mutex_);
+  std::deque<std::unique_ptr<Memory>> retired_ R2CC_GUARDED_BY(mutex_);
   std::atomic<bool> promised_{false};
-  std::map<RegionId, Entry> entries_;
-  std::deque<std::unique_ptr<Memory>> retired_;
 };
 
 // A buffer at `data`, which lies in `memory`: null, or a table's.

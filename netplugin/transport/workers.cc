@@ -60,7 +60,7 @@ Workers::Token Workers::Add(Way way, size_t place, int fd, std::shared_ptr<Task>
   const Token token = (++serial_) * count + (sends ? place % std::max<size_t>(half, 1) : half + place % (count - half));
   Worker& worker = Of(token);
   {
-    const std::lock_guard lock(worker.mutex);
+    const MutexLock lock(worker.mutex);
     worker.entries[token].task = std::move(task);
   }
   epoll_event event{};
@@ -74,7 +74,7 @@ void Workers::Wake(Token token) {
   Worker& worker = Of(token);
   bool wake = false;
   {
-    const std::lock_guard lock(worker.mutex);
+    const MutexLock lock(worker.mutex);
     const auto it = worker.entries.find(token);
     if (it == worker.entries.end() || std::exchange(it->second.woken, true)) return;
     worker.woken.push_back(token);
@@ -87,7 +87,7 @@ void Workers::Remove(Token token, int fd) {
   Worker& worker = Of(token);
   if (fd >= 0) epoll_ctl(worker.epoll.get(), EPOLL_CTL_DEL, fd, nullptr);
   std::shared_ptr<Task> last;  // its end may be more than a lock should see
-  const std::lock_guard lock(worker.mutex);
+  const MutexLock lock(worker.mutex);
   const auto it = worker.entries.find(token);
   if (it == worker.entries.end()) return;
   last = std::move(it->second.task);
@@ -95,7 +95,7 @@ void Workers::Remove(Token token, int fd) {
 }
 
 std::shared_ptr<Workers::Task> Workers::Find(Worker* worker, Token token) {
-  const std::lock_guard lock(worker->mutex);
+  const MutexLock lock(worker->mutex);
   const auto it = worker->entries.find(token);
   if (it == worker->entries.end()) return nullptr;
   it->second.woken = false;
@@ -111,7 +111,7 @@ void Workers::Run(Worker* worker, const char* name) {
   while (!stop_.load()) {
     bool asleep;
     {
-      const std::lock_guard lock(worker->mutex);
+      const MutexLock lock(worker->mutex);
       woken.swap(worker->woken);
       asleep = worker->asleep = woken.empty() && clock.Now() - busy >= kAwakeFor;
     }
@@ -120,7 +120,7 @@ void Workers::Run(Worker* worker, const char* name) {
     epoll_event events[kEventsMax];
     const int count = epoll_wait(worker->epoll.get(), events, kEventsMax, asleep ? -1 : 0);
     if (asleep) {
-      const std::lock_guard lock(worker->mutex);
+      const MutexLock lock(worker->mutex);
       worker->asleep = false;
     }
     for (int i = 0; i < count; ++i) {

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/transport/unique_fd.h"
 
 namespace r2cc::net {
@@ -54,10 +54,10 @@ class Workers {
     UniqueFd epoll;
     UniqueFd wake;
     std::thread thread;
-    std::mutex mutex;
-    std::map<Token, Entry> entries;
-    std::vector<Token> woken;
-    bool asleep = false;  // about to wait, or waiting: a call must wake it
+    Mutex mutex;
+    std::map<Token, Entry> entries R2CC_GUARDED_BY(mutex);
+    std::vector<Token> woken R2CC_GUARDED_BY(mutex);
+    bool asleep R2CC_GUARDED_BY(mutex) = false;  // about to wait, or waiting: a call must wake it
   };
   Workers() = default;
   Worker& Of(Token token) { return *workers_[token % workers_.size()]; }

@@ -90,14 +90,14 @@ void ReduceWorkers::Submit(std::shared_ptr<Reduction> reduction) {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (size_t piece = 0; piece < pieces; ++piece) pieces_.push_back({reduction, piece});
   }
   for (size_t i = 0; i < std::min(pieces, tokens_.size()); ++i) workers_->Wake(tokens_[i]);
 }
 
 bool ReduceWorkers::Take(Piece* piece) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (pieces_.empty()) return false;
   *piece = std::move(pieces_.front());
   pieces_.pop_front();

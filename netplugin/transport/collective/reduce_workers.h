@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/transport/processors.h"
 #include "netplugin/transport/workers.h"
@@ -67,8 +67,8 @@ class ReduceWorkers {
   ReduceWorkers() = default;
   bool Take(Piece* piece);
 
-  std::mutex mutex_;
-  std::deque<Piece> pieces_;
+  Mutex mutex_;
+  std::deque<Piece> pieces_ R2CC_GUARDED_BY(mutex_);
   std::vector<Workers::Token> tokens_;  // a task for each thread
   std::unique_ptr<Workers> workers_;    // null: no threads. The last member: they end before what they use
 };

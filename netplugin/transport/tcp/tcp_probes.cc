@@ -17,19 +17,19 @@ TcpProbes::~TcpProbes() {
 }
 
 void TcpProbes::Ask(const OobAddress& peer, const Probes::Question& question) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   probes_.Ask(peer, question);
 }
 
 std::optional<ProbeResult> TcpProbes::AnswerTo(const OobAddress& peer, const Probes::Question& question) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return probes_.AnswerTo(peer, question);
 }
 
 void TcpProbes::Tick(Nanos now) {
   std::vector<Probes::Action> actions;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     probes_.Tick(now);
     actions = probes_.TakeActions();
   }
@@ -57,13 +57,13 @@ void TcpProbes::Connected(uint64_t connection) {
   // Nobody speaks to who does not greet: what can be read is the end.
   poller_->Remove(open.token, open.fd.get());
   open.token = poller_->Add(open.fd.get(), EPOLLIN, [this, connection](uint32_t) { End(connection, ProbeResult::kSilent); });
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   probes_.Connected(connection, clock_->Now());
 }
 
 void TcpProbes::End(uint64_t connection, ProbeResult result) {
   Close(connection);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   probes_.Ended(connection, result, clock_->Now());
 }
 

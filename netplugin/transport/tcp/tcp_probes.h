@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 #include "netplugin/transport/poller.h"
 #include "netplugin/transport/probes.h"
 #include "netplugin/transport/tcp/descriptors.h"
@@ -49,8 +49,8 @@ class TcpProbes {
   const Source* const source_;
   DescriptorWatch* const descriptors_;
   std::map<uint64_t, Open> open_;  // the I/O thread's
-  mutable std::mutex mutex_;
-  Probes probes_;  // with the mutex
+  mutable Mutex mutex_;
+  Probes probes_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::net

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace r2cc::net::verbs {
@@ -28,34 +27,38 @@ RealControlThread::RealControlThread(const Clock* clock, std::string name) {
 }
 
 void RealControlThread::Start() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (std::exchange(state_->started, true)) return;
-  for (Worker& worker : state_->workers) worker.thread = std::thread([state = state_, &worker] { Run(state.get(), &worker); });
+  for (size_t kind = 0; kind < kJobKinds; ++kind)
+    state_->threads[kind] = std::thread([state = state_, kind] { Run(state.get(), static_cast<JobKind>(kind)); });
 }
 
 void RealControlThread::FinishClosing(Nanos most) {
-  std::unique_lock lock(state_->mutex);
-  const Worker& closing = state_->Of(JobKind::kClose);
-  state_->changed.wait_for(lock, std::chrono::nanoseconds(most), [&] { return closing.undone == 0 || state_->stop || !state_->started; });
+  State* const state = state_.get();
+  const MutexLock lock(state->mutex);
+  state->changed.WaitFor(state->mutex, most, [state]() R2CC_REQUIRES(state->mutex) {
+    return state->Of(JobKind::kClose).undone == 0 || state->stop || !state->started;
+  });
 }
 
 void RealControlThread::Stop() {
   const std::shared_ptr<State> state = state_;
   {
-    const std::lock_guard lock(state->mutex);
+    const MutexLock lock(state->mutex);
     state->stop = true;
   }
-  state->changed.notify_all();
-  for (Worker& worker : state->workers) {
-    if (worker.thread.get_id() == std::this_thread::get_id())
-      worker.thread.detach();
-    else if (worker.thread.joinable())
-      worker.thread.join();
+  state->changed.NotifyAll();
+  for (size_t kind = 0; kind < kJobKinds; ++kind) {
+    std::thread& thread = state->threads[kind];
+    if (thread.get_id() == std::this_thread::get_id())
+      thread.detach();
+    else if (thread.joinable())
+      thread.join();
     // What jobs hold ends without the lock.
     JobQueue dropped;
     {
-      const std::lock_guard lock(state->mutex);
-      std::swap(dropped, worker.jobs);
+      const MutexLock lock(state->mutex);
+      std::swap(dropped, state->Of(static_cast<JobKind>(kind)).jobs);
     }
   }
 }
@@ -64,40 +67,41 @@ void RealControlThread::Submit(JobKind kind, ControlJob job) {
   // The job may have ended this before others are notified of it.
   const std::shared_ptr<State> state = state_;
   {
-    const std::lock_guard lock(state->mutex);
+    const MutexLock lock(state->mutex);
     if (state->stop) return;
     ++state->Of(kind).undone;
     state->Of(kind).jobs.Add(kind, state->clock->Now(), std::move(job));
   }
-  state->changed.notify_all();
+  state->changed.NotifyAll();
 }
 
-void RealControlThread::Run(State* state, Worker* worker) {
+void RealControlThread::Run(State* state, JobKind own) {
   pthread_setname_np(pthread_self(), state->name.c_str());
-  std::unique_lock lock(state->mutex);
+  MutexLock lock(state->mutex);
+  Worker* const worker = &state->Of(own);
   while (!state->stop) {
     auto next = worker->jobs.Take(state->clock->Now());
     if (!next) {
       const auto due = worker->jobs.next();
       if (due)
-        state->changed.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(*due - state->clock->Now(), 1)));
+        state->changed.WaitFor(state->mutex, std::max<Nanos>(*due - state->clock->Now(), 1));
       else
-        state->changed.wait(lock);
+        state->changed.Wait(state->mutex);
       continue;
     }
-    lock.unlock();
+    lock.Unlock();
     const JobKind kind = next->first;
     const auto again = next->second(state->clock->Now());
     if (!again) next.reset();  // what it holds ends without the lock
-    lock.lock();
+    lock.Lock();
     if (again && state->stop) {
-      lock.unlock();
+      lock.Unlock();
       next.reset();
-      lock.lock();
+      lock.Lock();
     } else if (again) {
       worker->jobs.Add(kind, state->clock->Now() + *again, std::move(next->second));
     } else if (--worker->undone == 0) {
-      state->changed.notify_all();
+      state->changed.NotifyAll();
     }
   }
 }

@@ -9,19 +9,18 @@
 
 #include <array>
 #include <compare>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 
 namespace r2cc::net::verbs {
 
@@ -88,18 +87,19 @@ class RealControlThread final : public ControlThread {
   struct Worker {
     JobQueue jobs;
     int undone = 0;  // jobs that are not done, the one that is running among them
-    std::thread thread;
   };
   struct State {
     const Clock* clock = nullptr;
     std::string name;
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::array<Worker, kJobKinds> workers;
-    bool started = false, stop = false;
-    Worker& Of(JobKind kind) { return workers[static_cast<size_t>(kind)]; }
+    Mutex mutex;
+    CondVar changed;
+    std::array<Worker, kJobKinds> workers R2CC_GUARDED_BY(mutex);
+    bool started R2CC_GUARDED_BY(mutex) = false;
+    bool stop R2CC_GUARDED_BY(mutex) = false;
+    std::array<std::thread, kJobKinds> threads;  // of whoever starts and stops them
+    Worker& Of(JobKind kind) R2CC_REQUIRES(mutex) { return workers[static_cast<size_t>(kind)]; }
   };
-  static void Run(State* state, Worker* worker);
+  static void Run(State* state, JobKind own);
 
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };

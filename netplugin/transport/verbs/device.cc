@@ -99,14 +99,14 @@ Domain::~Domain() { device_->verbs()->FreeDomain(id_); }
 // ---- events ----
 
 Device::Token Device::Listen(Listener listener) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   listeners_[++last_token_] = std::make_shared<const Listener>(std::move(listener));
   return last_token_;
 }
 
 void Device::Unlisten(Token token) {
   std::shared_ptr<const Listener> last;  // its end may be more than a lock should see
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = listeners_.find(token);
   if (it == listeners_.end()) return;
   last = std::move(it->second);
@@ -116,7 +116,7 @@ void Device::Unlisten(Token token) {
 void Device::Tell(Trouble trouble, const std::function<bool(const Listener&)>& whom) {
   std::vector<std::shared_ptr<const Listener>> told;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [token, listener] : listeners_)
       if (whom(*listener)) told.push_back(listener);
   }

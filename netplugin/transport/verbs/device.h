@@ -13,11 +13,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "base/core/verbs/verbs.h"
 #include "netplugin/transport/verbs/control_thread.h"
 #include "netplugin/transport/verbs/gid.h"
@@ -106,9 +106,9 @@ class Device {
   DeviceLimits limits_;
   std::atomic<bool> lost_{false}, gone_{false};
 
-  std::mutex mutex_;
-  Token last_token_ = 0;
-  std::map<Token, std::shared_ptr<const Listener>> listeners_;
+  Mutex mutex_;
+  Token last_token_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::map<Token, std::shared_ptr<const Listener>> listeners_ R2CC_GUARDED_BY(mutex_);
 };
 
 // A protection domain: a queue pair reaches the regions of its own domain and no others. It ends with the last thing that is made in it,

@@ -110,7 +110,7 @@ bool GpuProof::Show(const std::shared_ptr<Device>& device, const LoopbackPair::O
 
 bool GpuPaths::Proved(const std::shared_ptr<Device>& device, const LoopbackPair::Options& pair, int gpu, MemoryKind kind,
                       std::string* error) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(errors_, [](const auto& entry) { return std::get<0>(entry.first).expired(); });
   const Key key{device, gpu, kind};
   auto found = errors_.find(key);

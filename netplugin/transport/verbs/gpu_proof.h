@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 
 #include "base/core/clock.h"
+#include "base/core/mutex.h"
 #include "netplugin/config/log.h"
 #include "netplugin/flow/memory.h"
 #include "netplugin/gpu/gpu.h"
@@ -68,8 +68,8 @@ class GpuPaths {
   using Key = std::tuple<std::weak_ptr<Device>, int, MemoryKind>;
 
   const GpuProof proof_;
-  std::mutex mutex_;  // held while something is proved: others want to know the same
-  std::map<Key, std::string, Order> errors_;
+  Mutex mutex_;  // held while something is proved: others want to know the same
+  std::map<Key, std::string, Order> errors_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::net::verbs

@@ -55,7 +55,7 @@ int VerbsShared::Revoke(uint16_t rail, const std::shared_ptr<Domain>& domain) {
     int failed = 0;
     const auto next = Domain::Allocate(domain->device(), &failed);
     if (next == nullptr) return failed;
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (rails[rail].domain == domain) rails[rail].domain = next;
   }
   if (const int failed = regions.RevokeAll(domain.get()); failed != 0) return failed;

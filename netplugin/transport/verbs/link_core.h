@@ -13,11 +13,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/config/log.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/verbs/device.h"
@@ -46,11 +46,11 @@ struct VerbsShared {
     GidWish gid;
     Device* device() const { return domain == nullptr ? nullptr : domain->device().get(); }
   };
-  std::mutex mutex;
-  std::vector<RailDevice> rails;
+  Mutex mutex;
+  std::vector<RailDevice> rails R2CC_GUARDED_BY(mutex);
 
   RailDevice Of(uint16_t rail) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return rail < rails.size() ? rails[rail] : RailDevice{};
   }
   // The second line of a fence: nothing that is in the domain of the rail reaches a region any more. The rail gets another domain, and what

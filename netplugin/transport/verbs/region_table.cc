@@ -24,7 +24,7 @@ int RegionTable::Register(const std::shared_ptr<Domain>& domain, uint16_t rail, 
   const auto base = reinterpret_cast<uintptr_t>(memory.base);
   bool revoked = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     revoked = domain->revoked();
     if (!revoked) ++registering_[domain.get()];
   }
@@ -34,7 +34,7 @@ int RegionTable::Register(const std::shared_ptr<Domain>& domain, uint16_t rail, 
   else if (!revoked)
     failed = verbs->Register(domain->id(), memory.base, memory.bytes, kAccess, &entry.region);
   if (!revoked) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (--registering_[domain.get()] == 0) registering_.erase(domain.get());
     if (failed == 0 && domain->revoked()) {
       failed = ESTALE;
@@ -53,13 +53,13 @@ int RegionTable::Register(const std::shared_ptr<Domain>& domain, uint16_t rail, 
 void RegionTable::Unregister(const Memory& memory, uint16_t rail) {
   Entry entry;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto taken = entries_.extract({rail, memory.id});
     if (taken.empty()) return;
     entry = std::move(taken.mapped());
   }
   if (End(entry)) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   undead_.push_back(std::move(entry));
 }
 
@@ -70,7 +70,7 @@ bool RegionTable::End(const Entry& entry) {
 }
 
 std::optional<MemoryRegion> RegionTable::Find(net::RegionId memory, uint16_t rail) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = entries_.find({rail, memory});
   if (it == entries_.end() || it->second.domain->device()->lost()) return std::nullopt;
   return it->second.region;
@@ -91,7 +91,7 @@ int RegionTable::RevokeAll(Domain* domain) {
   std::vector<Entry> taken;
   int result = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!IsActive(Mutant::kSameDomain)) domain->Revoke();
     if (registering_.contains(domain)) result = EBUSY;
     const auto of = [domain](const Entry& entry) { return entry.domain.get() == domain; };
@@ -109,14 +109,14 @@ int RegionTable::RevokeAll(Domain* domain) {
   for (Entry& entry : taken) {
     if (End(entry)) continue;
     result = EBUSY;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     undead_.push_back(std::move(entry));
   }
   return result;
 }
 
 size_t RegionTable::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return entries_.size();
 }
 

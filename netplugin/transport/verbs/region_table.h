@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/flow/memory.h"
 #include "netplugin/transport/verbs/device.h"
 
@@ -47,10 +47,10 @@ class RegionTable {
   // In the table no more. False: the device does not let go of it, and it may still be written.
   static bool End(const Entry& entry);
 
-  mutable std::mutex mutex_;
-  std::map<Key, Entry> entries_;
-  std::vector<Entry> undead_;                 // not in the table any more, and the device did not let go
-  std::map<const Domain*, int> registering_;  // calls under way
+  mutable Mutex mutex_;
+  std::map<Key, Entry> entries_ R2CC_GUARDED_BY(mutex_);
+  std::vector<Entry> undead_ R2CC_GUARDED_BY(mutex_);                 // not in the table any more, and the device did not let go
+  std::map<const Domain*, int> registering_ R2CC_GUARDED_BY(mutex_);  // calls under way
 };
 
 }  // namespace r2cc::net::verbs

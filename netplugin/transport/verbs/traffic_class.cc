@@ -6,9 +6,9 @@ namespace r2cc::net::verbs {
 
 std::string TrafficClass::Named(int traffic_class, const SiteSettings& site) {
   if (traffic_class < 0 || (site.traffic_class && site.service_level)) return "";
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string begin = "R2CC: the communicator's trafficClass=" + std::to_string(traffic_class);
-  const auto told = [this](std::string line) { return std::exchange(told_, true) ? std::string() : line; };
+  const auto told = [this](std::string line) R2CC_REQUIRES(mutex_) { return std::exchange(told_, true) ? std::string() : line; };
   if (traffic_class > UINT8_MAX) return told(begin + " is ignored: want a number from 0 to 255");
   if (class_.has_value() && *class_ != traffic_class)
     return told(begin + " is ignored: all communicators of a process share their links, and the first one that named a class chose " +
@@ -22,7 +22,7 @@ std::string TrafficClass::Named(int traffic_class, const SiteSettings& site) {
 }
 
 SiteSettings TrafficClass::For(SiteSettings site) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   used_ = true;
   if (!site.traffic_class) site.traffic_class = class_;
   if (!site.service_level) site.service_level = class_;

@@ -5,10 +5,10 @@
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_TRAFFIC_CLASS_H_
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/core/mutex.h"
 #include "netplugin/transport/verbs/site_settings.h"
 
 namespace r2cc::net::verbs {
@@ -21,10 +21,10 @@ class TrafficClass {
   SiteSettings For(SiteSettings site);
 
  private:
-  std::mutex mutex_;
-  std::optional<uint8_t> class_;  // that was named first
-  bool used_ = false;             // queue pairs were made
-  bool told_ = false;
+  Mutex mutex_;
+  std::optional<uint8_t> class_ R2CC_GUARDED_BY(mutex_);  // that was named first
+  bool used_ R2CC_GUARDED_BY(mutex_) = false;             // queue pairs were made
+  bool told_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace r2cc::net::verbs

@@ -76,10 +76,10 @@ void VerbsTransport::BuryReplaced() {
 std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, std::string* error) {
   Slot* slot = nullptr;
   {
-    const std::lock_guard lock(slots_mutex_);
+    const MutexLock lock(slots_mutex_);
     slot = &slots_[name];
   }
-  const std::lock_guard opening(slot->opening);
+  const MutexLock opening(slot->opening);
   if (slot->device != nullptr && !slot->device->lost()) return slot->device;
   std::vector<DeviceInfo> all;
   options_.verbs->Devices(&all);
@@ -139,7 +139,7 @@ void VerbsTransport::Adopt(uint16_t rail, const Look& look) {
   const std::shared_ptr<Device>& device = look.rail.domain->device();
   bool replaced = false;
   {
-    const std::lock_guard lock(shared_.mutex);
+    const MutexLock lock(shared_.mutex);
     if (shared_.rails.size() <= rail) shared_.rails.resize(rail + size_t{1});
     VerbsShared::RailDevice& now = shared_.rails[rail];
     replaced = now.device() != nullptr && now.device() != device.get();
@@ -189,7 +189,7 @@ void VerbsTransport::StartLook(uint16_t rail) {
   listened.looking = true;
   shared_.Of(rail).device()->control()->Submit(JobKind::kOpen, [this, rail, of = listened.rail](Nanos) -> std::optional<Nanos> {
     Look look = LookAt(of);
-    const std::lock_guard lock(looks_mutex_);
+    const MutexLock lock(looks_mutex_);
     looks_[rail] = std::move(look);
     return std::nullopt;
   });
@@ -198,7 +198,7 @@ void VerbsTransport::StartLook(uint16_t rail) {
 void VerbsTransport::TakeLooks() {
   std::map<uint16_t, Look> looks;
   {
-    const std::lock_guard lock(looks_mutex_);
+    const MutexLock lock(looks_mutex_);
     looks.swap(looks_);
   }
   for (const auto& [rail, look] : looks) {

@@ -10,11 +10,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/poller.h"
@@ -67,8 +67,8 @@ class VerbsTransport final : public Transport {
  private:
   // A device by its name. `opening` is held while it is opened.
   struct Slot {
-    std::mutex opening;
-    std::shared_ptr<Device> device;
+    Mutex opening;
+    std::shared_ptr<Device> device R2CC_GUARDED_BY(opening);
   };
   // What a look has found.
   struct Look {
@@ -112,10 +112,10 @@ class VerbsTransport final : public Transport {
   const Options options_;
   VerbsShared shared_;
   GpuPaths gpu_paths_;
-  std::mutex slots_mutex_;  // of the map; never held in a call of a device
-  std::map<std::string, Slot> slots_;
-  std::mutex looks_mutex_;
-  std::map<uint16_t, Look> looks_;  // finished, not taken over yet
+  Mutex slots_mutex_;  // never held in a call of a device
+  std::map<std::string, Slot> slots_ R2CC_GUARDED_BY(slots_mutex_);
+  Mutex looks_mutex_;
+  std::map<uint16_t, Look> looks_ R2CC_GUARDED_BY(looks_mutex_);  // finished, not taken over yet
   std::atomic<bool> memory_limit_told_{false};
   // I/O thread.
   std::map<uint16_t, Listened> listened_;
