@@ -10,12 +10,12 @@ namespace r2cc::net {
 // ---- listeners ----
 
 void Acceptor::Open(uint64_t listen_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   listeners_[listen_id];
 }
 
 std::unique_ptr<RecvComm> Acceptor::Accept(uint64_t listen_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = listeners_.find(listen_id);
   if (it == listeners_.end() || it->second.empty()) return nullptr;
   std::unique_ptr<RecvComm> comm = std::move(it->second.front());
@@ -24,7 +24,7 @@ std::unique_ptr<RecvComm> Acceptor::Accept(uint64_t listen_id) {
 }
 
 std::deque<std::unique_ptr<RecvComm>> Acceptor::Close(uint64_t listen_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = listeners_.find(listen_id);
   if (it == listeners_.end()) return {};
   auto unclaimed = std::move(it->second);
@@ -33,7 +33,7 @@ std::deque<std::unique_ptr<RecvComm>> Acceptor::Close(uint64_t listen_id) {
 }
 
 Comm* Acceptor::FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = listeners_.find(listen_id);
   if (it == listeners_.end()) return nullptr;
   auto comm = std::make_unique<RecvComm>(peer, flow);
@@ -45,7 +45,7 @@ Comm* Acceptor::FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id) {
 void Acceptor::RailsStalled(uint64_t process, RailPair rails) {
   for (const auto& [session, peer] : peers_) {
     if (peer->process() != process) continue;
-    const auto lock = peer->Lock();
+    const PeerLock lock(*peer);
     peer->RailsStalled(rails);
     peer->RunToCompletion();
   }
@@ -79,7 +79,7 @@ HelloReply Acceptor::Greet(const Hello& hello, std::unique_ptr<Connection>* conn
   reply.reason = Judge(hello);
   if (!reply.reason.empty()) return reply;
   RecvPeer* peer = PeerOf(hello);
-  const auto lock = peer->Lock();
+  const PeerLock lock(*peer);
   reply.accepted = true;
   reply.node = host_->node;
   if (hello.kind == ConnectionKind::kOob) {

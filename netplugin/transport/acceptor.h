@@ -7,10 +7,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/core/mutex.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/transport/comm.h"
 #include "netplugin/transport/host.h"
@@ -61,8 +61,9 @@ class Acceptor {
   const std::function<void(const std::string&)> on_peer_;
   std::map<uint64_t, std::shared_ptr<RecvPeer>> peers_;  // by session
 
-  std::mutex mutex_;
-  std::map<uint64_t, std::deque<std::unique_ptr<RecvComm>>> listeners_;  // with the flows that nobody has accepted yet
+  Mutex mutex_;
+  std::map<uint64_t, std::deque<std::unique_ptr<RecvComm>>> listeners_
+      R2CC_GUARDED_BY(mutex_);  // with the flows that nobody has accepted yet
 };
 
 }  // namespace r2cc::net

@@ -94,12 +94,12 @@ bool Engine::Open(std::string* error) {
   memory_ = std::make_unique<MemoryTable>(transports_.on_rails(), host_.rails.size(), [this](const Region& changed) {
     calls_.Post([this, region = changed] {
       for (const auto& [session, peer] : acceptor_->peers()) {
-        const auto lock = peer->Lock();
+        const PeerLock lock(*peer);
         peer->RegionChanged(region);
         peer->RunToCompletion();
       }
       for (const auto& [process, peer] : send_peers_) {
-        const auto lock = peer->Lock();
+        const PeerLock lock(*peer);
         peer->RegionChanged(region);
         peer->RunToCompletion();
       }
@@ -144,33 +144,6 @@ bool Engine::MakeTransports(std::string* error) {
   return true;
 }
 
-void Engine::StartControlPlane() {
-  control_plane_->Start({
-      .exclusively = [this](const std::function<void()>& call) { Exclusively(call); },
-      .rail_state =
-          [this](uint16_t rail, bool up) {
-            NoteRail(rail, up);
-            ForEachPeer([&](Peer* peer) { peer->RailState(rail, up); });
-          },
-      .verdicts = [this] { ForEachPeer([](Peer* peer) { peer->ApplyVerdicts(); }); },
-      .attached =
-          [this] {
-            for (const auto& [process, peer] : send_peers_)
-              if (!peer->node().empty()) control_plane_->ReportPeer(peer->node());
-            for (const auto& [session, peer] : acceptor_->peers()) control_plane_->ReportPeer(peer->node());
-          },
-      .renamed = [this] { ForEachPeer([](Peer* peer) { peer->Regreet(); }); },
-      .address =
-          [this](uint16_t rail, const IpAddress& address) {
-            IpAddress& known = parts_.rails[rail].address;
-            if (known == address) return;
-            known = address;
-            transports_.ListenAgain(parts_.rails[rail], host_.log, &host_.rails[rail].endpoints);
-            for (const auto& [session, peer] : acceptor_->peers()) peer->Regreet();
-          },
-  });
-}
-
 void Engine::NoteRail(uint16_t rail, bool up) {
   const uint64_t bit = uint64_t{1} << rail;
   up ? rails_down_.fetch_and(~bit) : rails_down_.fetch_or(bit);
@@ -186,7 +159,10 @@ uint64_t Engine::BytesPerSecondWithout(uint64_t down) const {
 void Engine::RailChanged(TransportKind kind, uint16_t rail) {
   Exclusively([&] {
     if (!transports_.ListenAgain(kind, parts_.rails[rail], host_.log, &host_.rails[rail].endpoints)) return;
-    for (const auto& [session, peer] : acceptor_->peers()) peer->Regreet();
+    for (const auto& [session, peer] : acceptor_->peers()) {
+      peer->HasLock();
+      peer->Regreet();
+    }
   });
 }
 
@@ -218,7 +194,7 @@ void Engine::Run() {
   Drain();
   transports_.StopListening();
   ForEachPeer([](Peer* peer) {
-    const auto lock = peer->Lock();
+    const PeerLock lock(*peer);
     peer->Shut();
   });
   transports_.StopThreads();
@@ -234,10 +210,13 @@ void Engine::ForEachPeer(const std::function<void(Peer*)>& call) {
 }
 
 void Engine::Exclusively(const std::function<void()>& call) {
-  std::vector<std::unique_lock<std::mutex>> locks;
-  ForEachPeer([&](Peer* peer) { locks.push_back(peer->Lock()); });
+  std::vector<std::unique_ptr<PeerLock>> locks;
+  ForEachPeer([&](Peer* peer) { locks.push_back(std::make_unique<PeerLock>(*peer)); });
   call();
-  ForEachPeer([](Peer* peer) { peer->RunToCompletion(); });
+  ForEachPeer([](Peer* peer) {
+    peer->HasLock();
+    peer->RunToCompletion();
+  });
 }
 
 void Engine::TickPeers() {
@@ -245,7 +224,7 @@ void Engine::TickPeers() {
     peer_watch_.Remove(peer);
     {
       // A worker may hold it for a moment longer.
-      const auto lock = peer->Lock();
+      const PeerLock lock(*peer);
       peer->Shut();
     }
     std::erase_if(acceptor_->peers(), [peer](const auto& entry) { return entry.second.get() == peer; });
@@ -271,7 +250,7 @@ void Engine::TickPeers() {
 // is written: the error that follows may end the process.
 void Engine::Log(LogLevel level, const std::string& line) {
   if (level != LogLevel::kWarn) return parts_.log(level, line);
-  const std::lock_guard lock(log_mutex_);
+  const MutexLock lock(log_mutex_);
   const Nanos now = clock_.Now();
   std::erase_if(warned_, [now](const auto& entry) { return now - entry.second >= kSameWarningAfter; });
   if (warned_.emplace(line, now).second) parts_.log(level, line);
@@ -331,7 +310,7 @@ std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_r
     if (stop_.load()) return;
     comm->peer_ = PeerFor(handle);
     {
-      const auto lock = comm->peer_->Lock();
+      const PeerLock lock(*comm->peer_);
       comm->flow_ = comm->peer_->Open(handle.listen_id, local_rail, comm.get());
       if (dealt) comm->peer_->SetDealt(comm->flow_, true);
     }
@@ -352,12 +331,12 @@ void Engine::CloseComm(std::unique_ptr<OneComm> comm) {
     const auto peer = raw->peer();
     const FlowId flow = raw->flow();
     {
-      const auto lock = peer->Lock();
+      const PeerLock lock(*peer);
       peer->Close(flow);
     }
     const auto holds = [peer, flow] {
       peer->Tick();
-      const auto lock = peer->Lock();
+      const PeerLock lock(*peer);
       return peer->Holds(flow);
     };
     closer_.Begin(&close, holds, clock_.Now());

@@ -8,11 +8,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/attach/daemon_link.h"
 #include "netplugin/config/config.h"
 #include "netplugin/config/run_id.h"
@@ -183,12 +183,12 @@ class Engine {
 
   CallQueue calls_{[this] { Wake(); }};
   FlowCloser closer_{[this](LogLevel level, const std::string& line) { Log(level, line); }};
-  std::mutex log_mutex_;
-  std::map<std::string, Nanos> warned_;  // when, of late
-  std::atomic<uint64_t> rails_down_{0};  // a bit each
-  std::atomic<uint64_t> rails_lost_{0};  // see LostRails
-  uint32_t rails_fewer_ = 0;             // as reported last: see FewestRails
-  Nanos used_ = 0;                       // since when
+  Mutex log_mutex_;
+  std::map<std::string, Nanos> warned_ R2CC_GUARDED_BY(log_mutex_);  // when, of late
+  std::atomic<uint64_t> rails_down_{0};                              // a bit each
+  std::atomic<uint64_t> rails_lost_{0};                              // see LostRails
+  uint32_t rails_fewer_ = 0;                                         // as reported last: see FewestRails
+  Nanos used_ = 0;                                                   // since when
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;

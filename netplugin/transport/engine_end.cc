@@ -21,14 +21,14 @@ void Engine::Drain() {
   calls_.Run();
   control_plane_->ReportTotals(clock_.Now());
   ForEachPeer([](Peer* peer) {
-    const auto lock = peer->Lock();
+    const PeerLock lock(*peer);
     peer->CloseFlows();
   });
   for (Nanos began = clock_.Now(), now = began;; now = clock_.Now()) {
     bool waiting = false;
     ForEachPeer([&](Peer* peer) {
       peer->Tick();
-      const auto lock = peer->Lock();
+      const PeerLock lock(*peer);
       waiting |= !peer->drained();
     });
     if (!waiting || now - began >= host_.deadline) break;
@@ -40,7 +40,7 @@ void Engine::Drain() {
   }
   control_plane_->ReportEnding();
   ForEachPeer([](Peer* peer) {
-    const auto lock = peer->Lock();
+    const PeerLock lock(*peer);
     peer->HalfClose();
   });
 }

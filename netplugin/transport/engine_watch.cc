@@ -12,7 +12,7 @@ void Engine::WatchRequests(Nanos now) {
   };
   ProgressWatch::Facts facts;
   each([&](auto& peer) {
-    const auto lock = peer.Lock();
+    const PeerLock lock(peer);
     const JobRequests requests = peer.Requests();
     facts.outstanding += requests.outstanding;
     facts.done += requests.done;
@@ -23,7 +23,7 @@ void Engine::WatchRequests(Nanos now) {
   JobWait says_most;
   LinkEnds ends;
   each([&](auto& peer) {
-    const auto lock = peer.Lock();
+    const PeerLock lock(peer);
     if (verdict.waited == 0 || peer.Requests().outstanding == 0) return;
     LinkEnds of;
     const JobWait wait = peer.WaitsFor(&of);

@@ -38,7 +38,7 @@ std::string PeerFlowPort::Error(FlowRef ref) {
 bool PeerFlowPort::HasPath(FlowRef ref) {
   if (!Error(ref).empty()) return false;
   const Flow& flow = At(ref);
-  const auto lock = flow.peer->Lock();
+  const PeerLock lock(*flow.peer);
   return flow.peer->has_link();
 }
 
@@ -46,7 +46,7 @@ bool PeerFlowPort::SetWeight(FlowRef ref, double weight) {
   if (Failed(ref)) return false;
   const Flow& flow = At(ref);
   if (flow.sender == nullptr) return false;
-  const auto lock = flow.sender->Lock();
+  const PeerLock lock(*flow.sender);
   return flow.sender->SetWeight(flow.id, weight);
 }
 
@@ -54,7 +54,7 @@ void PeerFlowPort::SetDealt(FlowRef ref, bool dealt) {
   if (Failed(ref)) return;
   const Flow& flow = At(ref);
   if (flow.sender == nullptr) return;
-  const auto lock = flow.sender->Lock();
+  const PeerLock lock(*flow.sender);
   flow.sender->SetDealt(flow.id, dealt);
 }
 

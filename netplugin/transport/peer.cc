@@ -52,17 +52,28 @@ void Peer::FirstToldRails(std::span<const RailInfo> rails, const std::string& no
                                     " from it, is copied by way of the host");
 }
 
+void Peer::Lock() {
+  mutex_.Lock();
+  now_ = host_->Now();
+}
+
 bool Peer::TryLock() {
-  if (!mutex_.try_lock()) return false;
+  if (!mutex_.TryLock()) return false;
   now_ = host_->Now();
   return true;
+}
+
+// Who left it has seen that the lock was taken, and we see what he left.
+bool Peer::TryLockForLeft() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return waiting_.load() && TryLock();
 }
 
 void Peer::Submit(FlowId flow, const Buffer& buffer, uint64_t bytes) {
   const Request request{flow, buffer, bytes};
   if (TryLock()) return RunAsJob(flow, &request);
   {
-    const std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     inbox_.push_back(request);
     waiting_.store(true);
   }
@@ -78,13 +89,8 @@ void Peer::Progress(FlowId flow) {
 
 void Peer::RunAsJob(FlowId flow, const Request* request) {
   bool waits = request == nullptr;
-  // A request that came while the lock was ours was left to us.
-  const auto left_to_us = [this] {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return waiting_.load() && TryLock();
-  };
   do {
-    const std::lock_guard lock(mutex_, std::adopt_lock);
+    const MutexLock lock(mutex_, std::adopt_lock);
     try {
       RunJobOnce(flow, waits, request);
     } catch (...) {
@@ -95,7 +101,7 @@ void Peer::RunAsJob(FlowId flow, const Request* request) {
     }
     request = nullptr;
     waits = false;
-  } while (left_to_us());
+  } while (TryLockForLeft());
 }
 
 void Peer::RunJobOnce(FlowId flow, bool waits, const Request* request) {
@@ -118,7 +124,7 @@ void Peer::RunJobOnce(FlowId flow, bool waits, const Request* request) {
 
 bool Peer::Service() {
   if (!TryLock()) return false;
-  const std::lock_guard lock(mutex_, std::adopt_lock);
+  const MutexLock lock(mutex_, std::adopt_lock);
   RunInbox();
   if (shut_) return true;
   polled_.store(0, std::memory_order_relaxed);
@@ -127,32 +133,33 @@ bool Peer::Service() {
   return true;
 }
 
-std::unique_lock<std::mutex> Peer::LockSoon() {
+void Peer::LockSoon() {
   for (int i = 0; i < kTriesForLock; ++i) {
-    if (TryLock()) return {mutex_, std::adopt_lock};
+    if (TryLock()) return;
     for (int k = 0; k < kPausesOfTry; ++k) Pause();
   }
-  return Lock();
+  Lock();
 }
 
 bool Peer::RunWithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) {
-  auto lock = LockSoon();
-  const bool posted = RunInbox();
-  if (shut_) return false;
-  if (tell() || posted) Complete();
-  // It comes back when its call has ended. Nothing that waits for that may be done here.
-  if (!shut_ && ask(posted)) return true;
-  for (;;) {
-    lock.unlock();
-    // As above.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!waiting_.load() || !lock.try_lock()) return true;
+  LockSoon();
+  {
+    const MutexLock lock(mutex_, std::adopt_lock);
+    const bool posted = RunInbox();
+    if (shut_) return false;
+    if (tell() || posted) Complete();
+    // It comes back when its call has ended. Nothing that waits for that may be done here.
+    if (!shut_ && ask(posted)) return true;
+  }
+  while (TryLockForLeft()) {
+    const MutexLock lock(mutex_, std::adopt_lock);
     if (RunInbox() && !shut_) Complete();
   }
+  return true;
 }
 
 void Peer::Tick() {
-  const auto lock = Lock();
+  const PeerLock lock(*this);
   if (shut_) return;
   RunInbox();
   for (const auto& port : ports_) port->WatchAll();
@@ -178,7 +185,7 @@ void Peer::PollAndTick() {
 bool Peer::RunInbox() {
   if (!waiting_.load(std::memory_order_acquire)) return false;
   {
-    const std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     taken_.swap(inbox_);
     waiting_.store(false);
   }

@@ -11,11 +11,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/core/mutex.h"
 #include "netplugin/flow/types.h"
 #include "netplugin/transport/host.h"
 #include "netplugin/transport/links.h"
@@ -44,12 +44,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // ---- the I/O thread ----
 
-  // Takes the lock, waiting for a thread that has it: that is never long.
-  [[nodiscard]] std::unique_lock<std::mutex> Lock() {
-    std::unique_lock lock(mutex_);
-    now_ = host_->Now();
-    return lock;
-  }
+  // The lock is taken by a PeerLock, which waits for a thread that has it: that is never long.
+
   // Handles what has arrived, if the lock is free. False: it is not, somebody else does it.
   bool Service();
   // Handles what has arrived, then lets time pass. NCCL's threads do so themselves while they come.
@@ -68,116 +64,134 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // ---- with the lock ----
 
+  // Does nothing: see R2CC_ASSERTS.
+  void HasLock() R2CC_ASSERTS(mutex_) {}
   // What this process says of itself in a greeting has changed: the two greet again.
-  virtual void Regreet() = 0;
-  virtual void RailState(uint16_t rail, bool up) = 0;
+  virtual void Regreet() R2CC_REQUIRES(mutex_) = 0;
+  virtual void RailState(uint16_t rail, bool up) R2CC_REQUIRES(mutex_) = 0;
   // The page, or the peer's name, may have changed.
-  virtual void ApplyVerdicts() = 0;
+  virtual void ApplyVerdicts() R2CC_REQUIRES(mutex_) = 0;
   // Carries out what the session asks, moves bulk, publishes progress. True if a link has more to move at once.
-  virtual bool RunToCompletion() = 0;
+  virtual bool RunToCompletion() R2CC_REQUIRES(mutex_) = 0;
   // A look has found something. True: it is published, and the rest of RunToCompletion() is left to the next holder of the lock, so that
   // the job has its message before a call of the kernel's tells the peer of it. False, too, if somebody there waits to be told.
-  virtual bool PublishFound() { return false; }
+  virtual bool PublishFound() R2CC_REQUIRES(mutex_) { return false; }
   // Some link is up.
-  virtual bool has_link() const = 0;
+  virtual bool has_link() const R2CC_REQUIRES(mutex_) = 0;
   // Some request waits, or some control frame is on its way.
-  virtual bool outstanding() const = 0;
+  virtual bool outstanding() const R2CC_REQUIRES(mutex_) = 0;
   // No flow is open and nothing waits for an answer.
-  virtual bool idle() const = 0;
+  virtual bool idle() const R2CC_REQUIRES(mutex_) = 0;
   // Nothing will come of it any more.
-  virtual bool over() const = 0;
+  virtual bool over() const R2CC_REQUIRES(mutex_) = 0;
   // What was queued is with the kernel, as far as the peer can need it.
-  virtual bool flushed() const = 0;
+  virtual bool flushed() const R2CC_REQUIRES(mutex_) = 0;
   // A process that ends need not wait for it: all is said and answered, or there is nobody to whom it could be said.
-  bool drained() const { return over() || (flushed() && idle()); }
-  virtual void HalfClose() = 0;
+  bool drained() const R2CC_REQUIRES(mutex_) { return over() || (flushed() && idle()); }
+  virtual void HalfClose() R2CC_REQUIRES(mutex_) = 0;
   // The process ends: its flows are closed for it.
-  virtual void CloseFlows() = 0;
+  virtual void CloseFlows() R2CC_REQUIRES(mutex_) = 0;
   // The process ends: all requests fail, all links are closed, and nobody who takes the lock does anything any more.
-  void Shut();
+  void Shut() R2CC_REQUIRES(mutex_);
 
  protected:
   // Before Post(); for one that waited in the inbox, by the next holder of the lock.
-  virtual void Hint(uint64_t bytes) = 0;
-  virtual void Post(FlowId flow, const Buffer& buffer, uint64_t bytes) = 0;
+  virtual void Hint(uint64_t bytes) R2CC_REQUIRES(mutex_) = 0;
+  virtual void Post(FlowId flow, const Buffer& buffer, uint64_t bytes) R2CC_REQUIRES(mutex_) = 0;
   // The shortest way for `flow`: its own links, without asking the ports. True if anything moved.
-  virtual bool FastPath(FlowId flow) = 0;
-  virtual void OnTick() = 0;
-  virtual void CloseAll() = 0;
+  virtual bool FastPath(FlowId flow) R2CC_REQUIRES(mutex_) = 0;
+  virtual void OnTick() R2CC_REQUIRES(mutex_) = 0;
+  virtual void CloseAll() R2CC_REQUIRES(mutex_) = 0;
   // Something threw while the lock was held: what the session knows may be half a step. All flows fail, and close.
-  virtual void BreakFlows() noexcept = 0;
+  virtual void BreakFlows() noexcept R2CC_REQUIRES(mutex_) = 0;
 
   // True if it held anything.
-  bool RunInbox();
+  bool RunInbox() R2CC_REQUIRES(mutex_);
   // Some of such a message moves, or is about to.
-  void Account(uint64_t message_bytes) {
+  void Account(uint64_t message_bytes) R2CC_REQUIRES(mutex_) {
     workload_.Account(message_bytes);
     state_.bulk = workload_.is_bulk();
     bulk_by_workers_.store(has_workers_ && state_.bulk, std::memory_order_relaxed);
   }
   // Threads of its ports move messages that are not small.
   bool has_workers() const { return has_workers_; }
-  bool has_bulk() const { return state_.bulk; }
+  bool has_bulk() const R2CC_REQUIRES(mutex_) { return state_.bulk; }
   // The peer has told of its rails for the first time, by which it is known for good how they are joined.
   void FirstToldRails(std::span<const RailInfo> rails, const std::string& node);
   // When the lock was taken, or the clock last looked at: it is held for a short time, and the clock is not free.
-  Nanos now() const { return now_; }
+  Nanos now() const R2CC_REQUIRES(mutex_) { return now_; }
   // The port that a link of this transport uses.
   Port* port(TransportKind kind) const { return port_of_[static_cast<size_t>(kind)]; }
   OobPort* oob_port() const { return oob_port_; }
 
   Host* const host_;
+  Mutex mutex_ R2CC_ACQUIRED_BEFORE(inbox_mutex_);
 
  private:
+  friend class PeerLock;
   struct Request {
     FlowId flow;
     Buffer buffer;
     uint64_t bytes;
   };
+  void Lock() R2CC_ACQUIRES(mutex_);
   // The lock, if it is free.
-  bool TryLock();
-  std::unique_lock<std::mutex> LockSoon();
+  bool TryLock() R2CC_TRY_ACQUIRES(true, mutex_);
+  // The same, for a request that was left while the lock was ours. Behind each end of a lock.
+  bool TryLockForLeft() R2CC_TRY_ACQUIRES(true, mutex_);
+  void LockSoon() R2CC_ACQUIRES(mutex_);
   // With the lock taken by one of the job's threads; gives it back. `request`, if any, comes after those of the inbox.
-  void RunAsJob(FlowId flow, const Request* request);
-  void RunJobOnce(FlowId flow, bool waits, const Request* request);
+  void RunAsJob(FlowId flow, const Request* request) R2CC_RELEASES(mutex_);
+  void RunJobOnce(FlowId flow, bool waits, const Request* request) R2CC_REQUIRES(mutex_);
   // Handles what has arrived on any port. True if that was everything.
-  bool Poll();
-  void PollAndTick();
+  bool Poll() R2CC_REQUIRES(mutex_);
+  void PollAndTick() R2CC_REQUIRES(mutex_);
   // What the holder of the lock does beyond the requests. `waits`: the caller waits for `flow`.
   enum class Moved {
     kNothing,
     kFound,      // on the flow's own links
     kSomething,  // something may have come of it
   };
-  Moved Move(FlowId flow, bool waits);
-  Nanos PollEvery(bool waits) const;
-  void Complete() {
+  Moved Move(FlowId flow, bool waits) R2CC_REQUIRES(mutex_);
+  Nanos PollEvery(bool waits) const R2CC_REQUIRES(mutex_);
+  void Complete() R2CC_REQUIRES(mutex_) {
     incomplete_ = false;
     more_.store(RunToCompletion(), std::memory_order_relaxed);
   }
 
-  std::mutex mutex_;
-  PeerState state_;
+  PeerState state_ R2CC_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Port>> ports_;
   Port* port_of_[kTransportKinds] = {};
   OobPort* oob_port_ = nullptr;
   bool has_workers_ = false;
-  Nanos now_;
-  bool shut_ = false;
-  bool incomplete_ = false;  // RunToCompletion() was left to the next holder of the lock
+  Nanos now_ R2CC_GUARDED_BY(mutex_);
+  bool shut_ R2CC_GUARDED_BY(mutex_) = false;
+  bool incomplete_ R2CC_GUARDED_BY(mutex_) = false;  // RunToCompletion() was left to the next holder of the lock
   std::atomic<bool> more_{false};
   std::atomic<Nanos> polled_{0};
-  Nanos ticked_ = 0;
-  Nanos found_ = 0;  // when somebody who waited last found something
-  std::vector<Request> taken_;
+  Nanos ticked_ R2CC_GUARDED_BY(mutex_) = 0;
+  Nanos found_ R2CC_GUARDED_BY(mutex_) = 0;  // when somebody who waited last found something
+  std::vector<Request> taken_ R2CC_GUARDED_BY(mutex_);
   std::atomic<uint64_t> progress_calls_{0};
-  WorkloadClassifier workload_;
+  WorkloadClassifier workload_ R2CC_GUARDED_BY(mutex_);
   std::atomic<bool> by_devices_{false};
   std::atomic<bool> bulk_by_workers_{false};
 
-  std::mutex inbox_mutex_;
-  std::vector<Request> inbox_;
+  Mutex inbox_mutex_;
+  std::vector<Request> inbox_ R2CC_GUARDED_BY(inbox_mutex_);
   std::atomic<bool> waiting_{false};  // the inbox holds something
+};
+
+// Holds the lock of a peer, whose now() is the time at which it was taken.
+class R2CC_SCOPED_LOCK PeerLock {
+ public:
+  explicit PeerLock(Peer& peer) R2CC_ACQUIRES(peer.mutex_) : peer_(peer) { peer.Lock(); }
+  ~PeerLock() R2CC_RELEASES() { peer_.mutex_.Unlock(); }
+  PeerLock(const PeerLock&) = delete;
+  PeerLock& operator=(const PeerLock&) = delete;
+
+ private:
+  Peer& peer_;
 };
 
 }  // namespace r2cc::net

@@ -18,7 +18,7 @@ constexpr Nanos kMicro = 1000;
 struct PeerTest : testing::Test {
   // While another thread has the turn.
   void WithLockTaken(const std::function<void()>& call) {
-    const auto lock = peer.Lock();
+    const PeerLock lock(peer);
     std::thread(call).join();
   }
 
@@ -209,7 +209,7 @@ TEST_F(PeerTest, WhenNobodyComesThePollerHasAllSocketsAgain) {
 TEST_F(PeerTest, AfterTheEndNothingIsDone) {
   WithLockTaken([this] { peer.Submit(kFlow, nullptr, 1); });
   {
-    const auto lock = peer.Lock();
+    const PeerLock lock(peer);
     peer.Shut();
     peer.Shut();
   }
@@ -224,7 +224,7 @@ TEST_F(PeerTest, AfterTheEndNothingIsDone) {
 
 struct WorkersPeerTest : PeerTest {
   void MoveBytes(uint32_t bytes) {
-    const auto lock = busy.Lock();
+    const PeerLock lock(busy);
     busy.MoveBytes(bytes);
   }
 
@@ -267,7 +267,7 @@ TEST_F(WorkersPeerTest, WhileLargeMessagesComeHeLooksElsewhereSoon) {
 
 TEST_F(PeerTest, WithoutWorkersItIsTheCallersThatMoveBulk) {
   {
-    const auto lock = peer.Lock();
+    const PeerLock lock(peer);
     peer.MoveBytes(1 << 20);
   }
   EXPECT_FALSE(peer.bulk_by_workers());

@@ -71,7 +71,7 @@ std::vector<Peer*> PeerWatch::Tick() {
       continue;
     }
     peer->Tick();
-    const auto lock = peer->Lock();
+    const PeerLock lock(*peer);
     watched.active = peer->outstanding();
     if (peer->over()) over.push_back(peer);
   }

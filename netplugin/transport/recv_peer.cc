@@ -155,7 +155,7 @@ void RecvPeer::ApplyVerdicts() {
 void RecvPeer::OnTick() {
   oob_->Tick();
   was_linked_ = was_linked_ || has_link();
-  std::erase_if(kept_, [this](const Kept& kept) { return now() - kept.since >= kKeepFor; });
+  std::erase_if(kept_, [this](const Kept& kept) R2CC_REQUIRES(mutex_) { return now() - kept.since >= kKeepFor; });
   session_.Tick(now());
 }
 
@@ -234,6 +234,7 @@ void RecvPeer::Flush(const Action& action) {
 
 void RecvPeer::FlushChannels() {
   channels_.Flush([this](ChannelId channel) {
+    HasLock();
     if (channel != kOobChannel) return Trouble(links_.name(static_cast<LinkId>(channel)), EvidenceCause::kSocketError);
     oob_->Close();
     OobLost(ProbeResult::kSilent);

@@ -28,89 +28,92 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
 
   // With the lock. The flow's comm is not touched any more. A link may still write its buffers until Holds() is false: that takes a round
   // trip to the peer, or no longer than 250 ms and the own kernel or device.
-  void Close(FlowId flow);
-  bool Holds(FlowId flow) const { return session_.Retires(flow); }
+  void Close(FlowId flow) R2CC_REQUIRES(mutex_);
+  bool Holds(FlowId flow) const R2CC_REQUIRES(mutex_) { return session_.Retires(flow); }
 
   // With the lock: greeted connections of this session, which are answered with `reply`. AttachLink() is false and leaves one line in
   // `reason` if it refuses: the connection is then still the caller's. One that has to wait until the incarnation before it is closed is
   // kept, for as long as the initiator waits for the answer.
-  void AttachOob(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection> connection);
-  bool AttachLink(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
+  void AttachOob(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection> connection) R2CC_REQUIRES(mutex_);
+  bool AttachLink(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason)
+      R2CC_REQUIRES(mutex_);
 
   // With the lock. Other keys reach the region now, or none any more.
-  void RegionChanged(const Region& region) { session_.RegionChanged(std::make_shared<Region>(region), now()); }
+  void RegionChanged(const Region& region) R2CC_REQUIRES(mutex_) { session_.RegionChanged(std::make_shared<Region>(region), now()); }
 
   // With the lock. What this process sends to the peer by these rails stalls: see RecvLinks.
-  void RailsStalled(RailPair rails) { session_.RailsStalled(rails, now()); }
+  void RailsStalled(RailPair rails) R2CC_REQUIRES(mutex_) { session_.RailsStalled(rails, now()); }
   uint64_t process() const { return process_; }
 
   // The peer greets again, and the answer says what is new.
-  void Regreet() override;
-  void RailState(uint16_t rail, bool up) override;
-  void ApplyVerdicts() override;
-  bool RunToCompletion() override;
-  bool PublishFound() override;
-  bool has_link() const override { return session_.has_link(); }
-  bool outstanding() const override { return session_.outstanding() || !session_.idle() || !session_.any_channel(); }
-  bool idle() const override { return session_.idle(); }
-  bool over() const override { return session_.idle() && !session_.any_channel() && links_.closing().empty(); }
-  const std::string& node() const { return peer_node_; }
+  void Regreet() override R2CC_REQUIRES(mutex_);
+  void RailState(uint16_t rail, bool up) override R2CC_REQUIRES(mutex_);
+  void ApplyVerdicts() override R2CC_REQUIRES(mutex_);
+  bool RunToCompletion() override R2CC_REQUIRES(mutex_);
+  bool PublishFound() override R2CC_REQUIRES(mutex_);
+  bool has_link() const override R2CC_REQUIRES(mutex_) { return session_.has_link(); }
+  bool outstanding() const override R2CC_REQUIRES(mutex_) { return session_.outstanding() || !session_.idle() || !session_.any_channel(); }
+  bool idle() const override R2CC_REQUIRES(mutex_) { return session_.idle(); }
+  bool over() const override R2CC_REQUIRES(mutex_) { return session_.idle() && !session_.any_channel() && links_.closing().empty(); }
+  const std::string& node() const R2CC_REQUIRES(mutex_) { return peer_node_; }
   // With the lock; as SendPeer's.
-  JobRequests Requests() const { return session_.Requests(); }
-  JobWait WaitsFor(LinkEnds* ends) const {
+  JobRequests Requests() const R2CC_REQUIRES(mutex_) { return session_.Requests(); }
+  JobWait WaitsFor(LinkEnds* ends) const R2CC_REQUIRES(mutex_) {
     *ends = {.peer_node = peer_node_};
     return session_.WaitsFor(now());
   }
   // A peer that is gone takes nothing, and a device may not report so.
-  bool flushed() const override {
+  bool flushed() const override R2CC_REQUIRES(mutex_) {
     return session_.failed() || channels_.flushed([this](ChannelId channel) { return session_.up(channel); });
   }
-  void HalfClose() override { channels_.HalfClose(); }
-  void CloseFlows() override;
+  void HalfClose() override R2CC_REQUIRES(mutex_) { channels_.HalfClose(); }
+  void CloseFlows() override R2CC_REQUIRES(mutex_);
   // With the lock: for tests.
-  const RecvSession& session() const { return session_; }
+  const RecvSession& session() const R2CC_REQUIRES(mutex_) { return session_; }
 
  private:
   // Peer:
   // What a buffer is posted for shows when it comes.
-  void Hint(uint64_t) override {}
-  void Post(FlowId flow, const Buffer& to, uint64_t bytes) override;
-  bool FastPath(FlowId flow) override;
-  void OnTick() override;
-  void CloseAll() override;
-  void BreakFlows() noexcept override;
+  void Hint(uint64_t) override R2CC_REQUIRES(mutex_) {}
+  void Post(FlowId flow, const Buffer& to, uint64_t bytes) override R2CC_REQUIRES(mutex_);
+  bool FastPath(FlowId flow) override R2CC_REQUIRES(mutex_);
+  void OnTick() override R2CC_REQUIRES(mutex_);
+  void CloseAll() override R2CC_REQUIRES(mutex_);
+  void BreakFlows() noexcept override R2CC_REQUIRES(mutex_);
   // RecvOwner:
   std::shared_ptr<void> KeepAlive() override { return weak_from_this().lock(); }
-  void Heard(const LinkName& name, const Frame& frame) override {
+  void Heard(const LinkName& name, const Frame& frame) override R2CC_REQUIRES(mutex_) {
     if (!HeardOffer(frame)) session_.Receive(name.link, frame, now());
   }
-  void Trouble(const LinkName& name, plan::EvidenceCause cause) override {
+  void Trouble(const LinkName& name, plan::EvidenceCause cause) override R2CC_REQUIRES(mutex_) {
     session_.LinkTrouble(name.link, name.incarnation, cause, now());
   }
-  void LinkClosed(LinkName name, bool ok) override;
-  void Ready(const LinkName&) override { unread_ = true; }
+  void LinkClosed(LinkName name, bool ok) override R2CC_REQUIRES(mutex_);
+  void Ready(const LinkName&) override R2CC_REQUIRES(mutex_) { unread_ = true; }
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override { return RunWithLock(tell, ask); }
-  bool Alive(const LinkName& name) const override {
+  bool Alive(const LinkName& name) const override R2CC_REQUIRES(mutex_) {
     return session_.link_up(name.link) && session_.incarnation(name.link) == name.incarnation;
   }
-  bool Begin(const LinkName& name, const Chunk& header, std::byte** destination) override;
-  void Finish(const LinkName& name, const Chunk& header) override;
-  bool Placed(const LinkName& name, const Chunk& header) override;
-  bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const override {
+  bool Begin(const LinkName& name, const Chunk& header, std::byte** destination) override R2CC_REQUIRES(mutex_);
+  void Finish(const LinkName& name, const Chunk& header) override R2CC_REQUIRES(mutex_);
+  bool Placed(const LinkName& name, const Chunk& header) override R2CC_REQUIRES(mutex_);
+  bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const override R2CC_REQUIRES(mutex_) {
     return session_.FindFlow(slot, slots, flow, placed_through);
   }
-  bool MayBePlaced(FlowId flow) const override { return session_.MayBePlaced(flow); }
-  void Answer(const LinkName& name, const Endpoint& endpoint) override;
-  void Flushed(const LinkName& name, const FlushName& flush) override { session_.Flushed(name.link, name.incarnation, flush); }
-  void Proved(const LinkName& name, bool ok) override { session_.Proved(name.link, name.incarnation, ok); }
+  bool MayBePlaced(FlowId flow) const override R2CC_REQUIRES(mutex_) { return session_.MayBePlaced(flow); }
+  void Answer(const LinkName& name, const Endpoint& endpoint) override R2CC_REQUIRES(mutex_);
+  void Flushed(const LinkName& name, const FlushName& flush) override R2CC_REQUIRES(mutex_) {
+    session_.Flushed(name.link, name.incarnation, flush);
+  }
+  void Proved(const LinkName& name, bool ok) override R2CC_REQUIRES(mutex_) { session_.Proved(name.link, name.incarnation, ok); }
   // OobOwner:
-  void OobGreeted(const HelloReply&) override {}  // an initiator's
-  void OobHeard(const Frame& frame) override {
+  void OobGreeted(const HelloReply&) override R2CC_REQUIRES(mutex_) {}  // an initiator's
+  void OobHeard(const Frame& frame) override R2CC_REQUIRES(mutex_) {
     if (!HeardOffer(frame)) session_.Receive(kOobChannel, frame, now());
   }
-  void OobUngreeted() override {}
-  void OobLost(ProbeResult) override { session_.OobDown(now()); }
-  void Probed(ProbeResult result) override { session_.PeerProbed(result, now()); }
+  void OobUngreeted() override R2CC_REQUIRES(mutex_) {}
+  void OobLost(ProbeResult) override R2CC_REQUIRES(mutex_) { session_.OobDown(now()); }
+  void Probed(ProbeResult result) override R2CC_REQUIRES(mutex_) { session_.PeerProbed(result, now()); }
 
   // Connections of one incarnation that wait for the end of the one before.
   struct Kept {
@@ -120,18 +123,20 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
     Nanos since = 0;
   };
   RecvSession::Options MakeOptions(Host* host, const Hello& hello);
-  bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
-  bool AttachGreeted(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason);
-  void AttachKept(LinkId link);
+  bool Attach(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason)
+      R2CC_REQUIRES(mutex_);
+  bool AttachGreeted(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason)
+      R2CC_REQUIRES(mutex_);
+  void AttachKept(LinkId link) R2CC_REQUIRES(mutex_);
   // True: the frame was an offer of a link.
-  bool HeardOffer(const Frame& frame);
-  void OnOffer(const Frame& frame);
-  void Execute(const Action& action);
-  void OpenFlow(const Action& action);
-  void CloseLink(LinkId link, Incarnation incarnation);
-  void Flush(const Action& action);
-  void FlushChannels();
-  void Publish();
+  bool HeardOffer(const Frame& frame) R2CC_REQUIRES(mutex_);
+  void OnOffer(const Frame& frame) R2CC_REQUIRES(mutex_);
+  void Execute(const Action& action) R2CC_REQUIRES(mutex_);
+  void OpenFlow(const Action& action) R2CC_REQUIRES(mutex_);
+  void CloseLink(LinkId link, Incarnation incarnation) R2CC_REQUIRES(mutex_);
+  void Flush(const Action& action) R2CC_REQUIRES(mutex_);
+  void FlushChannels() R2CC_REQUIRES(mutex_);
+  void Publish() R2CC_REQUIRES(mutex_);
 
   FlowOpened flow_opened_;
   const uint64_t process_;  // of the peer

@@ -25,7 +25,7 @@ class RecvPeerTest : public testing::Test {
     hello.incarnation = incarnation;
     std::unique_ptr<Connection> connection = std::make_unique<Connection>();
     reason_.clear();
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     const bool taken = peer_->AttachLink(hello, {.accepted = true}, &connection, &reason_);
     EXPECT_EQ(connection == nullptr, taken) << "a connection that is refused is the caller's";
     return taken;
@@ -50,7 +50,7 @@ TEST_F(RecvPeerTest, ConnectionsThatWaitForTheEndOfALinkAreBounded) {
   EXPECT_TRUE(Attach(0, 3)) << "what waited for an older incarnation is dropped for it";
   for (int i = 1; i < kMost; ++i) ASSERT_TRUE(Attach(0, 3)) << i;
   {
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     first->owner->LinkClosed(first->name, true);
     peer_->RunToCompletion();
   }
@@ -64,7 +64,7 @@ std::vector<bool> AnswersTo(const Hello& hello, FakeEndsHost* host) {
   const auto peer = std::make_shared<RecvPeer>(host, hello, [&comms](FlowId, uint64_t) { return &comms.emplace_back(); });
   std::vector<bool> answers;
   {
-    const auto lock = peer->Lock();
+    const PeerLock lock(*peer);
     OobOwner* const owner = host->ends.oob->owner;
     peer->AttachOob(hello, {.accepted = true}, std::make_unique<Connection>());
     for (const FlowId flow : {FlowId{1}, FlowId{17}}) {

@@ -105,7 +105,7 @@ void SendPeer::ApplyVerdicts() {
 void SendPeer::OnTick() {
   oob_->Tick();
   WarnOfReach();
-  std::erase_if(releasing_, [this](const Releasing& one) {
+  std::erase_if(releasing_, [this](const Releasing& one) R2CC_REQUIRES(mutex_) {
     if (!links_.alive(one.name) || !links_.at(one.name.link)->Holds(one.flow)) return true;
     if (now() - one.since < kReleaseMost) return false;
     Trouble(one.name, EvidenceCause::kFlowClosed);
@@ -217,6 +217,7 @@ LinkEnds SendPeer::Ends(LinkId link) const {
 
 void SendPeer::FlushChannels() {
   channels_.Flush([this](ChannelId channel) {
+    HasLock();
     if (channel != kOobChannel) return Trouble(links_.name(static_cast<LinkId>(channel)), EvidenceCause::kSocketError);
     oob_->Close();
     OobLost(ProbeResult::kSilent);
@@ -238,7 +239,7 @@ Hello SendPeer::MakeHello(ConnectionKind kind) const {
 }
 
 void SendPeer::OobGreeted(const HelloReply& reply) {
-  const auto give_up = [this](ProbeResult result) {
+  const auto give_up = [this](ProbeResult result) R2CC_REQUIRES(mutex_) {
     oob_->Close();
     session_.OobDown(result, now());
   };

@@ -37,100 +37,106 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   ~SendPeer() override;
 
   // With the lock. The comm must live until Close() returned.
-  FlowId Open(uint64_t listen_id, uint16_t local_rail, Comm* comm);
+  FlowId Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) R2CC_REQUIRES(mutex_);
   // With the lock. Nothing is sent for the flow any more, and its comm is not touched. A link may still read its buffers until Holds() is
   // false: that takes no longer than the own kernel or device, or 250 ms and the end of the link.
-  void Close(FlowId flow);
-  bool Holds(FlowId flow) const;
+  void Close(FlowId flow) R2CC_REQUIRES(mutex_);
+  bool Holds(FlowId flow) const R2CC_REQUIRES(mutex_);
 
   // With the lock. Memory of this process is registered on other rails now, or not any more.
-  void RegionChanged(const Region& region) { session_.OwnRegionChanged(region.id, MemoryTable::RailsOf(region)); }
+  void RegionChanged(const Region& region) R2CC_REQUIRES(mutex_) { session_.OwnRegionChanged(region.id, MemoryTable::RailsOf(region)); }
 
   // With the lock: see SendFlows::SetWeight().
-  [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return session_.SetWeight(flow, weight); }
+  [[nodiscard]] bool SetWeight(FlowId flow, double weight) R2CC_REQUIRES(mutex_) { return session_.SetWeight(flow, weight); }
 
   // With the lock: see SendFlows::SetDealt().
-  void SetDealt(FlowId flow, bool dealt) { session_.SetDealt(flow, dealt); }
+  void SetDealt(FlowId flow, bool dealt) R2CC_REQUIRES(mutex_) { session_.SetDealt(flow, dealt); }
 
-  void Regreet() override;
-  void RailState(uint16_t rail, bool up) override;
-  void ApplyVerdicts() override;
-  bool RunToCompletion() override;
-  bool has_link() const override { return session_.has_link(); }
-  bool outstanding() const override { return session_.outstanding(); }
-  bool idle() const override { return session_.idle(); }
+  void Regreet() override R2CC_REQUIRES(mutex_);
+  void RailState(uint16_t rail, bool up) override R2CC_REQUIRES(mutex_);
+  void ApplyVerdicts() override R2CC_REQUIRES(mutex_);
+  bool RunToCompletion() override R2CC_REQUIRES(mutex_);
+  bool has_link() const override R2CC_REQUIRES(mutex_) { return session_.has_link(); }
+  bool outstanding() const override R2CC_REQUIRES(mutex_) { return session_.outstanding(); }
+  bool idle() const override R2CC_REQUIRES(mutex_) { return session_.idle(); }
   // Who closed a flow waits for links that may still read its buffers, and a peer that is shut hears of no link's end.
-  bool over() const override { return session_.failed() && session_.idle() && releasing_.empty() && links_.closing().empty(); }
-  const std::string& node() const { return peer_node_; }
+  bool over() const override R2CC_REQUIRES(mutex_) {
+    return session_.failed() && session_.idle() && releasing_.empty() && links_.closing().empty();
+  }
+  const std::string& node() const R2CC_REQUIRES(mutex_) { return peer_node_; }
   // With the lock. What the job waits for, and of which link that is, if it is one.
-  JobRequests Requests() const { return session_.Requests(); }
-  JobWait WaitsFor(LinkEnds* ends) const {
+  JobRequests Requests() const R2CC_REQUIRES(mutex_) { return session_.Requests(); }
+  JobWait WaitsFor(LinkEnds* ends) const R2CC_REQUIRES(mutex_) {
     const JobWait wait = session_.WaitsFor();
     *ends = wait.link.has_value() ? Ends(*wait.link) : LinkEnds{.peer_node = peer_node_};
     return wait;
   }
   // At its last tick. Any thread.
   RailUse rail_use() const { return {rails_up_.load(std::memory_order_relaxed), rails_lost_.load(std::memory_order_relaxed)}; }
-  bool flushed() const override {
+  bool flushed() const override R2CC_REQUIRES(mutex_) {
     return channels_.flushed([this](ChannelId channel) { return session_.up(channel); });
   }
-  void HalfClose() override { channels_.HalfClose(); }
-  void CloseFlows() override;
+  void HalfClose() override R2CC_REQUIRES(mutex_) { channels_.HalfClose(); }
+  void CloseFlows() override R2CC_REQUIRES(mutex_);
   // With the lock: for tests.
-  const SendSession& session() const { return session_; }
+  const SendSession& session() const R2CC_REQUIRES(mutex_) { return session_; }
 
  private:
   // Peer:
-  void Hint(uint64_t bytes) override { Account(bytes); }
-  void Post(FlowId flow, const Buffer& from, uint64_t bytes) override;
-  bool FastPath(FlowId flow) override;
-  void OnTick() override;
-  void CloseAll() override;
-  void BreakFlows() noexcept override;
+  void Hint(uint64_t bytes) override R2CC_REQUIRES(mutex_) { Account(bytes); }
+  void Post(FlowId flow, const Buffer& from, uint64_t bytes) override R2CC_REQUIRES(mutex_);
+  bool FastPath(FlowId flow) override R2CC_REQUIRES(mutex_);
+  void OnTick() override R2CC_REQUIRES(mutex_);
+  void CloseAll() override R2CC_REQUIRES(mutex_);
+  void BreakFlows() noexcept override R2CC_REQUIRES(mutex_);
   // SendOwner:
   std::shared_ptr<void> KeepAlive() override { return weak_from_this().lock(); }
-  void Heard(const LinkName& name, const Frame& frame) override;
-  void Trouble(const LinkName& name, plan::EvidenceCause cause) override;
-  void LinkClosed(LinkName name, bool ok) override;
-  void Ready(const LinkName& name) override {
+  void Heard(const LinkName& name, const Frame& frame) override R2CC_REQUIRES(mutex_);
+  void Trouble(const LinkName& name, plan::EvidenceCause cause) override R2CC_REQUIRES(mutex_);
+  void LinkClosed(LinkName name, bool ok) override R2CC_REQUIRES(mutex_);
+  void Ready(const LinkName& name) override R2CC_REQUIRES(mutex_) {
     room_ = true;
     pump_.MarkDirty(name.link);
   }
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override;
-  void Offer(const LinkName& name, const Endpoint& endpoint) override;
-  void Connected(const LinkName& name) override { session_.LinkConnected(name.link, name.incarnation, now()); }
-  bool Pull(const LinkName& name, Chunk* chunk) override { return session_.Pull(name.link, name.incarnation, chunk); }
-  WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override { return session_.TargetOf(name.link, chunk); }
-  bool Expects(const Chunk& chunk) const override { return session_.Expects(chunk); }
-  bool IsOpen(FlowId flow) const override { return session_.Has(flow); }
-  bool MayWrite(FlowId flow) const override { return session_.Has(flow) && session_.state(flow) != SendSession::FlowState::kFailed; }
-  std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override { return session_.Copy(chunk); }
+  void Offer(const LinkName& name, const Endpoint& endpoint) override R2CC_REQUIRES(mutex_);
+  void Connected(const LinkName& name) override R2CC_REQUIRES(mutex_) { session_.LinkConnected(name.link, name.incarnation, now()); }
+  bool Pull(const LinkName& name, Chunk* chunk) override R2CC_REQUIRES(mutex_) { return session_.Pull(name.link, name.incarnation, chunk); }
+  WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override R2CC_REQUIRES(mutex_) {
+    return session_.TargetOf(name.link, chunk);
+  }
+  bool Expects(const Chunk& chunk) const override R2CC_REQUIRES(mutex_) { return session_.Expects(chunk); }
+  bool IsOpen(FlowId flow) const override R2CC_REQUIRES(mutex_) { return session_.Has(flow); }
+  bool MayWrite(FlowId flow) const override R2CC_REQUIRES(mutex_) {
+    return session_.Has(flow) && session_.state(flow) != SendSession::FlowState::kFailed;
+  }
+  std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override R2CC_REQUIRES(mutex_) { return session_.Copy(chunk); }
   // OobOwner:
-  void OobGreeted(const HelloReply& reply) override;
-  void OobHeard(const Frame& frame) override;
-  void OobUngreeted() override {
+  void OobGreeted(const HelloReply& reply) override R2CC_REQUIRES(mutex_);
+  void OobHeard(const Frame& frame) override R2CC_REQUIRES(mutex_);
+  void OobUngreeted() override R2CC_REQUIRES(mutex_) {
     answered_ = true;
     session_.OobUngreeted(now());
   }
-  void OobLost(ProbeResult result) override { session_.OobDown(result, now()); }
-  void Probed(ProbeResult result) override { session_.PeerProbed(result, now()); }
+  void OobLost(ProbeResult result) override R2CC_REQUIRES(mutex_) { session_.OobDown(result, now()); }
+  void Probed(ProbeResult result) override R2CC_REQUIRES(mutex_) { session_.PeerProbed(result, now()); }
 
   SendSession::Options MakeOptions(const Host& host, const Target& target, uint64_t session);
-  void Execute(const Action& action);
-  void OpenLink(LinkId link, Incarnation incarnation);
-  void OfferAgain();
+  void Execute(const Action& action) R2CC_REQUIRES(mutex_);
+  void OpenLink(LinkId link, Incarnation incarnation) R2CC_REQUIRES(mutex_);
+  void OfferAgain() R2CC_REQUIRES(mutex_);
   // True: the frame was an answer to an offer.
-  bool HeardAnswer(const Frame& frame);
+  bool HeardAnswer(const Frame& frame) R2CC_REQUIRES(mutex_);
   // A small message whose way is free. False: it is not posted yet.
-  bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes);
-  void HearAnswers(FlowId flow);
-  void FlushChannels();
-  void SampleRates(Nanos now);
-  void Publish();
-  Hello MakeHello(ConnectionKind kind) const;
-  LinkEnds Ends(LinkId link) const;
+  bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes) R2CC_REQUIRES(mutex_);
+  void HearAnswers(FlowId flow) R2CC_REQUIRES(mutex_);
+  void FlushChannels() R2CC_REQUIRES(mutex_);
+  void SampleRates(Nanos now) R2CC_REQUIRES(mutex_);
+  void Publish() R2CC_REQUIRES(mutex_);
+  Hello MakeHello(ConnectionKind kind) const R2CC_REQUIRES(mutex_);
+  LinkEnds Ends(LinkId link) const R2CC_REQUIRES(mutex_);
   // One line at most, as long as the peer was never reached.
-  void WarnOfReach();
+  void WarnOfReach() R2CC_REQUIRES(mutex_);
   std::string TriedWays() const { return net::TriedWays(*host_, &target_.oob, host_->RailInfos(), remote_rails_); }
 
   const Target target_;

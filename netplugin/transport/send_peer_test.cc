@@ -12,7 +12,7 @@ namespace {
 class SendPeerTest : public testing::Test {
  protected:
   SendPeerTest() {
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     peer_->Open(1, 0, &comm_);
   }
   // The peer answers the greeting.
@@ -23,12 +23,12 @@ class SendPeerTest : public testing::Test {
     }
     HelloReply reply{.accepted = true, .node = "there"};
     reply.rails = {{.nic = "rail0", .up = true, .endpoints = {{TransportKind::kTcp, {1}}}}};
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     host_.ends.oob->owner->OobGreeted(reply);
     peer_->RunToCompletion();
   }
   void Lose() {
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     host_.ends.oob->opening = false;
     host_.ends.oob->owner->OobLost(ProbeResult::kSilent);
     peer_->RunToCompletion();
@@ -38,12 +38,12 @@ class SendPeerTest : public testing::Test {
     peer_->Tick();
   }
   void Offer() {
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     host_.ends.sends->owner->Offer(host_.ends.sends->name, {7});
     peer_->RunToCompletion();
   }
   void Hear(const Frame& frame) {
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     host_.ends.oob->owner->OobHeard(frame);
     peer_->RunToCompletion();
   }
@@ -95,7 +95,7 @@ TEST_F(SendPeerTest, AnOfferEndsWithItsIncarnation) {
   Greet();
   Offer();
   {
-    const auto lock = peer_->Lock();
+    const PeerLock lock(*peer_);
     host_.ends.sends->owner->Trouble(host_.ends.sends->name, plan::EvidenceCause::kSocketError);
     peer_->RunToCompletion();
   }

@@ -87,8 +87,8 @@ class Bench {
 
  private:
   void Exclusively(const std::function<void()>& call) {
-    std::vector<std::unique_lock<std::mutex>> locks;
-    for (const auto& peer : peers_) locks.push_back(peer->Lock());
+    std::vector<std::unique_ptr<net::PeerLock>> locks;
+    for (const auto& peer : peers_) locks.push_back(std::make_unique<net::PeerLock>(*peer));
     const Nanos since = clock_.Now();
     call();
     held_ += clock_.Now() - since;

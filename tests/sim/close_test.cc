@@ -58,7 +58,7 @@ class Communicators : public BusyFlows {
         flow.sender.peer->Submit(flow.sender.id, {flow.out.data(), flow.out_memory}, kBytes);
       }
       if (how_ != How::kAbortedBoth || !flow.closing || std::exchange(flow.send_closed, true)) continue;
-      const auto lock = flow.sender.peer->Lock();
+      const net::PeerLock lock(*flow.sender.peer);
       flow.sender.peer->Close(flow.sender.id);
     }
   }
@@ -74,12 +74,12 @@ class Communicators : public BusyFlows {
       if (closing_ && flow.accepted && !flow.closing && now() - last_close_ >= kBetween) {
         last_close_ = now();
         flow.closing = true;
-        const auto lock = flow.receiver.peer->Lock();
+        const net::PeerLock lock(*flow.receiver.peer);
         flow.receiver.peer->Close(flow.receiver.id);
       }
       if (!flow.closing || flow.closed) continue;
       {
-        const auto lock = flow.receiver.peer->Lock();
+        const net::PeerLock lock(*flow.receiver.peer);
         if (flow.receiver.peer->Holds(flow.receiver.id)) continue;
       }
       flow.closed = true;

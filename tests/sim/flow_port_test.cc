@@ -96,7 +96,7 @@ class Pair : private Tap {
   template <typename Opened>
   std::function<void()> CloseOf(const Opened& flow) {
     return [flow] {
-      const auto lock = flow.peer->Lock();
+      const net::PeerLock lock(*flow.peer);
       flow.peer->Close(flow.id);
     };
   }

@@ -148,7 +148,7 @@ void Job::PostSpare(Process* process, Flow* flow) {
 bool Job::CloseSend(Flow* flow) {
   if (flow->send_closed) return true;
   if (!std::exchange(flow->send_closing, true) && flow->connecting) {
-    const auto lock = flow->send.peer->Lock();
+    const net::PeerLock lock(*flow->send.peer);
     flow->send.peer->Close(flow->send.id);
   }
   flow->send_over = true;
@@ -164,7 +164,7 @@ bool Job::CloseReceive(Process* process, Flow* flow) {
     process->CloseListen(flow->listen_id);
     if (flow->accepted) {
       process->io().tap->At(Moment::kRecvClosing, flow->plan.sender, flow->plan.receiver, 0);
-      const auto lock = flow->receive.peer->Lock();
+      const net::PeerLock lock(*flow->receive.peer);
       flow->receive.peer->Close(flow->receive.id);
     }
   }

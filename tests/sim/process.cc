@@ -100,7 +100,7 @@ Process::SendFlow Process::Connect(int peer, uint64_t listen_id, int local_rail)
   }
   SendFlow flow{of, 0, std::make_shared<net::Comm>()};
   {
-    const auto lock = of->Lock();
+    const net::PeerLock lock(*of);
     flow.id = of->Open(listen_id, static_cast<uint16_t>(local_rail), flow.comm.get());
   }
   of->Tick();
@@ -146,12 +146,12 @@ std::vector<int> Process::RailsOf(const net::Memory& memory) const {
 
 void Process::RegionChanged(const net::Region& region) {
   for (const auto& [session, peer] : acceptor_->peers()) {
-    const auto lock = peer->Lock();
+    const net::PeerLock lock(*peer);
     peer->RegionChanged(region);
     peer->RunToCompletion();
   }
   for (const auto& [host, peer] : send_peers_) {
-    const auto lock = peer->Lock();
+    const net::PeerLock lock(*peer);
     peer->RegionChanged(region);
     peer->RunToCompletion();
   }
@@ -210,7 +210,7 @@ void Process::TickPeers() {
   std::vector<net::Peer*> over;
   ForEachPeer([&](net::Peer* peer) {
     peer->Tick();
-    const auto lock = peer->Lock();
+    const net::PeerLock lock(*peer);
     if (!peer->over() || exiting_) return;
     peer->Shut();
     over.push_back(peer);
@@ -259,11 +259,11 @@ void Process::Exit() {
 
 void Process::End() {
   ForEachPeer([](net::Peer* peer) {
-    const auto lock = peer->Lock();
+    const net::PeerLock lock(*peer);
     peer->HalfClose();
   });
   ForEachPeer([](net::Peer* peer) {
-    const auto lock = peer->Lock();
+    const net::PeerLock lock(*peer);
     peer->Shut();
   });
   Kill(false);
@@ -275,7 +275,7 @@ void Process::RailState(int rail, bool up) {
     net::LocalRail& local = host_.rails[static_cast<size_t>(rail)];
     if (std::exchange(local.up, up) == up) return;
     ForEachPeer([&](net::Peer* peer) {
-      const auto lock = peer->Lock();
+      const net::PeerLock lock(*peer);
       peer->RailState(static_cast<uint16_t>(rail), up);
       peer->RunToCompletion();
     });
@@ -294,7 +294,7 @@ void Process::Relisten(int rail) {
 
 void Process::Regreet() {
   for (const auto& [session, peer] : acceptor_->peers()) {
-    const auto lock = peer->Lock();
+    const net::PeerLock lock(*peer);
     peer->Regreet();
     peer->RunToCompletion();
   }
@@ -314,7 +314,7 @@ void Process::ApplyVerdicts() {
   if (dead_) return;
   calls_.push_back([this] {
     ForEachPeer([](net::Peer* peer) {
-      const auto lock = peer->Lock();
+      const net::PeerLock lock(*peer);
       peer->ApplyVerdicts();
       peer->RunToCompletion();
     });
@@ -338,7 +338,7 @@ void Process::Device(int rail, bool lost) {
     std::erase_if(io_.registered, [rail](const auto& entry) { return entry.second.rail == rail; });
     // A device that is lost carries nothing any more: its links have trouble before anybody hears of its keys.
     ForEachPeer([&](net::Peer* peer) {
-      const auto lock = peer->Lock();
+      const net::PeerLock lock(*peer);
       static_cast<SimPort*>(peer->ports().front().get())->LoseDevice(static_cast<uint16_t>(rail));
       peer->RunToCompletion();
     });

@@ -34,7 +34,7 @@ class SimFlows final : public collnet::GroupFlows {
   net::FlowRef Add(const Flow& flow, bool receives) {
     if (pool_ != nullptr) flow.comm->bounce = net::NewBounce(pool_, receives);
     return port_.Add(flow.peer.get(), flow.id, flow.comm.get(), [flow] {
-      const auto lock = flow.peer->Lock();
+      const net::PeerLock lock(*flow.peer);
       flow.peer->Close(flow.id);
     });
   }

@@ -87,7 +87,7 @@ class Stream : private Tap {
   template <typename Opened>
   std::function<void()> CloseOf(const Opened& flow) {
     return [flow] {
-      const auto lock = flow.peer->Lock();
+      const net::PeerLock lock(*flow.peer);
       flow.peer->Close(flow.id);
     };
   }

@@ -86,7 +86,7 @@ struct RecvLinkTest : testing::Test {
   }
   ~RecvLinkTest() override {
     {
-      const auto lock = peer->Lock();
+      const PeerLock lock(*peer);
       peer->Shut();
     }
     transport->StopThreads();

@@ -155,7 +155,7 @@ void SimWorld::Receive(int number, std::byte* data, size_t capacity) {
 void SimWorld::CloseSend(int number) {
   Call(At(number).from, [this, number] {
     Flow& flow = flows_[static_cast<size_t>(number)];
-    const auto lock = flow.sender.peer->Lock();
+    const net::PeerLock lock(*flow.sender.peer);
     flow.sender.peer->Close(flow.sender.id);
     flow.send.state = FlowState::kClosed;
   });
@@ -165,7 +165,7 @@ void SimWorld::CloseSend(int number) {
 void SimWorld::CloseReceive(int number) {
   Call(1 - At(number).from, [this, number] {
     Flow& flow = flows_[static_cast<size_t>(number)];
-    const auto lock = flow.receiver.peer->Lock();
+    const net::PeerLock lock(*flow.receiver.peer);
     flow.receiver.peer->Close(flow.receiver.id);
     flow.receive.state = FlowState::kClosed;
   });
