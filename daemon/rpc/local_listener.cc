@@ -52,13 +52,13 @@ absl::StatusOr<int> LocalListener::Listen() {
   if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return failed("listen on");
   if (chmod(path_.c_str(), static_cast<mode_t>(mode_)) != 0) return failed("set the mode of");
   if (listen(fd, kBacklog) != 0) return failed("listen on");
-  const std::lock_guard<std::mutex> guard(lock_);
+  absl::MutexLock lock(&mutex_);
   at_path_ = FileIdAt(path_);
   return fd;
 }
 
 bool LocalListener::IsAtPath() const {
-  const std::lock_guard<std::mutex> guard(lock_);
+  absl::MutexLock lock(&mutex_);
   return FileIdAt(path_) == at_path_;
 }
 

@@ -4,11 +4,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "base/event_loop.h"
 #include "daemon/io/file_id.h"
 
@@ -42,8 +43,8 @@ class LocalListener {
   const std::string path_;
   const int mode_;
   int fd_ = -1;
-  mutable std::mutex lock_;
-  FileId at_path_;  // of the socket; under the lock
+  mutable absl::Mutex mutex_;
+  FileId at_path_ ABSL_GUARDED_BY(mutex_);  // of the socket
   const std::function<void(int fd)> on_connection_;
   TimerId pause_ = 0;
 };
