@@ -21,6 +21,7 @@ ALLOWED = {
     ("environment", "netplugin/flow/mutant.h"): "for tests alone: nothing of it is in what is shipped",
     ("environment", "netplugin/plugin/process.cc"): "a plugin has no main(): here its environment is read and handed to netplugin/config",
     ("folders", "netplugin/transport/tcp/recv_link_test.cc"): "who looks at a link's sockets is decided by the link and its peer together",
+    ("mutexes", "base/log.cc"): "spdlog's sink is a template over std::mutex",
     ("pure_rooms", "netplugin/collnet/mutant.h"): "for tests alone, whose seeds run beside each other",
     ("pure_rooms", "netplugin/flow/mutant.h"): "for tests alone, whose seeds run beside each other",
     ("pure_rooms", "plan/collective/choose_test.cc"): "how long the choice takes is what it measures",

@@ -243,7 +243,7 @@ PURE_HEADERS = set("""
     iterator limits map memory numeric optional queue random set span string string_view tuple type_traits unordered_map utility variant
     vector gmock/gmock.h gtest/gtest.h immintrin.h xmmintrin.h""".split())
 SHARED_STATE = (r"\bstd::(atomic\w*|condition_variable\w*|future|jthread|lock_guard|mutex|once_flag|scoped_lock|shared_lock|shared_mutex|"
-                r"this_thread|thread|unique_lock)\b|\bthread_local\b|\bSteadyClock\b")
+                r"this_thread|thread|unique_lock)\b|\bthread_local\b|\b(CondVar|Mutex|MutexLock|SteadyClock)\b")
 
 
 def _within(path, folder):
@@ -302,6 +302,22 @@ def pure_rooms(source):
     if found and found.group(1) not in PURE_HEADERS:
       yield number, f"<{found.group(1)}>: this folder is pure; what touches the machine, or is shared by threads, stands outside"
   yield from _matches(source, SHARED_STATE, "{}: this folder is pure, its callers have the threads and the time")
+
+
+STANDARD_MUTEXES = r"\bstd::(condition_variable\w*|(recursive_|shared_|timed_)*mutex|lock_guard|scoped_lock|shared_lock|unique_lock)\b"
+
+
+@rule
+def mutexes(source):
+  """Clang proves what a mutex guards (.ci/long clang), so each one says it, and none is libstdc++'s, which has no annotations."""
+  for_tests = source.is_test() or re.search(r"(^|/)(fake|faulty|stub)_\w+\.(cc|h)$|_(fixture|rig)\.(cc|h)$", source.path)
+  if not source.is_cpp() or for_tests or source.path.startswith("bazel/") or source.path == "base/core/mutex.h":
+    return
+  yield from _matches(source, STANDARD_MUTEXES, "{}: Clang cannot follow it; use base/core/mutex.h, in daemon and client absl::Mutex")
+  for number, line in source.code_lines():
+    found = re.match(r"\s*(?:mutable |static )*(?:absl::|r2cc::)?Mutex (\w+)(?: R2CC_\w+\(.*\))?;", line)
+    if found and not re.search(rf"GUARDED_BY\({found.group(1)}\)", source.text):
+      yield number, f"{found.group(1)}: no member of this file is GUARDED_BY it"
 
 
 # The one place that knows ibverbs, the stub that its test opens instead, and the library that stands before the machine's.
