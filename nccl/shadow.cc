@@ -64,35 +64,31 @@ void Shadow::LogLate() {
 
 Result Shadow::CallRoll() {
   const std::string stays = "R2CC: AllReduce of communicator " + std::to_string(number_) + " stays NCCL's own: ";
-  if (IsActive(Mutant::kCallsNoRoll)) {
-  } else if (roll_ == nullptr) {
+  if (roll_ == nullptr) {
     is_alone_ = true;
     // Rank 0 has mostly made the ID, so it may be the one that lacks the library.
     if (rank_ < 2) parts_.log(stays + "the process that made its ID has no libr2cc-nccl.so with R2CC_SEAT=1, or cannot be reached");
     return Result::kSuccess;
-  } else {
-    const Verdict verdict = roll_->Await();
-    if (HasEnded()) return Result::kInternalError;
-    const std::string rank = "rank " + std::to_string(verdict.rank);
-    switch (verdict.kind) {
-      case Verdict::Kind::kAll: break;
-      case Verdict::Kind::kNone:
-        // The others may have learned that all are there, and wait for this rank.
-        parts_.log("R2CC: communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) +
-                   ": the process that made the communicator's ID does not answer; AllReduce returns an error");
-        return Result::kRemoteError;
-      case Verdict::Kind::kMissing:
-      case Verdict::Kind::kDiffers:
-        is_alone_ = true;
-        if (static_cast<uint32_t>(rank_) == verdict.speaker)
-          parts_.log(stays + rank +
-                     (verdict.kind == Verdict::Kind::kMissing ? " has no libr2cc-nccl.so with R2CC_SEAT=1"
-                                                              : " has another release of libr2cc-nccl.so, or another R2CC_SEAT_EVERY"));
-        return Result::kSuccess;
-    }
   }
-  is_complete_ = true;
-  return Result::kSuccess;
+  const Verdict verdict = IsActive(Mutant::kCallsNoRoll) ? Verdict{Verdict::Kind::kAll} : roll_->Await();
+  if (HasEnded()) return Result::kInternalError;
+  const std::string rank = "rank " + std::to_string(verdict.rank);
+  switch (verdict.kind) {
+    case Verdict::Kind::kAll: is_complete_ = true; return Result::kSuccess;
+    case Verdict::Kind::kNone: break;
+    case Verdict::Kind::kMissing:
+    case Verdict::Kind::kDiffers:
+      is_alone_ = true;
+      if (static_cast<uint32_t>(rank_) == verdict.speaker)
+        parts_.log(stays + rank +
+                   (verdict.kind == Verdict::Kind::kMissing ? " has no libr2cc-nccl.so with R2CC_SEAT=1"
+                                                            : " has another release of libr2cc-nccl.so, or another R2CC_SEAT_EVERY"));
+      return Result::kSuccess;
+  }
+  // The others may have learned that all are there, and wait for this rank.
+  parts_.log("R2CC: communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) +
+             ": the process that made the communicator's ID does not answer; AllReduce returns an error");
+  return Result::kRemoteError;
 }
 
 bool Shadow::IsCounted(const AllReduceCall& call, bool in_group) {
