@@ -292,6 +292,20 @@ static std::string HangLines(const v1::ListJobsReply& reply, const Style& style)
   return lines.empty() ? lines : lines + "\n";
 }
 
+// A line for each communicator that does not go NCCL's own way.
+static std::string WayLines(const v1::ListJobsReply& reply, const Style& style) {
+  std::string lines;
+  for (const v1::Job& job : reply.jobs())
+    for (const v1::AllReduceWay& way : job.ways()) {
+      if (way.way() == "nccl") continue;
+      absl::StrAppend(&lines, Paint("allreduce: ", Colour::kBlue, style.colour),
+                      Printable(absl::StrCat(job.job().empty() ? "job" : job.job(), " (pid ", job.pid(), "), ", WayText(way),
+                                             ", since call ", way.call(), " ", Ago(way.since_ns(), style))),
+                      "\n");
+    }
+  return lines.empty() ? lines : lines + "\n";
+}
+
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
   std::vector<Column> columns = {Right("PID"),
                                  Spare(4, "USER"),
@@ -340,7 +354,8 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
       lost = peers = plugin = Cell("");
     }
   }
-  return JobCounts(reply) + HangLines(reply, style) + (table.empty() ? "no jobs attached\n" : table.Render(style.colour, style.width));
+  return JobCounts(reply) + HangLines(reply, style) + WayLines(reply, style) +
+         (table.empty() ? "no jobs attached\n" : table.Render(style.colour, style.width));
 }
 
 std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style) {

@@ -249,6 +249,19 @@ TEST(Format, AJobThatHangsComesFirst) {
   EXPECT_THAT(text, Not(HasSubstr("not for long")));
 }
 
+TEST(Format, JobsWhoseAllReducesGoAnotherWay) {
+  const auto reply = FromText<v1::ListJobsReply>(R"pb(
+    jobs {
+      pid: 41
+      job: "train"
+      ways { communicator: 3 way: "tree" call: 51200 since_ns: 1735787035000000000 bytes_min: 16777216 expected_permille: 660 changes: 1 }
+      ways { communicator: 4 way: "nccl" call: 60000 since_ns: 1735787035000000000 changes: 2 }
+    })pb");
+  EXPECT_THAT(FormatJobs(reply, {.now_ns = kNow}),
+              testing::StartsWith("allreduce: train (pid 41), communicator 3: NCCL's tree in another order of nodes from 16 MiB on, "
+                                  "expected 0.66 of the usual time, since call 51200 10.0 s ago\n\n"));
+}
+
 TEST(Format, EndedJobs) {
   const auto reply = FromText<v1::ListJobsReply>(R"pb(
     jobs {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/units.h"
 #include "plan/page/ring.h"
 
@@ -59,6 +60,14 @@ std::string CauseText(absl::string_view name) {
     if (name == plan::CauseName(cause)) return plan::CauseText(cause, 0);
   }
   return std::string(name);
+}
+
+std::string WayText(const v1::AllReduceWay& way) {
+  const std::string communicator = absl::StrCat("communicator ", way.communicator(), ": ");
+  if (way.way() == "nccl") return absl::StrCat(communicator, "NCCL's own choice");
+  const std::string name = way.way() == "tree" ? "NCCL's tree in another order of nodes" : way.way() == "collnet" ? "CollNet" : way.way();
+  return absl::StrCat(communicator, name, " from ", FormatBytes(way.bytes_min()), " on, expected ",
+                      absl::StrFormat("%.2f", way.expected_permille() / 1000.0), " of the usual time");
 }
 
 std::string EvidenceText(absl::string_view kind) {

@@ -19,6 +19,10 @@ std::string EvidenceText(absl::string_view kind);
 // The value of evidence of this kind, with its unit; empty: it has none.
 std::string EvidenceValueText(absl::string_view kind, int64_t value);
 
+// By which way the AllReduces of a communicator go: "communicator 3: NCCL's tree in another order of nodes from 16 MiB on, expected 0.66
+// of the usual time".
+std::string WayText(const v1::AllReduceWay& way);
+
 // What the plan for a NIC means for the jobs.
 std::string MeaningForJobs(const v1::PlannedNic& planned);
 

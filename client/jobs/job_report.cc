@@ -134,6 +134,7 @@ v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::str
   report.set_received_bytes(sums.received_bytes());
   report.set_replayed_bytes(sums.replayed_bytes());
   report.set_faults_untold(sums.faults_untold());
+  *report.mutable_ways() = sums.ways();
   *report.mutable_gave_up() = sums.gave_up();
   report.set_gave_up_more(sums.gave_up_more());
   *report.mutable_nodes() = whole.nodes();
@@ -257,6 +258,9 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
     for (const v1::ReducedTime& reduced : report.reduced())
       add("fewer rails", absl::StrCat(FormatDuration(reduced.time_ns()), " of ", FormatDuration(report.ended_ns() - report.begun_ns()),
                                       " with ", reduced.usable(), " of ", reduced.rails(), " rails"));
+    for (const v1::AllReduceWay& way : report.ways())
+      add("all_reduce", absl::StrCat(way.node(), ", ", WayText(way), ", since ", time(way.since_ns()), " (call ", way.call(), ")",
+                                     way.changes() > 1 ? absl::StrCat(", change ", way.changes()) : ""));
     add("replayed", FormatBytes(report.replayed_bytes()));
     add("goodput lost", FigureText(report.goodput_lost()));
     add("saved", FigureText(report.restart_cost()));

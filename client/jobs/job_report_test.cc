@@ -187,6 +187,22 @@ TEST(JobReport, AJobThatDiedSaysWhy) {
   EXPECT_EQ(report.died_ns(), kBegin + 60 * kSecond);
 }
 
+TEST(JobReport, TheWayOfAllReduces) {
+  v1::ReportJobsReply::Whole whole = Job("train");
+  v1::AllReduceWay& way = *whole.mutable_sums()->add_ways();
+  way.set_node("n0");
+  way.set_communicator(3);
+  way.set_way("collnet");
+  way.set_call(51200);
+  way.set_bytes_min(64 << 20);
+  way.set_expected_permille(880);
+  way.set_changes(3);
+  const std::string text = FormatReports(MakeReports(Gathered({whole}), {}), {});
+  EXPECT_NE(text.find("all_reduce     n0, communicator 3: CollNet from 64 MiB on, expected 0.88 of the usual time, since "), text.npos)
+      << text;
+  EXPECT_NE(text.find(" (call 51200), change 3\n"), text.npos) << text;
+}
+
 TEST(JobReport, TimeWithFewerRails) {
   v1::ReportJobsReply::Whole whole = Job("train");
   v1::JobSums& sums = *whole.mutable_sums();

@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "daemon/jobs/held_operations.h"
 #include "daemon/jobs/job_filter.h"
+#include "daemon/jobs/job_ways.h"
 #include "daemon/jobs/kept_job.h"
 #include "daemon/jobs/reduced_rails.h"
 
@@ -107,7 +108,8 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
     case plan::EvidenceKind::kFailed:
     case plan::EvidenceKind::kEnding:
     case plan::EvidenceKind::kWaiting:
-    case plan::EvidenceKind::kOperationHeld: return true;
+    case plan::EvidenceKind::kOperationHeld:
+    case plan::EvidenceKind::kWay: return true;
   }
   return false;
 }
@@ -251,6 +253,7 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
       job.set_attached_ns(std::min(job.attached_ns(), when.realtime_ns));
       break;
     case plan::EvidenceKind::kEnding: job.set_ended_in_order(true); break;
+    case plan::EvidenceKind::kWay: NoteWay(record, when.realtime_ns, &job); break;
     case plan::EvidenceKind::kLinkUp:
     case plan::EvidenceKind::kRailTotals:
     case plan::EvidenceKind::kFlowOpened:

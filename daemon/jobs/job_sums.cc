@@ -94,6 +94,10 @@ void AddFailure(const v1::JobFailure& failure, v1::JobSums* sums) {
     sums->set_failures_more(sums->failures_more() + 1);
 }
 
+void AddWay(const v1::AllReduceWay& way, v1::JobSums* sums) {
+  if (sums->ways_size() < kSummedWaysMax) *sums->add_ways() = way;
+}
+
 void WatchedSince(int64_t ns, v1::JobSums* sums) { sums->set_watched_since_ns(std::max(sums->watched_since_ns(), ns)); }
 
 // The run of (uid, job) that ran from `begun_ns` to `ended_ns`: of several the one with the most of that in common.
@@ -166,6 +170,10 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
     failure.set_rank_plus_one(process.rank_plus_one());
     AddFailure(failure, &sums);
   }
+  for (v1::AllReduceWay way : process.ways()) {
+    way.set_node(node);
+    AddWay(way, &sums);
+  }
   MergeReduced(process.reduced(), now_ns, sums.mutable_reduced());
   WatchedSince(process.watched_since_ns(), &sums);
   // A plugin that says in which run it is says also that it ends.
@@ -226,6 +234,12 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
     AddFailure(failure, &sums);
   }
   sums.set_failures_more(sums.failures_more() + from.failures_more());
+  for (v1::AllReduceWay way : from.ways()) {
+    way.set_node(node);
+    way.set_way(Clean(way.way(), kWordBytesMax));
+    way.set_since_ns(Time(way.since_ns(), clock_ahead_ns));
+    AddWay(way, &sums);
+  }
   ReducedList reduced = from.reduced();
   for (v1::ReducedRails& one : reduced) {
     one.set_begun_ns(Time(one.begun_ns(), clock_ahead_ns));

@@ -23,6 +23,8 @@ constexpr int64_t kStallMostNs = 365 * 24 * 3600 * int64_t{1'000'000'000};
 
 // Operations that failed.
 constexpr int kSummedFailuresMax = 32;
+// Communicators of a job whose way is in its sums.
+constexpr int kSummedWaysMax = 64;
 
 // User, name and run of a job. Without a run id that its processes share: "@" and when the first of them began.
 using JobKey = std::tuple<uint32_t, std::string, std::string>;

@@ -316,5 +316,26 @@ TEST(JobSums, WhatIsOpenAndWhyItFailedIsAddedUp) {
   EXPECT_EQ(sums.reduced(0).begun_ns(), kBegin + 59 * kSecond);
 }
 
+TEST(JobSums, WaysOfAllReducesOfAllNodesAreBoundedAndClean) {
+  WholeJobs here, there;
+  v1::Job one = Process("train", 0);
+  one.add_ways()->set_way("tree");
+  AddProcess(one, "n0", kBegin + kHour, &here);
+  v1::Job other = Process("train", 0);
+  for (int i = 0; i < kSummedWaysMax; ++i) {
+    v1::AllReduceWay& way = *other.add_ways();
+    way.set_way("coll\x1bnet");
+    way.set_since_ns(kBegin + 10 * kSecond);
+  }
+  AddProcess(other, "n1", kBegin + kHour, &there);
+  ASSERT_TRUE(AddNode(RunOf(there, "train"), "n1", kSecond, kBegin + kHour, &here));
+  const v1::JobSums& sums = RunOf(here, "train").sums();
+  ASSERT_EQ(sums.ways_size(), kSummedWaysMax);
+  EXPECT_EQ(sums.ways(0).node(), "n0");
+  EXPECT_EQ(sums.ways(1).node(), "n1");
+  EXPECT_EQ(sums.ways(1).way(), "coll?net");
+  EXPECT_EQ(sums.ways(1).since_ns(), kBegin + 9 * kSecond) << "by this node's clock";
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -6,6 +6,7 @@
 #include "base/names.h"
 #include "daemon/jobs/held_operations.h"
 #include "daemon/jobs/job_registry.h"
+#include "daemon/jobs/job_ways.h"
 #include "daemon/jobs/reduced_rails.h"
 #include "plan/page/attach.h"
 
@@ -28,6 +29,7 @@ v1::Job Cleaned(v1::Job job) {
   Cut(job.mutable_rails(), static_cast<int>(plan::kAttachRailsMax));
   Cut(job.mutable_faults(), JobRegistry::kFaultsMax);
   Cut(job.mutable_failures(), JobRegistry::kFailuresMax);
+  Cut(job.mutable_ways(), kJobWaysMax);
   Cut(job.mutable_gave_up(), JobRegistry::kGaveUpMax);
   Cut(job.mutable_reduced(), kReducedMax);
   Cut(job.mutable_peer_nodes(), static_cast<int>(JobRegistry::kPeersPerUserMax));

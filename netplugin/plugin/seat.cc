@@ -2,6 +2,7 @@
 #include "netplugin/abi/seat_v2.h"
 #include "netplugin/plugin/calls.h"
 #include "netplugin/plugin/process.h"
+#include "netplugin/transport/record.h"
 
 namespace r2cc::net {
 namespace {
@@ -11,7 +12,12 @@ int KeptPermille() { return Process::Get().is_running() ? static_cast<int>(Proce
 int Rails() { return Process::Get().is_running() ? static_cast<int>(Process::Get().rails().size()) : 0; }
 uint64_t BytesPerSecond() { return Process::Get().is_running() ? Process::Get().engine().WholeBytesPerSecond() : 0; }
 int OffersCollNet() { return Process::Get().is_running() && Process::Get().collnet() ? 1 : 0; }
-void Report(const abi::SeatReport*) {}
+void Report(const abi::SeatReport* report) {
+  Process& process = Process::Get();
+  if (report == nullptr || !process.is_running()) return;
+  process.engine().Report(WayRecord(process.Now(), report->communicator, report->call, report->bytes_min,
+                                    static_cast<uint32_t>(report->way), report->expected_permille));
+}
 
 }  // namespace
 }  // namespace r2cc::net

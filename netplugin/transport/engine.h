@@ -95,6 +95,10 @@ class Engine {
   uint64_t UsableBytesPerSecond() const {
     return BytesPerSecondWithout(rails_down_.load(std::memory_order_relaxed) | rails_lost_.load(std::memory_order_relaxed));
   }
+  // For the daemon. Any thread; waits for nothing.
+  void Report(const plan::EvidenceRecord& record) {
+    calls_.Post([this, record] { host_.report(record); });
+  }
   uint64_t WholeBytesPerSecond() const { return BytesPerSecondWithout(0); }
   // How much the former is of the latter.
   uint32_t KeptPermille() const {

@@ -129,6 +129,18 @@ plan::EvidenceRecord RunRecord(const Host& host, Nanos started) {
   return record;
 }
 
+plan::EvidenceRecord WayRecord(Nanos now, uint32_t communicator, uint64_t call, uint64_t bytes_min, uint32_t way,
+                               uint32_t expected_permille) {
+  plan::EvidenceRecord record{};
+  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWay);
+  record.time_ns = now;
+  record.incarnation = communicator;
+  record.bytes = call;
+  record.duration_ns = bytes_min;
+  record.replayed_bytes = plan::WayDetail(way, expected_permille);
+  return record;
+}
+
 plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, const JobWait& wait, const LinkEnds& ends) {
   plan::EvidenceRecord record{};
   record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWaiting);

@@ -40,6 +40,8 @@ void RecordUse(Host* host, uint32_t usable, Nanos when);
 plan::EvidenceRecord RunRecord(const Host& host, Nanos started);
 
 // That so many requests have made no progress for `waited`, and what they wait for; 0 requests: that is over.
+plan::EvidenceRecord WayRecord(Nanos now, uint32_t communicator, uint64_t call, uint64_t bytes_min, uint32_t way,
+                               uint32_t expected_permille);
 plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, const JobWait& wait, const LinkEnds& ends);
 
 // That the process of `peer` is of another release, by its greeting: once, and again when it says another. Empty: older than such words.

@@ -80,5 +80,16 @@ TEST_F(RecordPassedTest, WithoutAProfilerOrAStallThereAreNone) {
   EXPECT_EQ(records.size(), 5u) << "of one that says too many no more than there is room for";
 }
 
+TEST(WayRecord, IsOneThatTheDaemonReads) {
+  const plan::EvidenceRecord record = WayRecord(77, 3, 51200, 16 << 20, 2, 880);
+  EXPECT_EQ(record.kind, static_cast<uint32_t>(plan::EvidenceKind::kWay));
+  EXPECT_TRUE(plan::IsNumbered(plan::EvidenceKind::kWay));
+  EXPECT_EQ(record.time_ns, 77);
+  EXPECT_EQ(record.incarnation, 3u);
+  EXPECT_EQ(record.bytes, 51200u);
+  EXPECT_EQ(record.duration_ns, uint64_t{16} << 20);
+  EXPECT_EQ(record.replayed_bytes, plan::WayDetail(2, 880));
+}
+
 }  // namespace
 }  // namespace r2cc::net

@@ -125,7 +125,8 @@ bool IsNumbered(EvidenceKind kind) {
     case EvidenceKind::kLinkPassed:
     case EvidenceKind::kRailUse:
     case EvidenceKind::kFailed:
-    case EvidenceKind::kOperationHeld: return true;
+    case EvidenceKind::kOperationHeld:
+    case EvidenceKind::kWay: return true;
     case EvidenceKind::kLinkUp:
     case EvidenceKind::kRailTotals:
     case EvidenceKind::kFlowOpened:

@@ -58,8 +58,11 @@ enum class EvidenceKind : uint32_t {
   // number: which one, from 1, 0: not known; peer_node: the communicator's name; bytes: NCCL's commId; replayed_bytes: HeldRank(). It
   // follows the kLinkPassed of that loss.
   kOperationHeld = 16,
+  // The AllReduces of a communicator go by another way from one of its calls on. incarnation: the communicator's number in its process,
+  // from 1. bytes: that call. duration_ns: bytes from which on they go that way. replayed_bytes: WayDetail().
+  kWay = 17,
 };
-constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kOperationHeld;
+constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kWay;
 // The newest kind that a daemon of release 0.2.0 knows, whose rings do not name it.
 constexpr EvidenceKind kEvidenceKindOf020 = EvidenceKind::kGaveUp;
 
@@ -87,6 +90,9 @@ enum class WaitFor : uint64_t {
 constexpr WaitFor kWaitForNewest = WaitFor::kData;
 // "what it sent there is not acknowledged"; for a number out of range as for kUnknown.
 const char* WaitText(uint64_t what);
+
+// The detail of kWay: a Way of plan/collective/ways.h, and the time that is expected, of the usual one.
+constexpr uint64_t WayDetail(uint32_t way, uint32_t expected_permille) { return uint64_t{expected_permille} << 32 | way; }
 
 // A record whose cause its reader does not know is garbled to it, too. So the ring names the newest cause that its reader knows, and the
 // writer puts the nearest of those in the place of a newer one (CauseFor).
@@ -134,7 +140,7 @@ struct EvidenceRecord {
   int64_t time_ns;      // CLOCK_MONOTONIC, of the daemon in the ring: the writer converts what its own says in another time namespace
   uint32_t local_rail;  // index in the attach request's rails
   union {
-    uint32_t incarnation;     // kLinkFenced, kLinkUp
+    uint32_t incarnation;     // kLinkFenced, kLinkUp, kWay
     uint32_t share_permille;  // kRailSlow, kRailSteady: at most 1000
     uint32_t number;          // kOperationHeld
   };
