@@ -113,6 +113,11 @@ def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence
       words = lines(jobs[SEAT], THERE)[there:]
       if words and not is_expected:
         raise JobBroken(f"{name} lost, {nodes} nodes: a switch to the tree, which gains nothing there: {words[-1][-250:]}")
+      # Rank 0 reports it, to the daemon of its node.
+      if daemons and words and not (known := [way for way in stage.ways(0) if way["way"] == "tree"]):
+        raise JobBroken(f"{name} lost: r2ccctl jobs does not have the tree: {stage.ways(0)}")
+      if daemons and words:
+        context.results.add(case, f"{name} lost, r2ccctl jobs", **common, ways=known)
       expected = re.search(r"expected (\d\.\d+)", words[-1]) if words else None
       for said in _measured(context, stage, jobs, items, pairs):
         ratio = said["seat_over_balance"]

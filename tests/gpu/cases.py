@@ -54,6 +54,7 @@ CASES = (
          case_collnet_agreed.agreed),
     Case("seat", "libr2cc-nccl.so on over off, 4 and 8 nodes or --nodes: rails of one node lost, at 8 of two", 420, 160, case_seat.seat),
     Case("seat-counts", "the same with 2, 3, 5 and 7 nodes; two decline", 170, 170, case_seat.counts),
+    Case("seat+daemon", "the same with an r2ccd on each node; r2ccctl jobs has the switch", 420, 160, case_seat.seat, daemons=True),
     Case("seat-two-gpus", "the same with 4 nodes of 2 GPUs each, NVLink inside; two ranks on a card where there are 4", 200, 80,
          case_seat.two_gpus),
     Case("seat-mixed", "a rank without libr2cc-nccl.so, or with another R2CC_SEAT_EVERY: the job goes on as NCCL alone", 90, 90,

@@ -164,6 +164,10 @@ class Stage:
   def events(self, node: int) -> list[dict[str, Any]]:
     return self._cluster.events(node)
 
+  def ways(self, node: int) -> list[dict[str, Any]]:
+    """What the daemon of `node` knows of communicators whose AllReduces go another way."""
+    return [way for job in self.ctl_json(node, "jobs").get("jobs", []) for way in job.get("ways", [])]
+
   # Rails.
 
   def sent_bytes(self, job: Job, rail: RailId) -> int:
