@@ -16,7 +16,7 @@ from tests.tidy import tree
 DATA_PLANE = ("netplugin/flow/", "netplugin/link/", "netplugin/rails/", "netplugin/transport/", "netplugin/collnet/")
 # Classes that other parts are reached through: how much one has to know to use or to change them.
 LARGE = (("daemon/wiring.h", "Wiring"), ("netplugin/link/send_session.h", "SendSession"),
-         ("netplugin/link/receive_session.h", "ReceiveSession"), ("daemon/services/core_backend.h", "CoreBackend"))
+         ("netplugin/link/recv_session.h", "RecvSession"), ("daemon/services/core_backend.h", "CoreBackend"))
 _INCLUDE = re.compile(r'^#include "([^"]+)/[^/"]+"', re.MULTILINE)
 
 
