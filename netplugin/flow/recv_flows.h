@@ -28,6 +28,8 @@ class RecvFlows {
     RecvLedger ledger;
     std::string error;             // empty while the flow can go on; else one line
     MessageId wanted_through = 0;  // the sender waits for the grants of all messages below
+    // Some of its buffers are posted and not full.
+    bool may_be_placed() const { return ledger.posted_through() > ledger.placed_through(); }
 
    private:
     friend class RecvFlows;

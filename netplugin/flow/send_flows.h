@@ -33,6 +33,8 @@ class SendFlows {
     bool told = false;    // the log has the line
     SendLedger ledger;
     bool closing = false;  // the job has closed it; what it holds copies of is still to be delivered
+    // Some buffer of NCCL's is still in use: closing the flow now gives up messages.
+    bool holds_buffers() const { return ledger.done_through() < ledger.posted_through(); }
     Nanos progressed = 0;  // when a message was done last, or posted after there was none: see FaultWatch. 0: not known
 
    private:

@@ -23,7 +23,7 @@ class Sender {
     session_.OobUp("peer", std::vector<RailInfo>(links, RailInfo{.up = true, .endpoints = {{}}}), now_);
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) {
-        if (action.kind == Action::Kind::kOpenLink) session_.LinkConnected(action.link, action.incarnation, now_);
+        if (action.kind == Action::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
         if (action.kind == Action::Kind::kProveLink)
           session_.Receive(action.link, {.type = FrameType::kProved, .link = action.link, .incarnation = action.incarnation, .ok = true},
                            now_);
@@ -43,15 +43,15 @@ class Sender {
   }
   SendSession& session() { return session_; }
   void Lose(LinkId link) {
-    session_.LinkTrouble(link, session_.incarnation(link), plan::EvidenceCause::kLinkDown, now_);
-    EXPECT_TRUE(session_.spread());
+    session_.LinkTrouble(link, session_.links().incarnation(link), plan::EvidenceCause::kLinkDown, now_);
+    EXPECT_TRUE(session_.links().spread());
   }
   // The links pull so many chunks, in turn.
   void Pull(int chunks, std::vector<LinkId> links) {
     for (int i = 0; i < chunks; ++i) {
       const LinkId link = links[static_cast<size_t>(i) % links.size()];
       Chunk chunk;
-      ASSERT_TRUE(session_.Pull(link, session_.incarnation(link), &chunk));
+      ASSERT_TRUE(session_.Pull(link, session_.links().incarnation(link), &chunk));
       bytes_[chunk.flow] += chunk.bytes;
       if (chunk.index == 0) Post(chunk.flow);
       farthest_apart_ = std::max(farthest_apart_, Apart());
@@ -137,15 +137,15 @@ TEST_F(FairWeightsTest, SoTheyDoWhereOneOfThemWantsToBeDealtOut) {
   Sender sender(2);
   const FlowId light = sender.Open(0, 1), heavy = sender.Open(1, 3);
   sender.session().SetDealt(light, true);
-  EXPECT_TRUE(sender.session().spread());
+  EXPECT_TRUE(sender.session().links().spread());
   sender.Pull(400, {0, 1});
   EXPECT_EQ(sender.bytes(light), 100u * kChunkBytes);
   EXPECT_EQ(sender.bytes(heavy), 300u * kChunkBytes);
   sender.session().SetDealt(heavy, true);
   sender.session().SetDealt(light, false);
-  EXPECT_TRUE(sender.session().spread());
+  EXPECT_TRUE(sender.session().links().spread());
   sender.session().CloseFlow(heavy, 0);
-  EXPECT_FALSE(sender.session().spread()) << "nobody wants it any more";
+  EXPECT_FALSE(sender.session().links().spread()) << "nobody wants it any more";
 }
 
 // How much a flow had of its own link says nothing of what it may have of another's.

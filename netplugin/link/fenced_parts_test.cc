@@ -200,7 +200,7 @@ struct InitiatorWithPartsTest : testing::Test {
 
   InitiatorWithPartsTest() {
     session.OobUp("peer", std::vector<RailInfo>(1, RailInfo{.up = true, .endpoints = {{}}}), 0);
-    session.LinkConnected(0, kFirst, 0);
+    session.link_input().Connected(0, kFirst, 0);
     session.Receive(kOobChannel, Frame{.type = FrameType::kProved, .link = 0, .incarnation = kFirst, .ok = true}, 0);
     for (int i = 0; i < 2; ++i) {
       const FlowId flow = session.OpenFlow(1, 0, 0);

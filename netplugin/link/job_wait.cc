@@ -33,7 +33,7 @@ JobRequests SendSession::Requests() const {
 }
 
 JobWait SendSession::WaitsFor() const {
-  if (!has_link()) return {WaitFor::kReach, {}};
+  if (!links_.any_up()) return {WaitFor::kReach, {}};
   if (warned_silent_) return {WaitFor::kStopped, {}};
   const std::vector<LinkId> holding = links_.Holding();
   if (holding.empty()) return {WaitFor::kBuffer, {}};
@@ -54,7 +54,7 @@ JobRequests RecvSession::Requests() const {
 JobWait RecvSession::WaitsFor(Nanos now) const {
   // Links are the sender's to give up: one that is up here says nothing. The peer's kernel does not answer either.
   const bool vanished = !control_queue_.up(kOobChannel) && probe_ == ProbeResult::kSilent && now - heard_ >= options_.silence;
-  if (!has_link() || vanished) return {WaitFor::kReach, {}};
+  if (!links_.any_up() || vanished) return {WaitFor::kReach, {}};
   return {OobSilent(now) ? WaitFor::kStopped : WaitFor::kData, {}};
 }
 

@@ -24,9 +24,10 @@ class LinkDemandTest : public testing::Test {
     return links;
   }
   void BringUp(LinkId link) {
-    session.LinkConnected(link, session.incarnation(link), now);
-    session.Receive(link, Frame{.type = FrameType::kProved, .link = link, .incarnation = session.incarnation(link), .ok = true}, now);
-    ASSERT_EQ(session.link_state(link), InitiatorState::kUp);
+    session.link_input().Connected(link, session.links().incarnation(link), now);
+    session.Receive(link, Frame{.type = FrameType::kProved, .link = link, .incarnation = session.links().incarnation(link), .ok = true},
+                    now);
+    ASSERT_EQ(session.links().state(link), InitiatorState::kUp);
   }
 
   Nanos now = kNanosPerSecond;
@@ -78,7 +79,7 @@ TEST_F(LinkDemandTest, SoHasAHomeWhoseFirstAttemptFails) {
   session.OpenFlow(1, 1, now);
   PeerAnswers();
   EXPECT_EQ(Opened(), Links{1});
-  session.LinkTrouble(1, session.incarnation(1), plan::EvidenceCause::kSocketError, now);
+  session.LinkTrouble(1, session.links().incarnation(1), plan::EvidenceCause::kSocketError, now);
   session.Tick(now += kNanosPerMs);
   EXPECT_EQ(Opened(), (Links{0, 2, 3}));
 }
@@ -88,7 +89,7 @@ TEST_F(LinkDemandTest, SoHasAHomeThatThePageCallsFailed) {
   PeerAnswers();
   EXPECT_EQ(Opened(), Links{1});
   BringUp(1);
-  session.LocalVerdict(1, {.failed = true, .weight_permille = 0}, now);
+  session.link_input().LocalVerdict(1, {.failed = true, .weight_permille = 0}, now);
   EXPECT_EQ(Opened(), (Links{0, 2, 3}));
 }
 

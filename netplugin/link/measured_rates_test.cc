@@ -18,8 +18,8 @@ class Sender {
     session_.OobUp("peer", std::vector<RailInfo>(links_, RailInfo{.up = true, .endpoints = {{}}}), now_);
     Obey();
     session_.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow_, .ok = true}, now_);
-    EXPECT_EQ(session_.link_state(0), InitiatorState::kUp);
-    EXPECT_EQ(session_.link_state(1), InitiatorState::kUp);
+    EXPECT_EQ(session_.links().state(0), InitiatorState::kUp);
+    EXPECT_EQ(session_.links().state(1), InitiatorState::kUp);
   }
 
   // For a while all links are busy and move so much; those that are not in `limited` could move more.
@@ -31,7 +31,8 @@ class Sender {
       busy_ += kStep;
       for (LinkId link = 0; link < links_; ++link) {
         delivered_[link] += bytes_per_s[link] * kStep / kNanosPerSecond;
-        session_.LinkRate(link, session_.incarnation(link), static_cast<uint64_t>(delivered_[link]), busy_, limited[link], bulk, now_);
+        session_.link_input().Rate(link, session_.links().incarnation(link), static_cast<uint64_t>(delivered_[link]), busy_, limited[link],
+                                   bulk, now_);
       }
       session_.Tick(now_);
       for (const Action& action : session_.TakeActions()) told_slow_ += action.kind == Action::Kind::kLinkSlow;
@@ -43,7 +44,7 @@ class Sender {
     Chunk chunk;
     uint32_t bytes = 0;
     for (LinkId link = 0; link < links_; ++link)
-      while (session_.Pull(link, session_.incarnation(link), &chunk))
+      while (session_.Pull(link, session_.links().incarnation(link), &chunk))
         if (chunk.message == id) bytes = chunk.chunk_bytes;
     return bytes;
   }
@@ -53,8 +54,8 @@ class Sender {
     for (int i = 0; i < kMessages; ++i) Post();
     Chunk chunk;
     int first = 0, second = 0;
-    for (; session_.Pull(0, session_.incarnation(0), &chunk); ++first)
-      while (session_.Pull(1, session_.incarnation(1), &chunk)) ++second;
+    for (; session_.Pull(0, session_.links().incarnation(0), &chunk); ++first)
+      while (session_.Pull(1, session_.links().incarnation(1), &chunk)) ++second;
     return static_cast<double>(second) / first;
   }
   // A flow at home on each link moves a message, as far as the links may carry it.
@@ -67,14 +68,14 @@ class Sender {
     Post(second_);
     Chunk chunk;
     for (LinkId link = 0; link < links_; ++link)
-      while (session_.Pull(link, session_.incarnation(link), &chunk)) {
+      while (session_.Pull(link, session_.links().incarnation(link), &chunk)) {
       }
   }
   void Lose(LinkId link) {
-    session_.LinkTrouble(link, session_.incarnation(link), plan::EvidenceCause::kLinkDown, now_);
-    EXPECT_TRUE(session_.spread());
+    session_.LinkTrouble(link, session_.links().incarnation(link), plan::EvidenceCause::kLinkDown, now_);
+    EXPECT_TRUE(session_.links().spread());
   }
-  bool spread() const { return session_.spread(); }
+  bool spread() const { return session_.links().spread(); }
   int told_slow() const { return told_slow_; }
 
  private:
@@ -89,7 +90,7 @@ class Sender {
   void Obey() {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) {
-        if (action.kind == Action::Kind::kOpenLink) session_.LinkConnected(action.link, action.incarnation, now_);
+        if (action.kind == Action::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
         if (action.kind == Action::Kind::kProveLink)
           session_.Receive(action.link, {.type = FrameType::kProved, .link = action.link, .incarnation = action.incarnation, .ok = true},
                            now_);

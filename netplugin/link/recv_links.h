@@ -63,6 +63,7 @@ class RecvLinks {
 
   uint16_t count() const { return static_cast<uint16_t>(links_.size()); }
   uint16_t home_count() const { return home_count_; }
+  bool is_home(LinkId link) const { return link < home_count_; }
   bool up(LinkId link) const { return links_[link].state == AcceptorState::kUp; }
   bool is(LinkId link, Incarnation incarnation) const {
     return link < links_.size() && links_[link].incarnation == incarnation && up(link);
@@ -70,8 +71,7 @@ class RecvLinks {
   Incarnation incarnation(LinkId link) const { return links_[link].incarnation; }
   uint16_t local_rail(LinkId link) const { return links_[link].rails.local; }
   uint16_t remote_rail(LinkId link) const { return links_[link].rails.remote; }
-  // No link has been up since; 0: one is.
-  Nanos none_since() const { return none_since_; }
+  bool any_up() const { return none_since_ == 0; }
 
  private:
   // FENCED, to be written when the link is closed.

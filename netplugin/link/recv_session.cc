@@ -181,7 +181,7 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
     case FrameType::kFlowEnd: {
       control_queue_.Send(channel, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
       if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
-        flow->ledger.posted_through() > flow->ledger.placed_through()
+        flow->may_be_placed()
             ? FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding", plan::Failure::kPeerClosed)
             : flows_.Fail(flow, "R2CC: peer " + options_.peer + " closed the flow");
       return;
@@ -254,7 +254,7 @@ void RecvSession::PathVerdict(RailPair rails, bool broken, Nanos now) {
 }
 
 void RecvSession::LinksChanged(Nanos now) {
-  const bool has_link = links_.none_since() == 0;
+  const bool has_link = links_.any_up();
   if (std::exchange(had_link_, has_link) && !has_link) CheckLost(now);
 }
 

@@ -50,29 +50,23 @@ class RecvSession {
   // Answers to kFlowOpened; `home` is its action's link.
   void AcceptFlow(FlowId flow, LinkId home);
   void RefuseFlow(FlowId flow);
-  // The buffer must stay until PlacedThrough() passes the returned id or CloseFlow() returned.
+  const RecvFlows& flows() const { return flows_; }
+  // The buffer must stay until the flow's ledger.placed_through() passes the returned id or CloseFlow() returned.
   MessageId Post(FlowId flow, const Buffer& to, uint64_t capacity_bytes, Nanos now);
   // A buffer that lies in registered memory is posted when the peer is told of that, or has been.
-  bool Knows(const Memory& memory) const { return regions_.GenerationOf(memory.id) != 0; }
+  const AnnouncedRegions& regions() const { return regions_; }
   void UseRegion(FlowId flow, const std::shared_ptr<const Region>& region, Nanos now) { regions_.Use(region, flows_.at(flow).home, now); }
   // Its keys have changed, or it is not registered any more.
   void RegionChanged(const std::shared_ptr<const Region>& region, Nanos now) {
     if (!failed_ && regions_.Changed(region, now)) flows_.TellAgain();
   }
-  MessageId PlacedThrough(FlowId flow) const { return flows_.at(flow).ledger.placed_through(); }
-  uint64_t SizeOf(FlowId flow, MessageId message) const { return flows_.at(flow).ledger.SizeOf(message); }
-  // Empty while the flow can go on; else one line.
-  const std::string& error(FlowId flow) const { return flows_.at(flow).error; }
   using Writer = RetiringFlows::Writer;
   // Its acknowledgements outlive it. `writers`: links that may still place into its buffers: see RetiringFlows.
   void CloseFlow(FlowId flow, const std::vector<Writer>& writers, Nanos now);
-  void CloseFlow(FlowId flow, Nanos now) { CloseFlow(flow, {}, now); }
-  // Its buffers may still be written.
-  bool Retires(FlowId flow) const { return retiring_.contains(flow); }
+  // Flows that are closed, and whose buffers may still be written.
+  const RetiringFlows& retiring() const { return retiring_; }
   // Flows whose state or progress may have changed since the last call.
   std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
-  // Some sender waits for what Flush() has to tell.
-  bool awaited() const { return flows_.awaited(); }
 
   // ---- channels and links ----
 
@@ -80,7 +74,7 @@ class RecvSession {
   void OobDown(Nanos now);
   // The answer to kProbePeer.
   void PeerProbed(ProbeResult result, Nanos now);
-  // See RecvLinks.
+  const RecvLinks& links() const { return links_; }
   using Offer = RecvLinks::Offer;
   Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
   void LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now);
@@ -116,6 +110,7 @@ class RecvSession {
   enum class Arrival { kPlaced, kRefused, kLate };
   Arrival Placed(LinkId link, Incarnation incarnation, const Chunk& header);
 
+  const ControlQueue& channels() const { return control_queue_; }
   // On every channel that is open.
   void SendAll(const Frame& frame) { control_queue_.SendAll(frame); }
   // Of the flows that are open, or whose buffers may still be written, the one whose number is `slot` modulo `slots`; false: none, or more
@@ -123,27 +118,12 @@ class RecvSession {
   bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
     return flows_.FindBySlot(slot, slots, flow, placed_through) || retiring_.Find(slot, slots, flow, placed_through);
   }
-  // Some of the flow's buffers are posted and not full.
-  bool MayBePlaced(FlowId flow) const {
-    const RecvFlows::Flow* const found = flows_.Find(flow);
-    return found != nullptr && found->ledger.posted_through() > found->ledger.placed_through();
-  }
 
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
   bool has_actions() const { return !actions_.empty(); }
 
-  uint16_t links() const { return links_.count(); }
-  Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }
-  bool link_up(LinkId link) const { return links_.up(link); }
-  bool is_home(LinkId link) const { return link < links_.home_count(); }
-  uint16_t local_rail(LinkId link) const { return links_.local_rail(link); }
-  uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
-  bool has_link() const { return links_.none_since() == 0; }
-  bool outstanding() const { return flows_.outstanding(); }
   bool idle() const { return flows_.empty() && control_queue_.idle() && retiring_.empty(); }
   bool failed() const { return failed_; }
-  bool any_channel() const { return control_queue_.any_open(); }
-  bool up(ChannelId channel) const { return control_queue_.up(channel); }
   JobRequests Requests() const;
   // What those that are outstanding wait for.
   JobWait WaitsFor(Nanos now) const;
@@ -158,7 +138,7 @@ class RecvSession {
   void LinksChanged(Nanos now);
   void Suspicion(Nanos now);
   // The job, or a frame, waits for the peer.
-  bool waiting() const { return outstanding() || !control_queue_.idle(); }
+  bool waiting() const { return flows_.outstanding() || !control_queue_.idle(); }
   bool OobSilent(Nanos now) const;
   void PingOob(Nanos every, Nanos now);
   bool Unreachable(Nanos now);

@@ -31,9 +31,9 @@ TEST_F(RecvSessionTest, AnEagerMessageLargerThanABufferPostedWhileItArrivesEndsI
   ASSERT_NE(to, nullptr);
   char buffer[2];
   session.Post(kFlow, buffer, sizeof(buffer), 0);
-  EXPECT_EQ(session.error(kFlow), "");
+  EXPECT_EQ(session.flows().at(kFlow).error, "");
   EXPECT_FALSE(session.Finish(0, kFirst, chunk));
-  EXPECT_EQ(session.error(kFlow), "R2CC: a message of peer peer is larger than the buffer posted for it");
+  EXPECT_EQ(session.flows().at(kFlow).error, "R2CC: a message of peer peer is larger than the buffer posted for it");
 }
 
 TEST_F(RecvSessionTest, APostIsNoNewsForTheJobUnlessItsMessageIsThereAlready) {
@@ -50,7 +50,7 @@ TEST_F(RecvSessionTest, APostIsNoNewsForTheJobUnlessItsMessageIsThereAlready) {
   }
   session.Post(kFlow, buffer, sizeof(buffer), 0);
   EXPECT_EQ(session.TakeChanged().size(), 1u);
-  EXPECT_EQ(session.PlacedThrough(kFlow), 2u);
+  EXPECT_EQ(session.flows().at(kFlow).ledger.placed_through(), 2u);
 }
 
 TEST_F(RecvSessionTest, WhatIsPostedIsOutstandingUntilItIsPlaced) {
@@ -96,7 +96,7 @@ TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
     EXPECT_EQ(open(other).size(), 1u) << "said once, and answered each time";
   }
   EXPECT_EQ(open(2).at(0).kind, Action::Kind::kFlowOpened);
-  session.CloseFlow(1, 0);
+  session.CloseFlow(1, {}, 0);
   session.Receive(kOobChannel, Frame{.type = FrameType::kByeAck, .flow = 1}, 0);
   EXPECT_EQ(open(49).at(0).kind, Action::Kind::kFlowOpened);
 }
@@ -153,7 +153,7 @@ struct RecvSessionCloses : RecvSessionTest {
 
 TEST_F(RecvSessionCloses, ItsBuffersAreTheJobsWhenThePeerHasAnsweredOnTheLink) {
   session.CloseFlow(kFlow, {{0, kFirst, true}}, 0);
-  EXPECT_TRUE(session.Retires(kFlow));
+  EXPECT_TRUE(session.retiring().contains(kFlow));
   EXPECT_EQ(Said().at(0).type, FrameType::kBye);
   Hear({.type = FrameType::kByeAck, .flow = kFlow}, kOobChannel);
   const std::vector<Frame> said = Said();
@@ -168,10 +168,10 @@ TEST_F(RecvSessionCloses, ItsBuffersAreTheJobsWhenThePeerHasAnsweredOnTheLink) {
   EXPECT_EQ(flow, kFlow);
   EXPECT_EQ(through, 0u);
   Hear({.type = FrameType::kPong, .number = said[0].number + 1});
-  EXPECT_TRUE(session.Retires(kFlow));
+  EXPECT_TRUE(session.retiring().contains(kFlow));
   EXPECT_FALSE(session.idle());
   Hear({.type = FrameType::kPong, .number = said[0].number});
-  EXPECT_FALSE(session.Retires(kFlow));
+  EXPECT_FALSE(session.retiring().contains(kFlow));
   EXPECT_EQ(session.Placed(0, kFirst, chunk), RecvSession::Arrival::kLate);
   session.Tick(kNanosPerSecond);
   Said();
@@ -186,11 +186,11 @@ TEST_F(RecvSessionCloses, APeerThatDoesNotAnswerLosesTheLink) {
   session.Tick(250 * kNanosPerMs);
   Said();
   EXPECT_EQ(closed, 1);
-  EXPECT_TRUE(session.Retires(kFlow));
+  EXPECT_TRUE(session.retiring().contains(kFlow));
   session.LinkClosed(0, kFirst, false, 0);
-  EXPECT_TRUE(session.Retires(kFlow)) << "it may still be written";
+  EXPECT_TRUE(session.retiring().contains(kFlow)) << "it may still be written";
   session.LinkClosed(0, kFirst, true, 0);
-  EXPECT_FALSE(session.Retires(kFlow));
+  EXPECT_FALSE(session.retiring().contains(kFlow));
 }
 
 TEST_F(RecvSessionCloses, ALinkThatCannotBeAskedEnds) {
@@ -198,20 +198,20 @@ TEST_F(RecvSessionCloses, ALinkThatCannotBeAskedEnds) {
   Said();
   EXPECT_EQ(closed, 1);
   session.LinkClosed(0, kFirst, true, 0);
-  EXPECT_FALSE(session.Retires(kFlow));
+  EXPECT_FALSE(session.retiring().contains(kFlow));
 }
 
 // One that ends for another reason is waited for, and no other.
 TEST_F(RecvSessionCloses, ALinkThatIsEndingIsWaitedForIfItMayWrite) {
   session.LinkTrouble(0, kFirst, plan::EvidenceCause::kLinkDown, 0);
   session.CloseFlow(kFlow, {{0, kFirst, false}}, 0);
-  EXPECT_TRUE(session.Retires(kFlow));
+  EXPECT_TRUE(session.retiring().contains(kFlow));
   session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = kFlow + 1}, 0);
   session.AcceptFlow(kFlow + 1, 0);
   session.CloseFlow(kFlow + 1, {}, 0);
-  EXPECT_FALSE(session.Retires(kFlow + 1));
+  EXPECT_FALSE(session.retiring().contains(kFlow + 1));
   session.LinkClosed(0, kFirst, true, 0);
-  EXPECT_FALSE(session.Retires(kFlow));
+  EXPECT_FALSE(session.retiring().contains(kFlow));
 }
 
 // ---- the end of an incarnation ----

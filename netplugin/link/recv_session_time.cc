@@ -26,7 +26,7 @@ void RecvSession::PeerProbed(ProbeResult result, Nanos now) {
   probed_ = now;
   probe_ = result;
   if (result != ProbeResult::kRefused) return;
-  if (!any_channel())
+  if (!control_queue_.any_open())
     FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it", plan::Failure::kPeerGone);
   else if (waiting() && now - heard_ >= options_.silence)
     FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no channel, and its address refuses connections",
@@ -47,8 +47,8 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
 // A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
 // answer on it tells a peer that cannot reach us from one that is stopped; without it, the peer's kernel does.
 bool RecvSession::Unreachable(Nanos now) {
-  const bool link = links_.none_since() == 0;
-  if (!outstanding() || (link && now - heard_ < options_.silence)) return false;
+  const bool link = links_.any_up();
+  if (!flows_.outstanding() || (link && now - heard_ < options_.silence)) return false;
   if (!control_queue_.up(kOobChannel)) return probe_ == ProbeResult::kSilent;
   PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
   return !link && !OobSilent(now);
@@ -67,7 +67,7 @@ void RecvSession::CheckLost(Nanos now) {
   }
   // Also when all flows are closed: the channel that is left may be one on which nothing arrives, and words wait for their answers.
   const bool quiet = waiting() && now - heard_ >= options_.silence;
-  const bool ask = !any_channel() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
+  const bool ask = !control_queue_.any_open() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
   if (ask && now - probed_ >= kProbeEvery) {
     probed_ = now;
     Add(Action::Kind::kProbePeer).heard = heard_;

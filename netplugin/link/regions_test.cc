@@ -147,7 +147,7 @@ struct RegionSessionsTest : testing::Test {
   void Open(LinkId link, Incarnation incarnation) {
     ASSERT_EQ(receiver.Greet(link, incarnation, link, link, now), RecvSession::Offer::kAccepted);
     receiver.ChannelOpened(link, incarnation, now);
-    sender.LinkConnected(link, incarnation, now);
+    sender.link_input().Connected(link, incarnation, now);
     receiver.Proved(link, incarnation, true);
     Deliver();
   }
@@ -167,7 +167,7 @@ struct RegionSessionsTest : testing::Test {
     }
   }
   void Post(const std::shared_ptr<const Region>& region, uint64_t offset = 0) {
-    if (!receiver.Knows(memory)) receiver.UseRegion(flow, region, now);
+    if (receiver.regions().GenerationOf(memory.id) == 0) receiver.UseRegion(flow, region, now);
     receiver.Post(flow, {memory.base + offset, &memory}, kBytes, now);
     sender.Post(flow, bytes, kBytes, now);
     now += kNanosPerSecond;
@@ -255,7 +255,7 @@ TEST_F(LinksOnDemandTest, ABufferThatTheHomeLinkDoesNotReachHasTheOthersOpened) 
   Post(MakeRegion(1));
   sender.Tick(now += 10 * kNanosPerMs);
   EXPECT_EQ(Pull(0), (Endpoint{0, 1}));
-  EXPECT_EQ(sender.link_state(1), InitiatorState::kIdle);
+  EXPECT_EQ(sender.links().state(1), InitiatorState::kIdle);
   Post(MakeRegion(1));
   receiver.RegionChanged(MakeRegion(2, {0}), now);
   Deliver();
@@ -263,7 +263,7 @@ TEST_F(LinksOnDemandTest, ABufferThatTheHomeLinkDoesNotReachHasTheOthersOpened) 
     sender.Receive(0, Frame{.type = FrameType::kPong}, now);
     sender.Tick(now += 10 * kNanosPerMs);
   }
-  EXPECT_EQ(sender.link_state(1), InitiatorState::kConnecting);
+  EXPECT_EQ(sender.links().state(1), InitiatorState::kConnecting);
 }
 
 // Its rail is down for good; the others work, so that the peer is not out of reach.
@@ -278,7 +278,7 @@ TEST_F(RegionSessionsTest, AFlowIntoMemoryThatNoLinkThatWorksReachesFailsAtTheDe
     }
   };
   pass(20 * kNanosPerSecond);
-  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kOpen);
+  EXPECT_EQ(sender.flows().at(flow).state, SendSession::FlowState::kOpen);
   // A word that it is reached starts the time anew.
   receiver.RegionChanged(MakeRegion(2), now);
   Deliver();
@@ -286,10 +286,10 @@ TEST_F(RegionSessionsTest, AFlowIntoMemoryThatNoLinkThatWorksReachesFailsAtTheDe
   receiver.RegionChanged(MakeRegion(3, {1}), now);
   Deliver();
   pass(29 * kNanosPerSecond);
-  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kOpen);
+  EXPECT_EQ(sender.flows().at(flow).state, SendSession::FlowState::kOpen);
   pass(2 * kNanosPerSecond);
-  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kFailed);
-  EXPECT_EQ(sender.error(flow),
+  EXPECT_EQ(sender.flows().at(flow).state, SendSession::FlowState::kFailed);
+  EXPECT_EQ(sender.flows().at(flow).error,
             "R2CC: no link that works has reached memory of peer peer for 30000 ms (R2CC_DEADLINE_MS): it is registered on rails that are "
             "down");
   EXPECT_FALSE(sender.failed()) << "the peer's other flows go on";
@@ -314,9 +314,9 @@ TEST_F(RegionSessionsTest, AFlowThatWentOnIsNotStrandedForWhatWasBefore) {
   receiver.RegionChanged(MakeRegion(3, {1}), now);
   Deliver();
   pass(20 * kNanosPerSecond);
-  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kOpen) << sender.error(flow);
+  EXPECT_EQ(sender.flows().at(flow).state, SendSession::FlowState::kOpen) << sender.flows().at(flow).error;
   pass(11 * kNanosPerSecond);
-  EXPECT_EQ(sender.state(flow), SendSession::FlowState::kFailed);
+  EXPECT_EQ(sender.flows().at(flow).state, SendSession::FlowState::kFailed);
 }
 
 TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {

@@ -27,6 +27,7 @@
 #include "netplugin/link/rate_estimator.h"
 #include "netplugin/link/remote_regions.h"
 #include "netplugin/link/retry_policy.h"
+#include "netplugin/link/send_link_input.h"
 #include "netplugin/link/session_rails.h"
 
 namespace r2cc::net {
@@ -34,7 +35,7 @@ namespace r2cc::net {
 // Told of every step of a link's table, for tests that count them.
 using InitiatorObserver = std::function<void(LinkId, InitiatorState, InitiatorEvent)>;
 
-class SendLinks {
+class SendLinks final : public SendLinkInput {
  public:
   // The parts of the session that links work with; they outlive the links.
   struct Session {
@@ -65,7 +66,7 @@ class SendLinks {
     TryLinks(now);
   }
 
-  void Connected(LinkId link, Incarnation incarnation, Nanos now);
+  void Connected(LinkId link, Incarnation incarnation, Nanos now) override;
   void Trouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // A verdict that does not depend on the incarnation.
   void Trouble(LinkId link, plan::EvidenceCause cause, Nanos now) { Step(link, InitiatorEvent::kTrouble, cause, now); }
@@ -81,17 +82,13 @@ class SendLinks {
     for (Link& link : links_) link.retry.Hasten(now);
     TryLinks(now);
   }
-  void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
-  void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now);
-  void PathVerdict(RailPair rails, bool broken, Nanos now) {
+  void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) override;
+  void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) override;
+  void PathVerdict(RailPair rails, bool broken, Nanos now) override {
     if (rails_.SetPathBroken(rails, broken)) VerdictChanged(now);
   }
-  // What the kernel says of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something to deliver.
-  // `limited`: it has more than it can send just now.
-  // `bulk`: so was what moved since the last call. Small messages tell nothing of a rate: most of their time is waiting for an answer.
-  void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool limited, bool bulk, Nanos now);
-  // What the kernel says of the incarnation's connections: see LinkProgress.
-  void Progress(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now);
+  void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool limited, bool bulk, Nanos now) override;
+  void Progress(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) override;
   // Data of the link is unacknowledged for the silence, while the peer answers.
   void Stalled(LinkId link, Nanos now);
   void Tick(Nanos now);
@@ -111,6 +108,7 @@ class SendLinks {
   // The peer is gone: nothing is opened any more.
   void Stop() { stopped_ = true; }
 
+  // The next chunk for a link with room; false if there is none, or if this link may not carry more at the moment.
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
   // A message of a flow that is at home on the link: see SendFlows.
   bool PostEagerly(LinkId home, Incarnation incarnation, SendFlows::Flow* flow, const Buffer& from, uint64_t bytes, Chunk* chunk) {
@@ -119,12 +117,17 @@ class SendLinks {
     shares_[home].carried_bytes += bytes;
     return true;
   }
+  // How many chunks it could pull now, counted up to `most`.
   uint32_t ReadyChunks(LinkId link, uint32_t most) const { return session_.flows->ReadyChunks(shares_, link, most); }
   // Small messages may travel before they are granted: wherever they go, the receiver places.
   bool eager() const { return !rails_.any_placed_by_sender(); }
+  // Nothing: its rails cannot be joined.
   std::optional<TransportKind> TransportOf(LinkId link) const { return rails_.TransportOf(links_[link].rails); }
+  // What the link has carried, in proportion to its weight: of links with room, the least loaded one pulls first.
   double Load(LinkId link) const { return LoadOf(shares_[link]); }
+  // False: each flow's chunks travel on its home link only.
   bool spread() const { return spread_; }
+  // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }
   size_t alike() const { return LinksAlike(shares_); }
   double SlowestBytesPerSecond() const { return rates_.SlowestBytesPerSecond(shares_); }
@@ -132,6 +135,7 @@ class SendLinks {
   bool known() const { return !links_.empty(); }
   uint16_t count() const { return static_cast<uint16_t>(links_.size()); }
   uint16_t home_count() const { return home_count_; }
+  bool is_home(LinkId link) const { return link < home_count_; }
   uint16_t local_rail(LinkId link) const { return links_[link].rails.local; }
   uint16_t remote_rail(LinkId link) const { return links_[link].rails.remote; }
   InitiatorState state(LinkId link) const { return links_[link].state; }
@@ -189,7 +193,6 @@ class SendLinks {
   void Ramp(Nanos now);
   void JudgeRates(Nanos now);
   PathEpoch NewPathEpoch();
-  bool is_home(LinkId link) const { return link < home_count_; }
 
   const Session session_;
   const InitiatorObserver observer_;

@@ -69,9 +69,10 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
 }
 
 uint32_t SendSession::ChunkBytes(LinkId home, uint64_t message_bytes) const {
-  if (!options_.chunks_follow_rate || home >= links()) return options_.chunk_base_bytes;
-  ChunkFacts facts{.message_bytes = message_bytes, .base_bytes = options_.chunk_base_bytes, .rate_bytes_per_s = rate_bytes_per_s(home)};
-  if (spread()) facts.way = shared() ? ChunkWay::kAllLinks : ChunkWay::kNextLink;
+  if (!options_.chunks_follow_rate || home >= links_.count()) return options_.chunk_base_bytes;
+  ChunkFacts facts{
+      .message_bytes = message_bytes, .base_bytes = options_.chunk_base_bytes, .rate_bytes_per_s = links_.rate_bytes_per_s(home)};
+  if (links_.spread()) facts.way = shared() ? ChunkWay::kAllLinks : ChunkWay::kNextLink;
   if (shared()) facts.slowest_bytes_per_s = links_.SlowestBytesPerSecond(), facts.links_alike = links_.alike();
   return ChunkBytesOf(facts);
 }
@@ -86,7 +87,7 @@ const std::byte* SendSession::Release(FlowId id, MessageId message) {
 void SendSession::CloseFlow(FlowId id, Nanos now) {
   SendFlows::Flow* flow = flows_.Find(id);
   if (flow == nullptr || flow->closing) return;
-  if (failed_ || flow->state != FlowState::kOpen || HoldsBuffers(id)) return EndFlow(id, now);
+  if (failed_ || flow->state != FlowState::kOpen || flow->holds_buffers()) return EndFlow(id, now);
   flow->closing = true;
   closing_.push_back(id);
   EndClosing(now);

@@ -60,17 +60,9 @@ class SendSession {
   // ---- the job ----
 
   FlowId OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now);
-  // It was opened, and is not closed, or what it holds copies of is still to be delivered.
-  bool Has(FlowId flow) const { return flows_.Find(flow) != nullptr; }
   using FlowState = SendFlows::State;
-  FlowState state(FlowId flow) const { return flows_.at(flow).state; }
-  // One line, if state is kFailed.
-  const std::string& error(FlowId flow) const { return flows_.at(flow).error; }
-  // The log has that line.
-  bool error_told(FlowId flow) const { return flows_.at(flow).told; }
-  // The peer accepted the flow, whatever became of it since.
-  bool opened(FlowId flow) const { return flows_.at(flow).opened; }
-  // The buffer must stay until DoneThrough() passes the returned id or CloseFlow() returned.
+  // Those that were opened and are not closed, or hold copies of what is still to be delivered.
+  const SendFlows& flows() const { return flows_; }
   // Memory of this process is registered on other rails now.
   void OwnRegionChanged(RegionId memory, RailSet rails) {
     for (auto& [id, flow] : flows_.all()) {
@@ -78,7 +70,8 @@ class SendSession {
       flows_.Note(&flow);
     }
   }
-  // `rails`: those of this process whose devices may read it.
+  // The buffer must stay until the flow's ledger.done_through() passes the returned id or CloseFlow() returned. `rails`: those of this
+  // process whose devices may read it.
   MessageId Post(FlowId flow, const Buffer& from, uint64_t bytes, Nanos now, RailSet rails = kAllRails);
   // A small message whose chunk can leave at once by the flow's home link: posted, and the chunk pulled. Else false, and nothing is posted.
   bool PostEagerly(FlowId flow, const Buffer& from, uint64_t bytes, Incarnation incarnation, Chunk* chunk) {
@@ -88,18 +81,8 @@ class SendSession {
   // If the message travels eagerly: copies it, so that it is done, and returns the copy, from which whoever is in the middle of sending
   // it must go on. Else null.
   const std::byte* Release(FlowId flow, MessageId message);
-  // That copy, if the chunk is of such a message: who sends it without the session's thread holds it, as the acknowledgement may overtake
-  // the end of his call.
-  std::shared_ptr<const std::byte[]> Copy(const Chunk& chunk) const { return flows_.at(chunk.flow).ledger.Copy(chunk.message); }
   // Where in the peer's memory a chunk goes that `link` has pulled.
   WriteTarget TargetOf(LinkId link, const Chunk& chunk) const;
-  // NCCL may have the buffers of all messages below.
-  MessageId DoneThrough(FlowId flow) const { return flows_.at(flow).ledger.done_through(); }
-  MessageId AckedThrough(FlowId flow) const { return flows_.at(flow).ledger.acked_through(); }
-  // Some buffer of NCCL's is still in use: closing the flow now gives up messages.
-  bool HoldsBuffers(FlowId flow) const { return DoneThrough(flow) < flows_.at(flow).ledger.posted_through(); }
-  // Three quarters of what the receiver stages are on their way: it is time to hear what it has said.
-  bool WindowLow(FlowId flow) const { return flows_.at(flow).ledger.window_low(); }
   // If the flow holds buffers, the transport must already have ended the links that are half-way through a chunk of it. Messages that
   // were reported done are delivered nevertheless.
   void CloseFlow(FlowId flow, Nanos now);
@@ -111,7 +94,6 @@ class SendSession {
   }
   // Flows whose state or progress may have changed since the last call.
   std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
-  bool has_changes() const { return flows_.has_changes(); }
 
   // ---- channels and links ----
 
@@ -123,48 +105,24 @@ class SendSession {
   void OobDown(ProbeResult result, Nanos now);
   // The answer to kProbePeer.
   void PeerProbed(ProbeResult result, Nanos now);
-  void LinkConnected(LinkId link, Incarnation incarnation, Nanos now) { links_.Connected(link, incarnation, now); }
+  // Before OobUp() there are none.
+  const SendLinks& links() const { return links_; }
+  SendLinkInput& link_input() { return links_; }
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // The process's own link monitor.
   void LocalRail(uint16_t rail, bool up, Nanos now);
-  // The page's word on this node's rails and on the peer's.
-  void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) { links_.LocalVerdict(rail, verdict, now); }
-  void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) { links_.RemoteVerdict(rail, verdict, now); }
-  // And on the paths between them.
-  void PathVerdict(RailPair rails, bool broken, Nanos now) { links_.PathVerdict(rails, broken, now); }
-  // What the kernel or the device says of a link: see SendLinks::Rate().
-  void LinkRate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool limited, bool bulk, Nanos now) {
-    links_.Rate(link, incarnation, delivered_bytes, busy, limited, bulk, now);
-  }
-  // What the kernel says of a link's connections: see LinkProgress. At least every 25 ms while anything is outstanding.
-  void LinkPaths(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) {
-    links_.Progress(link, incarnation, paths, now);
-  }
   void Receive(ChannelId channel, const Frame& frame, Nanos now);
   // At least every 10 ms while anything is outstanding, and after all pending input was read.
   void Tick(Nanos now);
 
-  // The next chunk for a link with room; false if there is none, or if this link may not carry more at the moment.
+  // See SendLinks.
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk) { return links_.Pull(link, incarnation, chunk); }
-  // How many chunks it could pull now, counted up to `most`.
-  uint32_t ReadyChunks(LinkId link, uint32_t most) const { return links_.ReadyChunks(link, most); }
-  // What the link has carried, in proportion to its weight: of links with room, the least loaded one pulls first.
-  double Load(LinkId link) const { return links_.Load(link); }
-  // While it is busy; 0: not known.
-  double rate_bytes_per_s(LinkId link) const { return links_.rate_bytes_per_s(link); }
   // Of which size the chunks are of a message that a flow of this link posts now; see ChunkBytesFor().
   uint32_t ChunkBytes(LinkId home, uint64_t message_bytes) const;
   // False: each flow's chunks travel on one link only, mostly its home.
-  bool shared() const { return spread() && options_.mode == StripeMode::kBalance; }
-  // False: each flow's chunks travel on its home link only.
-  bool spread() const { return links_.spread(); }
-  LinkId home(FlowId flow) const { return flows_.at(flow).home; }
+  bool shared() const { return links_.spread() && options_.mode == StripeMode::kBalance; }
 
-  // False: no link could pull anything now.
-  bool ready() const { return flows_.ready(); }
-  // False: the chunk, of which a part has left already, is of a message that is acknowledged or given up.
-  bool Expects(const Chunk& chunk) const { return flows_.Expects(chunk); }
-
+  const ControlQueue& channels() const { return control_queue_; }
   // On every channel that is open.
   void SendAll(const Frame& frame) { control_queue_.SendAll(frame); }
 
@@ -173,22 +131,10 @@ class SendSession {
 
   // ---- for the transport and the record ----
 
-  uint16_t links() const { return links_.count(); }
-  bool is_home(LinkId link) const { return link < links_.home_count(); }
-  uint16_t local_rail(LinkId link) const { return links_.local_rail(link); }
-  // Nothing: its rails cannot be joined.
-  std::optional<TransportKind> TransportOf(LinkId link) const { return links_.TransportOf(link); }
-  uint16_t remote_rail(LinkId link) const { return links_.remote_rail(link); }
-  InitiatorState link_state(LinkId link) const { return links_.state(link); }
-  RailUse rail_use(Nanos now) const { return links_.Use(now); }
-  Incarnation incarnation(LinkId link) const { return links_.incarnation(link); }
-  bool has_link() const { return links_.any_up(); }
   bool outstanding() const { return !control_queue_.idle() || flows_.outstanding(); }
-  // As FailureDetector's.
-  Nanos watching_since() const { return detector_.watching_since(); }
+  const FailureDetector& detector() const { return detector_; }
   // No flow is open and no frame waits for an answer: the session may end.
   bool idle() const { return flows_.empty() && control_queue_.idle(); }
-  bool up(ChannelId channel) const { return control_queue_.up(channel); }
   bool failed() const { return failed_; }
   JobRequests Requests() const;
   // What those that are outstanding wait for. Looks at each flow.

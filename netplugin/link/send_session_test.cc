@@ -33,18 +33,18 @@ struct SendSessionTest : testing::Test {
 
 TEST_F(SendSessionTest, ARailThatComesBackBeginsAnAttemptAnewOnceHoweverManyChannelsTell) {
   EXPECT_EQ(Opened(), (std::vector<LinkId>{0, 1}));
-  EXPECT_EQ(session.incarnation(1), 1u);
+  EXPECT_EQ(session.links().incarnation(1), 1u);
   HearRailUp();
   now += 4 * kNanosPerMs;
   HearRailUp();
   HearRailUp();
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
-  EXPECT_EQ(session.incarnation(1), 2u);
+  EXPECT_EQ(session.links().incarnation(1), 2u);
   // Down and up again.
   now += 250 * kNanosPerMs;
   HearRailUp();
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
-  EXPECT_EQ(session.link_state(1), InitiatorState::kConnecting);
+  EXPECT_EQ(session.links().state(1), InitiatorState::kConnecting);
 }
 
 TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
@@ -81,15 +81,15 @@ TEST_F(SendSessionTest, WhatIsPostedIsOutstandingUntilItsFlowFails) {
 TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
   for (const bool answer_is_late : {false, true}) {
     const FlowId flow = session.OpenFlow(1, 0, now);
-    EXPECT_FALSE(session.opened(flow));
+    EXPECT_FALSE(session.flows().at(flow).opened);
     const Frame opened{.type = FrameType::kFlowOpened, .flow = flow, .ok = true};
     if (!answer_is_late) session.Receive(kOobChannel, opened, now);
     session.Receive(kOobChannel, Frame{.type = FrameType::kBye, .flow = flow}, now);
     if (answer_is_late) session.Receive(kOobChannel, opened, now);
-    EXPECT_TRUE(session.opened(flow));
-    EXPECT_EQ(session.state(flow), SendSession::FlowState::kFailed);
-    EXPECT_EQ(session.error(flow), "R2CC: peer peer closed the flow");
-    EXPECT_FALSE(session.error_told(flow));
+    EXPECT_TRUE(session.flows().at(flow).opened);
+    EXPECT_EQ(session.flows().at(flow).state, SendSession::FlowState::kFailed);
+    EXPECT_EQ(session.flows().at(flow).error, "R2CC: peer peer closed the flow");
+    EXPECT_FALSE(session.flows().at(flow).told);
     // Nothing is asked again.
     session.TakeActions();
     session.Tick(now += kNanosPerSecond);
@@ -101,11 +101,12 @@ TEST_F(SendSessionTest, AFlowThatThePeerRefusesWasNotOpened) {
   const FlowId flow = session.OpenFlow(1, 0, now);
   session.TakeActions();
   session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = false}, now);
-  EXPECT_FALSE(session.opened(flow));
-  EXPECT_TRUE(session.error_told(flow));
+  EXPECT_FALSE(session.flows().at(flow).opened);
+  EXPECT_TRUE(session.flows().at(flow).told);
   const std::vector<Action> actions = session.TakeActions();
-  EXPECT_TRUE(std::any_of(actions.begin(), actions.end(),
-                          [&](const Action& action) { return action.kind == Action::Kind::kWarn && action.text == session.error(flow); }));
+  EXPECT_TRUE(std::any_of(actions.begin(), actions.end(), [&](const Action& action) {
+    return action.kind == Action::Kind::kWarn && action.text == session.flows().at(flow).error;
+  }));
 }
 
 // A stopped peer's kernel accepts the out-of-band connection, and nobody greets.
@@ -169,14 +170,14 @@ TEST_F(SendSessionTest, ARailThatAVerdictForbidsIsLost) {
     session.OobUp("peer", std::vector<RailInfo>(kRails, RailInfo{.up = true, .endpoints = {{}}}), now);
     const auto lost = [&] {
       LostRails rails;
-      rails.Add(session.rail_use(now));
+      rails.Add(session.links().Use(now));
       return rails.bits();
     };
     const auto prove = [&](LinkId link) {
-      const Incarnation incarnation = session.incarnation(link);
-      session.LinkConnected(link, incarnation, now);
+      const Incarnation incarnation = session.links().incarnation(link);
+      session.link_input().Connected(link, incarnation, now);
       session.Receive(link, Frame{.type = FrameType::kProved, .link = link, .incarnation = incarnation, .ok = true}, now);
-      EXPECT_EQ(session.link_state(link), InitiatorState::kUp);
+      EXPECT_EQ(session.links().state(link), InitiatorState::kUp);
     };
     for (const LinkId link : {0, 1}) prove(link);
     forbid(&session, now);
@@ -184,17 +185,17 @@ TEST_F(SendSessionTest, ARailThatAVerdictForbidsIsLost) {
     now += RailUse::kLostAfter;
     return lost();
   };
-  EXPECT_EQ(lost_by([](SendSession* session, Nanos now) { session->LocalVerdict(1, {.failed = true}, now); }), 0b10u);
-  EXPECT_EQ(lost_by([](SendSession* session, Nanos now) { session->PathVerdict({1, 1}, true, now); }), 0b10u);
+  EXPECT_EQ(lost_by([](SendSession* session, Nanos now) { session->link_input().LocalVerdict(1, {.failed = true}, now); }), 0b10u);
+  EXPECT_EQ(lost_by([](SendSession* session, Nanos now) { session->link_input().PathVerdict({1, 1}, true, now); }), 0b10u);
 }
 
 // A device that has nothing to send does not notice that its peer's process is gone.
 TEST_F(SendSessionTest, APeerWhoseAddressRefusesIsGoneAlthoughALinkSaysNothing) {
   constexpr Nanos kTick = 10 * kNanosPerMs;
   session.OpenFlow(1, 0, now);
-  session.LinkConnected(0, session.incarnation(0), now);
-  session.Receive(0, Frame{.type = FrameType::kProved, .link = 0, .incarnation = session.incarnation(0), .ok = true}, now);
-  ASSERT_EQ(session.link_state(0), InitiatorState::kUp);
+  session.link_input().Connected(0, session.links().incarnation(0), now);
+  session.Receive(0, Frame{.type = FrameType::kProved, .link = 0, .incarnation = session.links().incarnation(0), .ok = true}, now);
+  ASSERT_EQ(session.links().state(0), InitiatorState::kUp);
   session.OobDown(ProbeResult::kRefused, now);
   for (const Nanos end = now + 2 * kNanosPerSecond; now < end && !session.failed(); now += kTick) {
     session.Tick(now);
@@ -259,8 +260,8 @@ TEST(SendSession, ACrossRailLinkThatIsTheLastWayIsTriedAgainSoon) {
       session.Tick(now);
       for (const Action& action : session.TakeActions()) {
         if (action.kind != Action::Kind::kOpenLink || action.link < kRails) continue;
-        EXPECT_EQ(session.local_rail(action.link), 1);
-        EXPECT_EQ(session.remote_rail(action.link), 0);
+        EXPECT_EQ(session.links().local_rail(action.link), 1);
+        EXPECT_EQ(session.links().remote_rail(action.link), 0);
         longest = std::max(longest, now - std::exchange(tried, now));
       }
       longest = std::max(longest, now - tried);
@@ -268,8 +269,9 @@ TEST(SendSession, ACrossRailLinkThatIsTheLastWayIsTriedAgainSoon) {
     return longest;
   };
   EXPECT_LE(longest_gap([](SendSession*) {}), kSoon);
-  EXPECT_LE(longest_gap([](SendSession* session) { session->LocalVerdict(1, {.failed = true}, 0); }), kSoon) << "the page has no say";
-  EXPECT_LE(longest_gap([](SendSession* session) { session->PathVerdict({1, 0}, true, 0); }), kSoon) << "of a path neither";
+  EXPECT_LE(longest_gap([](SendSession* session) { session->link_input().LocalVerdict(1, {.failed = true}, 0); }), kSoon)
+      << "the page has no say";
+  EXPECT_LE(longest_gap([](SendSession* session) { session->link_input().PathVerdict({1, 0}, true, 0); }), kSoon) << "of a path neither";
 }
 
 // It could not answer the attempts; its rails may have been sound for long.
@@ -289,7 +291,7 @@ TEST(SendSession, APeerThatWasStoppedIsTriedAsSoonAsItAnswers) {
     }
     return opened;
   };
-  while (now < 20 * kNanosPerSecond || session.link_state(0) != InitiatorState::kIdle) tries();
+  while (now < 20 * kNanosPerSecond || session.links().state(0) != InitiatorState::kIdle) tries();
   ASSERT_FALSE(tries()) << "it is to be tried again later";
   session.Receive(kOobChannel, Frame{.type = FrameType::kPong, .number = ping}, now);
   EXPECT_TRUE(tries());
@@ -310,8 +312,8 @@ TEST(SendSessionSlots, OpenFlowsDifferByTheirLowBits) {
   EXPECT_EQ(slots.size(), 4u);
   // One more than there are slots.
   const FlowId more = session.OpenFlow(0, 0, 0);
-  EXPECT_EQ(session.state(more), SendSession::FlowState::kFailed);
-  EXPECT_EQ(session.error(more), "R2CC: 4 flows are open to peer peer: as many as RDMA rails can tell apart; close some first");
+  EXPECT_EQ(session.flows().at(more).state, SendSession::FlowState::kFailed);
+  EXPECT_EQ(session.flows().at(more).error, "R2CC: 4 flows are open to peer peer: as many as RDMA rails can tell apart; close some first");
   session.CloseFlow(more, 0);
 }
 
@@ -332,7 +334,7 @@ TEST(SendSessionForsaken, AVanishedHostIsLeftAloneWhenNoFlowIsLeft) {
 TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {
   const FlowId flow = session.OpenFlow(0, 0, now);
   session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .cause = kSlotTaken}, now);
-  EXPECT_EQ(session.error(flow), "R2CC: peer peer has an open flow that RDMA rails cannot tell from this one: close that first");
+  EXPECT_EQ(session.flows().at(flow).error, "R2CC: peer peer has an open flow that RDMA rails cannot tell from this one: close that first");
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       session_(MakeOptions(host, hello), host->Now()),
       answers_closes_(hello.release == host->release),
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
-  links_.Resize(session_.links());
-  channels_.Resize(session_.links());
+  links_.Resize(session_.links().count());
+  channels_.Resize(session_.links().count());
   FirstToldRails(remote_rails_, peer_node_);
   for (size_t rail = 0; rail < host->rails.size(); ++rail)
     if (!host->rails[rail].up) RailState(static_cast<uint16_t>(rail), false);
@@ -90,7 +90,7 @@ void RecvPeer::CloseFlows() {
 
 void RecvPeer::Post(FlowId flow, const Buffer& to, uint64_t capacity_bytes) {
   if (!comms_.contains(flow)) return;
-  if (to.memory != nullptr && !session_.Knows(*to.memory))
+  if (to.memory != nullptr && session_.regions().GenerationOf(to.memory->id) == 0)
     if (const auto region = host_->memory->Find(to.memory->id); region != nullptr) session_.UseRegion(flow, region, now());
   session_.Post(flow, to, capacity_bytes, now());
 }
@@ -136,9 +136,9 @@ void RecvPeer::Regreet() {
 void RecvPeer::RailState(uint16_t rail, bool up) {
   session_.LocalRail(rail, up, now());
   if (!up) return;
-  for (LinkId link = 0; link < session_.links(); ++link) {
-    if (session_.local_rail(link) != rail) continue;
-    for (const RailEndpoint& endpoint : remote_rails_[session_.remote_rail(link)].endpoints)
+  for (LinkId link = 0; link < session_.links().count(); ++link) {
+    if (session_.links().local_rail(link) != rail) continue;
+    for (const RailEndpoint& endpoint : remote_rails_[session_.links().remote_rail(link)].endpoints)
       if (Port* const of = port(endpoint.transport); of != nullptr && !endpoint.bytes.empty()) of->RailUp(rail, endpoint.bytes);
   }
 }
@@ -178,22 +178,22 @@ bool RecvPeer::RunToCompletion() {
 // A sender of small messages has copies of them, and credit. One that waits for an answer is told now: the next holder of the lock may be
 // long in coming.
 bool RecvPeer::PublishFound() {
-  if (unread_ || !offers_.empty() || has_bulk() || session_.has_actions() || session_.awaited()) return false;
+  if (unread_ || !offers_.empty() || has_bulk() || session_.has_actions() || session_.flows().awaited()) return false;
   Publish();
   return true;
 }
 
 void RecvPeer::Publish() {
-  for (const FlowId flow : session_.TakeChanged()) {
-    const Receiving* const receiving = comms_.Find(flow);
+  for (const FlowId id : session_.TakeChanged()) {
+    const Receiving* const receiving = comms_.Find(id);
     if (receiving == nullptr) continue;
     Comm* const comm = receiving->comm;
-    const MessageId placed = session_.PlacedThrough(flow);
-    for (MessageId id = comm->done_through.load(std::memory_order_relaxed); id < placed; ++id)
-      comm->sizes[id % kRequestsMax] = session_.SizeOf(flow, id);
+    const RecvFlows::Flow& flow = session_.flows().at(id);
+    const MessageId placed = flow.ledger.placed_through();
+    for (MessageId message = comm->done_through.load(std::memory_order_relaxed); message < placed; ++message)
+      comm->sizes[message % kRequestsMax] = flow.ledger.SizeOf(message);
     comm->done_through.store(placed, std::memory_order_release);
-    if (!session_.error(flow).empty() && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
-      comm->Fail(session_.error(flow), true);
+    if (!flow.error.empty() && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed) comm->Fail(flow.error, true);
   }
 }
 
@@ -342,7 +342,7 @@ bool RecvPeer::Attach(const Hello& hello, const HelloReply& reply, std::unique_p
   const bool first = links_.at(link) == nullptr;
   if (first) {
     LocalRail& rail = host_->rails[hello.remote_rail];
-    const LinkName name{link, hello.incarnation, hello.remote_rail, hello.local_rail, session_.is_home(link)};
+    const LinkName name{link, hello.incarnation, hello.remote_rail, hello.local_rail, session_.links().is_home(link)};
     Port* const of = port(hello.transport);
     if (of == nullptr) {
       *reason = "this process does not use that transport";

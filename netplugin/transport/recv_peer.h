@@ -29,7 +29,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   // With the lock. The flow's comm is not touched any more. A link may still write its buffers until Holds() is false: that takes a round
   // trip to the peer, or no longer than 250 ms and the own kernel or device.
   void Close(FlowId flow) R2CC_REQUIRES(mutex_);
-  bool Holds(FlowId flow) const R2CC_REQUIRES(mutex_) { return session_.Retires(flow); }
+  bool Holds(FlowId flow) const R2CC_REQUIRES(mutex_) { return session_.retiring().contains(flow); }
 
   // With the lock: greeted connections of this session, which are answered with `reply`. AttachLink() is false and leaves one line in
   // `reason` if it refuses: the connection is then still the caller's. One that has to wait until the incarnation before it is closed is
@@ -51,10 +51,14 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void ApplyVerdicts() override R2CC_REQUIRES(mutex_);
   bool RunToCompletion() override R2CC_REQUIRES(mutex_);
   bool PublishFound() override R2CC_REQUIRES(mutex_);
-  bool has_link() const override R2CC_REQUIRES(mutex_) { return session_.has_link(); }
-  bool outstanding() const override R2CC_REQUIRES(mutex_) { return session_.outstanding() || !session_.idle() || !session_.any_channel(); }
+  bool has_link() const override R2CC_REQUIRES(mutex_) { return session_.links().any_up(); }
+  bool outstanding() const override R2CC_REQUIRES(mutex_) {
+    return session_.flows().outstanding() || !session_.idle() || !session_.channels().any_open();
+  }
   bool idle() const override R2CC_REQUIRES(mutex_) { return session_.idle(); }
-  bool over() const override R2CC_REQUIRES(mutex_) { return session_.idle() && !session_.any_channel() && links_.closing().empty(); }
+  bool over() const override R2CC_REQUIRES(mutex_) {
+    return session_.idle() && !session_.channels().any_open() && links_.closing().empty();
+  }
   const std::string& node() const R2CC_REQUIRES(mutex_) { return peer_node_; }
   // With the lock; as SendPeer's.
   JobRequests Requests() const R2CC_REQUIRES(mutex_) { return session_.Requests(); }
@@ -64,7 +68,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   }
   // A peer that is gone takes nothing, and a device may not report so.
   bool flushed() const override R2CC_REQUIRES(mutex_) {
-    return session_.failed() || channels_.flushed([this](ChannelId channel) { return session_.up(channel); });
+    return session_.failed() || channels_.flushed([this](ChannelId channel) { return session_.channels().up(channel); });
   }
   void HalfClose() override R2CC_REQUIRES(mutex_) { channels_.HalfClose(); }
   void CloseFlows() override R2CC_REQUIRES(mutex_);
@@ -92,7 +96,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void Ready(const LinkName&) override R2CC_REQUIRES(mutex_) { unread_ = true; }
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override { return RunWithLock(tell, ask); }
   bool Alive(const LinkName& name) const override R2CC_REQUIRES(mutex_) {
-    return session_.link_up(name.link) && session_.incarnation(name.link) == name.incarnation;
+    return session_.links().up(name.link) && session_.links().incarnation(name.link) == name.incarnation;
   }
   bool Begin(const LinkName& name, const Chunk& header, std::byte** destination) override R2CC_REQUIRES(mutex_);
   void Finish(const LinkName& name, const Chunk& header) override R2CC_REQUIRES(mutex_);
@@ -100,7 +104,10 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   bool FindFlow(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const override R2CC_REQUIRES(mutex_) {
     return session_.FindFlow(slot, slots, flow, placed_through);
   }
-  bool MayBePlaced(FlowId flow) const override R2CC_REQUIRES(mutex_) { return session_.MayBePlaced(flow); }
+  bool MayBePlaced(FlowId flow) const override R2CC_REQUIRES(mutex_) {
+    const RecvFlows::Flow* const found = session_.flows().Find(flow);
+    return found != nullptr && found->may_be_placed();
+  }
   void Answer(const LinkName& name, const Endpoint& endpoint) override R2CC_REQUIRES(mutex_);
   void Flushed(const LinkName& name, const FlushName& flush) override R2CC_REQUIRES(mutex_) {
     session_.Flushed(name.link, name.incarnation, flush);

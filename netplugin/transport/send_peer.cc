@@ -96,10 +96,11 @@ void SendPeer::RailState(uint16_t rail, bool up) { session_.LocalRail(rail, up, 
 void SendPeer::ApplyVerdicts() {
   const PageView::Judgement judged = host_->page()->Judge(host_->names, peer_names_);
   const auto local_rails = static_cast<uint16_t>(judged.local.size()), remote_rails = static_cast<uint16_t>(judged.remote.size());
-  for (uint16_t rail = 0; rail < local_rails; ++rail) session_.LocalVerdict(rail, judged.local[rail], now());
-  for (uint16_t rail = 0; rail < remote_rails; ++rail) session_.RemoteVerdict(rail, judged.remote[rail], now());
+  SendLinkInput& links = session_.link_input();
+  for (uint16_t rail = 0; rail < local_rails; ++rail) links.LocalVerdict(rail, judged.local[rail], now());
+  for (uint16_t rail = 0; rail < remote_rails; ++rail) links.RemoteVerdict(rail, judged.remote[rail], now());
   for (uint16_t rail = 0; rail < local_rails; ++rail)
-    for (uint16_t remote = 0; remote < remote_rails; ++remote) session_.PathVerdict({rail, remote}, judged.IsBroken({rail, remote}), now());
+    for (uint16_t remote = 0; remote < remote_rails; ++remote) links.PathVerdict({rail, remote}, judged.IsBroken({rail, remote}), now());
 }
 
 void SendPeer::OnTick() {
@@ -113,7 +114,7 @@ void SendPeer::OnTick() {
   });
   SampleRates(now());
   session_.Tick(now());
-  const RailUse use = session_.rail_use(now());
+  const RailUse use = session_.links().Use(now());
   rails_up_.store(use.up, std::memory_order_relaxed);
   rails_lost_.store(use.lost, std::memory_order_relaxed);
   pump_.MarkAllDirty();
@@ -130,8 +131,8 @@ void SendPeer::SampleRates(Nanos now) {
   const bool bulk = std::exchange(sampled_bulk_, has_bulk()) && has_bulk();
   links_.ForEach([&](const LinkName& name, SendLink& link) {
     const LinkFacts facts = link.Measure();
-    session_.LinkPaths(name.link, name.incarnation, facts.paths, now);
-    session_.LinkRate(name.link, name.incarnation, facts.delivered_bytes, facts.busy, facts.limited, bulk, now);
+    session_.link_input().Progress(name.link, name.incarnation, facts.paths, now);
+    session_.link_input().Rate(name.link, name.incarnation, facts.delivered_bytes, facts.busy, facts.limited, bulk, now);
   });
   pump_.Advise(true);
 }
@@ -140,7 +141,7 @@ void SendPeer::SampleRates(Nanos now) {
 
 bool SendPeer::RunToCompletion() {
   // After a small message nothing is left but to say that it is done.
-  if (!session_.has_actions() && !session_.ready() && !room_ && !channels_.queued() && !pump_.advice_is_due()) {
+  if (!session_.has_actions() && !session_.flows().ready() && !room_ && !channels_.queued() && !pump_.advice_is_due()) {
     Publish();
     return false;
   }
@@ -150,7 +151,7 @@ bool SendPeer::RunToCompletion() {
       for (const Action& action : actions) Execute(action);
     pump_.Advise(false);
     more = false;
-    if (session_.ready() || room_) {
+    if (session_.flows().ready() || room_) {
       room_ = false;
       more = pump_.PumpAll();
       room_ |= more;
@@ -164,18 +165,19 @@ bool SendPeer::RunToCompletion() {
 }
 
 void SendPeer::Publish() {
-  for (const FlowId flow : session_.TakeChanged()) {
-    Comm* const* const found = comms_.Find(flow);
+  using State = SendFlows::State;
+  for (const FlowId id : session_.TakeChanged()) {
+    Comm* const* const found = comms_.Find(id);
     if (found == nullptr) continue;
     Comm* const comm = *found;
-    comm->done_through.store(session_.DoneThrough(flow), std::memory_order_release);
-    const SendSession::FlowState state = session_.state(flow);
+    const SendFlows::Flow& flow = session_.flows().at(id);
+    comm->done_through.store(flow.ledger.done_through(), std::memory_order_release);
     // Before the state, with which it is published.
-    if (session_.opened(flow)) comm->opened.store(true, std::memory_order_relaxed);
+    if (flow.opened) comm->opened.store(true, std::memory_order_relaxed);
     auto opening = Comm::State::kOpening;
-    if (state == SendSession::FlowState::kOpen) comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
-    if (state == SendSession::FlowState::kFailed && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
-      comm->Fail(session_.error(flow), session_.error_told(flow));
+    if (flow.state == State::kOpen) comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
+    if (flow.state == State::kFailed && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
+      comm->Fail(flow.error, flow.told);
   }
 }
 
@@ -202,7 +204,8 @@ void SendPeer::Execute(const Action& action) {
       return RecordPassed(host_, action, Ends(link), comm == nullptr ? 0 : (*comm)->communicator);
     }
     case Action::Kind::kFailed: return RecordFailed(host_, peer_node_.empty() ? target_.oob.host : peer_node_, action.number);
-    case Action::Kind::kLinkStalled: return host_->rails_stalled(target_.process, {session_.local_rail(link), session_.remote_rail(link)});
+    case Action::Kind::kLinkStalled:
+      return host_->rails_stalled(target_.process, {session_.links().local_rail(link), session_.links().remote_rail(link)});
     case Action::Kind::kLinkRefused: return RecordRefused(host_, action, Ends(link));
     case Action::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));
     case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
@@ -212,7 +215,7 @@ void SendPeer::Execute(const Action& action) {
 }
 
 LinkEnds SendPeer::Ends(LinkId link) const {
-  return {session_.local_rail(link), peer_node_, remote_rails_[session_.remote_rail(link)].nic};
+  return {session_.links().local_rail(link), peer_node_, remote_rails_[session_.links().remote_rail(link)].nic};
 }
 
 void SendPeer::FlushChannels() {
@@ -263,8 +266,8 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);
   RecordRelease(host_, peer_node_, reply.release, reply.wire_version, &told_release_);
   session_.OobUp(peer_node_, remote_rails_, now());
-  links_.Resize(session_.links());
-  channels_.Resize(session_.links());
+  links_.Resize(session_.links().count());
+  channels_.Resize(session_.links().count());
   OfferAgain();
   ApplyVerdicts();
 }
@@ -278,10 +281,11 @@ void SendPeer::OobHeard(const Frame& frame) {
 // ---- links ----
 
 void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
-  LinkName name{link, incarnation, session_.local_rail(link), session_.remote_rail(link), session_.is_home(link)};
+  const SendLinks& links = session_.links();
+  LinkName name{link, incarnation, links.local_rail(link), links.remote_rail(link), links.is_home(link)};
   LocalRail& local = host_->rails[name.local_rail];
   const RailInfo& remote = remote_rails_[name.remote_rail];
-  const auto kind = session_.TransportOf(link);
+  const auto kind = links.TransportOf(link);
   const Endpoint* const to = kind ? EndpointOf(remote.endpoints, *kind) : nullptr;
   if (to == nullptr || EndpointOf(local.endpoints, *kind) == nullptr || port(*kind) == nullptr)
     return session_.LinkTrouble(link, incarnation, EvidenceCause::kLinkDown, now());
@@ -293,13 +297,13 @@ void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
   hello.local_rail = name.local_rail;
   hello.remote_rail = name.remote_rail;
   hello.incarnation = incarnation;
-  hello.links = session_.links();
+  hello.links = links.count();
   hello.transport = *kind;
   opened->Open(*to, hello);
 }
 
 void SendPeer::Offer(const LinkName& name, const Endpoint& endpoint) {
-  const TransportKind kind = session_.TransportOf(name.link).value_or(TransportKind::kTcp);
+  const TransportKind kind = session_.links().TransportOf(name.link).value_or(TransportKind::kTcp);
   Frame frame{.type = FrameType::kLinkOffer, .link = name.link, .incarnation = name.incarnation};
   frame.number = NumberOf({name.local_rail, name.remote_rail, kind});
   frame.endpoint = endpoint;

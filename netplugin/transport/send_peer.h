@@ -56,7 +56,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void RailState(uint16_t rail, bool up) override R2CC_REQUIRES(mutex_);
   void ApplyVerdicts() override R2CC_REQUIRES(mutex_);
   bool RunToCompletion() override R2CC_REQUIRES(mutex_);
-  bool has_link() const override R2CC_REQUIRES(mutex_) { return session_.has_link(); }
+  bool has_link() const override R2CC_REQUIRES(mutex_) { return session_.links().any_up(); }
   bool outstanding() const override R2CC_REQUIRES(mutex_) { return session_.outstanding(); }
   bool idle() const override R2CC_REQUIRES(mutex_) { return session_.idle(); }
   // Who closed a flow waits for links that may still read its buffers, and a peer that is shut hears of no link's end.
@@ -74,7 +74,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // At its last tick. Any thread.
   RailUse rail_use() const { return {rails_up_.load(std::memory_order_relaxed), rails_lost_.load(std::memory_order_relaxed)}; }
   bool flushed() const override R2CC_REQUIRES(mutex_) {
-    return channels_.flushed([this](ChannelId channel) { return session_.up(channel); });
+    return channels_.flushed([this](ChannelId channel) { return session_.channels().up(channel); });
   }
   void HalfClose() override R2CC_REQUIRES(mutex_) { channels_.HalfClose(); }
   void CloseFlows() override R2CC_REQUIRES(mutex_);
@@ -100,17 +100,22 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   }
   bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override;
   void Offer(const LinkName& name, const Endpoint& endpoint) override R2CC_REQUIRES(mutex_);
-  void Connected(const LinkName& name) override R2CC_REQUIRES(mutex_) { session_.LinkConnected(name.link, name.incarnation, now()); }
+  void Connected(const LinkName& name) override R2CC_REQUIRES(mutex_) {
+    session_.link_input().Connected(name.link, name.incarnation, now());
+  }
   bool Pull(const LinkName& name, Chunk* chunk) override R2CC_REQUIRES(mutex_) { return session_.Pull(name.link, name.incarnation, chunk); }
   WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override R2CC_REQUIRES(mutex_) {
     return session_.TargetOf(name.link, chunk);
   }
-  bool Expects(const Chunk& chunk) const override R2CC_REQUIRES(mutex_) { return session_.Expects(chunk); }
-  bool IsOpen(FlowId flow) const override R2CC_REQUIRES(mutex_) { return session_.Has(flow); }
+  bool Expects(const Chunk& chunk) const override R2CC_REQUIRES(mutex_) { return session_.flows().Expects(chunk); }
+  bool IsOpen(FlowId flow) const override R2CC_REQUIRES(mutex_) { return session_.flows().Find(flow) != nullptr; }
   bool MayWrite(FlowId flow) const override R2CC_REQUIRES(mutex_) {
-    return session_.Has(flow) && session_.state(flow) != SendSession::FlowState::kFailed;
+    const SendFlows::Flow* const found = session_.flows().Find(flow);
+    return found != nullptr && found->state != SendFlows::State::kFailed;
   }
-  std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override R2CC_REQUIRES(mutex_) { return session_.Copy(chunk); }
+  std::shared_ptr<const std::byte[]> CopyOf(const Chunk& chunk) const override R2CC_REQUIRES(mutex_) {
+    return session_.flows().at(chunk.flow).ledger.Copy(chunk.message);
+  }
   // OobOwner:
   void OobGreeted(const HelloReply& reply) override R2CC_REQUIRES(mutex_);
   void OobHeard(const Frame& frame) override R2CC_REQUIRES(mutex_);

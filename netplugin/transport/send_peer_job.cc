@@ -27,11 +27,11 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
   const bool sent = SendNow(flow, from, bytes);
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up, and not on the way of
   // the message.
-  if (session_.WindowLow(flow)) HearAnswers(flow);
+  if (session_.flows().at(flow).ledger.window_low()) HearAnswers(flow);
   if (sent) return;
   const MessageId message =
       session_.Post(flow, from, bytes, now(), host_->memory == nullptr ? kAllRails : host_->memory->RailsThatRead(from));
-  const LinkId home = session_.home(flow);
+  const LinkId home = session_.flows().at(flow).home;
   pump_.MarkDirty(home);
   pump_.PumpHome(flow);
   // First it travels, then it is copied: the peer need not wait for that. No other link has seen it yet.
@@ -42,7 +42,7 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
 bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
   // Workers move it, by sockets of their own.
   if (has_workers() && bytes > WorkloadClassifier::kSmallBytesMost) return false;
-  const LinkId home = session_.home(flow);
+  const LinkId home = session_.flows().at(flow).home;
   SendLink* const link = links_.at(home);
   if (link == nullptr) return false;
   MessageId message = 0;
@@ -61,22 +61,22 @@ bool SendPeer::FastPath(FlowId flow) {
   if (links_.size() == 0 || !comms_.contains(flow)) return false;
   pump_.PumpHome(flow);
   HearAnswers(flow);
-  return session_.has_changes();
+  return session_.flows().has_changes();
 }
 
 // The flow's acknowledgements and grants come by the first link that is up.
 void SendPeer::HearAnswers(FlowId flow) {
-  const LinkId home = session_.home(flow);
+  const LinkId home = session_.flows().at(flow).home;
   for (size_t i = 0; i < links_.size(); ++i) {
     const auto link = static_cast<LinkId>((home + i) % links_.size());
-    if (session_.link_state(link) == InitiatorState::kUp && channels_.Poll(link)) return;
+    if (session_.links().state(link) == InitiatorState::kUp && channels_.Poll(link)) return;
   }
 }
 
 void SendPeer::Close(FlowId flow) {
   RunInbox();
   if (!comms_.contains(flow)) return;
-  const bool holds_buffers = session_.HoldsBuffers(flow) && !IsActive(Mutant::kCloseDoesNotWait);
+  const bool holds_buffers = session_.flows().at(flow).holds_buffers() && !IsActive(Mutant::kCloseDoesNotWait);
   session_.CloseFlow(flow, now());
   // A half-sent chunk still reads NCCL's buffer: its link ends, and the other flows on it replay. A device ends by itself what it was
   // given.

@@ -11,9 +11,9 @@ constexpr int kRoundChunks = 32;  // leave before input is looked at again
 
 void SendPump::Advise(bool always) {
   if (!always && !advice_is_due()) return;
-  spread_ = session_->spread();
+  spread_ = session_->links().spread();
   links_->ForEach([this](const LinkName& name, SendLink& link) {
-    link.Advise({session_->rate_bytes_per_s(name.link), spread_, session_->ChunkBytes(name.link, 0)});
+    link.Advise({session_->links().rate_bytes_per_s(name.link), spread_, session_->ChunkBytes(name.link, 0)});
   });
 }
 
@@ -24,9 +24,9 @@ bool SendPump::PumpAll() {
     if (link.Pump(0, false) == SendLink::Room::kLeft) ready_.push_back(name.link);
   });
   for (int chunks = 0; chunks < kRoundChunks;) {
-    if (ready_.empty() || !session_->ready()) return false;
-    const auto next =
-        std::min_element(ready_.begin(), ready_.end(), [this](LinkId a, LinkId b) { return session_->Load(a) < session_->Load(b); });
+    if (ready_.empty() || !session_->flows().ready()) return false;
+    const auto next = std::min_element(ready_.begin(), ready_.end(),
+                                       [this](LinkId a, LinkId b) { return session_->links().Load(a) < session_->links().Load(b); });
     if (links_->at(*next)->Pump(1, false) == SendLink::Room::kLeft)
       ++chunks;
     else
@@ -36,19 +36,19 @@ bool SendPump::PumpAll() {
 }
 
 void SendPump::PumpHome(FlowId flow) {
-  SendLink* const link = links_->at(session_->home(flow));
-  if (link != nullptr && !session_->spread() && (session_->ready() || link->busy())) link->Pump(kRoundChunks, true);
+  SendLink* const link = links_->at(session_->flows().at(flow).home);
+  if (link != nullptr && !session_->links().spread() && (session_->flows().ready() || link->busy())) link->Pump(kRoundChunks, true);
 }
 
 void SendPump::MarkDirty(LinkId link) {
-  if (session_->spread()) return MarkAllDirty();
+  if (session_->links().spread()) return MarkAllDirty();
   dirty_.resize(links_->size());
   if (link < dirty_.size()) dirty_[link] = true;
 }
 
 // Who wakes up for nothing has cost two processors something, and the caller's is NCCL's.
 void SendPump::OfferToWorkers() {
-  if (!session_->ready()) return;
+  if (!session_->flows().ready()) return;
   const bool shared = session_->shared();
   uint32_t coming = 0;
   ready_.clear();
@@ -62,14 +62,14 @@ void SendPump::OfferToWorkers() {
   });
   all_dirty_ = false;
   if (!shared) return;
-  std::sort(ready_.begin(), ready_.end(), [this](LinkId a, LinkId b) { return session_->Load(a) < session_->Load(b); });
+  std::sort(ready_.begin(), ready_.end(), [this](LinkId a, LinkId b) { return session_->links().Load(a) < session_->links().Load(b); });
   Offer(ready_, coming);
 }
 
 void SendPump::Offer(std::span<const LinkId> links, uint32_t coming) {
   for (const LinkId link : links)
     links_->at(link)->Offer([&](uint32_t chunks) {
-      if (session_->ReadyChunks(link, coming + 1) <= coming) return false;
+      if (session_->links().ReadyChunks(link, coming + 1) <= coming) return false;
       coming += chunks;
       return true;
     });

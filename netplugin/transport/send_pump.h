@@ -27,7 +27,7 @@ class SendPump {
 
   // Tells all links what the session knows of them, if it changed or `always`.
   void Advise(bool always);
-  bool advice_is_due() const { return session_->spread() != spread_; }
+  bool advice_is_due() const { return session_->links().spread() != spread_; }
 
  private:
   void Offer(std::span<const LinkId> links, uint32_t coming);

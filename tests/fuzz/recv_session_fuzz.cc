@@ -60,8 +60,8 @@ class World {
     return options;
   }
 
-  LinkId TakeLink() { return static_cast<LinkId>(input_.Below(static_cast<size_t>(session_.links()) + 1)); }
-  LinkId TakeOwnLink() { return static_cast<LinkId>(input_.Below(session_.links())); }
+  LinkId TakeLink() { return static_cast<LinkId>(input_.Below(static_cast<size_t>(session_.links().count()) + 1)); }
+  LinkId TakeOwnLink() { return static_cast<LinkId>(input_.Below(session_.links().count())); }
   FlowId TakeFlow() { return static_cast<FlowId>(input_.Below(5)); }
 
   void Step() {
@@ -74,7 +74,7 @@ class World {
       case 5: {
         const LinkId link = TakeOwnLink();
         if (closing_.contains(link)) return EndClose(link, true);
-        return session_.LinkTrouble(link, session_.incarnation(link), plan::EvidenceCause::kSocketError, now_);
+        return session_.LinkTrouble(link, session_.links().incarnation(link), plan::EvidenceCause::kSocketError, now_);
       }
       case 6: return Rails();
       case 7:
@@ -91,7 +91,7 @@ class World {
 
   void Frame() {
     const ChannelId channel = static_cast<ChannelId>(TakeLink()) - 1;
-    const Incarnation incarnation = channel < 0 ? 0 : session_.incarnation(static_cast<LinkId>(channel));
+    const Incarnation incarnation = channel < 0 ? 0 : session_.links().incarnation(static_cast<LinkId>(channel));
     net::Frame frame;
     if (fuzz::TakeFrame(&input_, incarnation, 0, &frame)) session_.Receive(channel, frame, now_);
   }
@@ -106,16 +106,16 @@ class World {
 
   void Greet() {
     const auto link = input_.Below(8) == 0 ? static_cast<LinkId>(input_.Below(kLinksMax)) : TakeLink();
-    const Incarnation known = link < session_.links() ? session_.incarnation(link) : 0;
+    const Incarnation known = link < session_.links().count() ? session_.links().incarnation(link) : 0;
     const auto incarnation = static_cast<Incarnation>(fuzz::TakeNear(&input_, known));
-    const bool honest = link < session_.links() && input_.Below(4) != 0;
-    const auto local = honest ? session_.local_rail(link) : static_cast<uint16_t>(fuzz::TakeNear(&input_, 0));
+    const bool honest = link < session_.links().count() && input_.Below(4) != 0;
+    const auto local = honest ? session_.links().local_rail(link) : static_cast<uint16_t>(fuzz::TakeNear(&input_, 0));
     const auto remote = static_cast<uint16_t>(fuzz::TakeNear(&input_, link));
     const auto offer = session_.Greet(link, incarnation, local, remote, now_);
     Settle();  // closes the incarnation before
     if (offer == RecvSession::Offer::kLater && session_.Greet(link, incarnation, local, remote, now_) == RecvSession::Offer::kLater) return;
-    if (offer == RecvSession::Offer::kRefused || session_.incarnation(link) != incarnation) return;
-    R2CC_CHECK(link < session_.links());
+    if (offer == RecvSession::Offer::kRefused || session_.links().incarnation(link) != incarnation) return;
+    R2CC_CHECK(link < session_.links().count());
     switch (input_.Below(3)) {
       case 0: return session_.ChannelOpened(link, incarnation, now_);
       case 1: return session_.Proved(link, incarnation, input_.TakeBool());
@@ -152,13 +152,13 @@ class World {
     if (!flows_.contains(flow)) return;
     // The transport reads the rest of a half-read chunk into nothing.
     std::erase_if(half_read_, [flow](const HalfRead& half) { return half.header.flow == flow; });
-    session_.CloseFlow(flow, now_);
+    session_.CloseFlow(flow, {}, now_);
     flows_.erase(flow);
   }
 
   void Begin() {
     const LinkId link = TakeLink();
-    const Incarnation known = link < session_.links() ? session_.incarnation(link) : 0;
+    const Incarnation known = link < session_.links().count() ? session_.links().incarnation(link) : 0;
     Chunk header;
     header.flow = TakeFlow();
     const auto it = flows_.find(header.flow);
@@ -196,7 +196,7 @@ class World {
     const size_t index = input_.Below(half_read_.size());
     const HalfRead half = half_read_[index];
     // As the transport: a link that ended earlier in this round is not read any more.
-    if (!session_.link_up(half.link) || session_.incarnation(half.link) != half.incarnation) return;
+    if (!session_.links().up(half.link) || session_.links().incarnation(half.link) != half.incarnation) return;
     Write(half, half.header.bytes / 2, half.header.bytes);
     half_read_.erase(half_read_.begin() + static_cast<ptrdiff_t>(index));
     session_.Finish(half.link, half.incarnation, half.header);
@@ -214,7 +214,7 @@ class World {
   void Execute(const Action& action) {
     switch (action.kind) {
       case Action::Kind::kSend: {
-        R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links()));
+        R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links().count()));
         net::Frame again;
         R2CC_CHECK(Decode(Encode(action.frame, 1), 1, &again));
         return;
@@ -245,11 +245,11 @@ class World {
 
   void CheckProgress() {
     for (auto& [id, flow] : flows_) {
-      const MessageId placed = session_.PlacedThrough(id);
+      const MessageId placed = session_.flows().at(id).ledger.placed_through();
       R2CC_CHECK(placed >= flow.placed_through && placed <= flow.posted_through);
       for (; flow.placed_through < placed; ++flow.placed_through) {
         const Posted& posted = flow.posted.at(flow.placed_through);
-        const uint64_t bytes = session_.SizeOf(id, flow.placed_through);
+        const uint64_t bytes = session_.flows().at(id).ledger.SizeOf(flow.placed_through);
         R2CC_CHECK(bytes <= posted.capacity);
         for (uint64_t i = 0; i < bytes; ++i) R2CC_CHECK(posted.data[i] == PatternAt(flow.placed_through, i));
         flow.posted.erase(flow.placed_through);

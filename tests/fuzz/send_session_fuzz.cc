@@ -54,8 +54,8 @@ class World {
     return options;
   }
 
-  LinkId TakeLink() { return static_cast<LinkId>(input_.Below(static_cast<size_t>(session_.links()) + 1)); }
-  Incarnation IncarnationOf(LinkId link) const { return link < session_.links() ? session_.incarnation(link) : 0; }
+  LinkId TakeLink() { return static_cast<LinkId>(input_.Below(static_cast<size_t>(session_.links().count()) + 1)); }
+  Incarnation IncarnationOf(LinkId link) const { return link < session_.links().count() ? session_.links().incarnation(link) : 0; }
   std::map<FlowId, Flow>::iterator TakeFlow() {
     if (flows_.empty()) return flows_.end();
     return std::next(flows_.begin(), static_cast<ptrdiff_t>(input_.Below(flows_.size())));
@@ -89,7 +89,7 @@ class World {
     const auto it = flows_.begin();
     net::Frame frame;
     if (fuzz::TakeFrame(&input_, channel < 0 ? 0 : IncarnationOf(static_cast<LinkId>(channel)),
-                        it == flows_.end() ? 0 : session_.AckedThrough(it->first), &frame))
+                        it == flows_.end() ? 0 : session_.flows().at(it->first).ledger.acked_through(), &frame))
       session_.Receive(channel, frame, now_);
   }
 
@@ -105,7 +105,7 @@ class World {
     if (remote_rails_.empty()) remote_rails_.resize(1 + input_.Below(input_.Below(8) == 0 ? kWireRailsMax : 4));
     for (RailInfo& rail : remote_rails_) rail = {input_.TakeString(input_.Below(4)), input_.TakeBool(), {{}}};
     session_.OobUp("node", remote_rails_, now_);
-    R2CC_CHECK(session_.links() > 0 && session_.links() <= kLinksMax);
+    R2CC_CHECK(session_.links().count() > 0 && session_.links().count() <= kLinksMax);
   }
 
   void Link() {
@@ -114,14 +114,14 @@ class World {
     switch (input_.Below(4)) {
       case 0: return session_.LinkTrouble(link, incarnation, plan::EvidenceCause::kSocketError, now_);
       case 1:
-        if (link < session_.links())
-          session_.LinkRate(link, incarnation, input_.TakeNumber(), static_cast<Nanos>(input_.TakeNumber() >> 1), input_.TakeBool(),
-                            input_.TakeBool(), now_);
+        if (link < session_.links().count())
+          session_.link_input().Rate(link, incarnation, input_.TakeNumber(), static_cast<Nanos>(input_.TakeNumber() >> 1),
+                                     input_.TakeBool(), input_.TakeBool(), now_);
         return;
       // The transport says so only of sockets that it was asked to open.
       default:
-        if (link < session_.links() && session_.link_state(link) == InitiatorState::kConnecting)
-          session_.LinkConnected(link, session_.incarnation(link), now_);
+        if (link < session_.links().count() && session_.links().state(link) == InitiatorState::kConnecting)
+          session_.link_input().Connected(link, session_.links().incarnation(link), now_);
         return;
     }
   }
@@ -133,9 +133,9 @@ class World {
     verdict.weight_permille = static_cast<uint16_t>(input_.Below(5) * 250);
     switch (input_.Below(3)) {
       case 0: return session_.LocalRail(static_cast<uint16_t>(rail % rails_), verdict.failed, now_);
-      case 1: return session_.LocalVerdict(static_cast<uint16_t>(rail % rails_), verdict, now_);
+      case 1: return session_.link_input().LocalVerdict(static_cast<uint16_t>(rail % rails_), verdict, now_);
       default:
-        if (rail < remote_rails_.size()) session_.RemoteVerdict(rail, verdict, now_);
+        if (rail < remote_rails_.size()) session_.link_input().RemoteVerdict(rail, verdict, now_);
         return;
     }
   }
@@ -169,7 +169,7 @@ class World {
     const auto incarnation = static_cast<Incarnation>(input_.Below(8) == 0 ? fuzz::TakeNear(&input_, 0) : IncarnationOf(link));
     Chunk chunk;
     if (!session_.Pull(link, incarnation, &chunk)) return;
-    R2CC_CHECK(link < session_.links() && incarnation == session_.incarnation(link));
+    R2CC_CHECK(link < session_.links().count() && incarnation == session_.links().incarnation(link));
     const auto open = flows_.find(chunk.flow);
     const auto closed = closed_.find(chunk.flow);
     R2CC_CHECK(open != flows_.end() || closed != closed_.end());
@@ -187,7 +187,7 @@ class World {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
       for (const Action& action : actions) {
         if (action.kind != Action::Kind::kSend) continue;
-        R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links()));
+        R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links().count()));
         net::Frame again;
         R2CC_CHECK(Decode(Encode(action.frame, 1), 1, &again));
       }
@@ -197,10 +197,10 @@ class World {
   // What is done is the job's again at once.
   void CheckProgress() {
     for (auto& [id, flow] : flows_) {
-      const MessageId done = session_.DoneThrough(id);
-      R2CC_CHECK(done >= flow.done_through && done <= flow.posted_through && session_.AckedThrough(id) <= done);
+      const MessageId done = session_.flows().at(id).ledger.done_through();
+      R2CC_CHECK(done >= flow.done_through && done <= flow.posted_through && session_.flows().at(id).ledger.acked_through() <= done);
       for (; flow.done_through < done; ++flow.done_through) flow.buffers.erase(flow.done_through);
-      R2CC_CHECK(session_.state(id) != SendSession::FlowState::kFailed || !session_.error(id).empty());
+      R2CC_CHECK(session_.flows().at(id).state != SendSession::FlowState::kFailed || !session_.flows().at(id).error.empty());
     }
   }
 

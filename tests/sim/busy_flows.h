@@ -72,7 +72,7 @@ class BusyFlows : private Tap {
   std::vector<net::Incarnation> Incarnations() const {
     std::vector<net::Incarnation> all;
     const auto& session = flows_[0].receiver.peer->session();
-    for (size_t link = 0; link < flows_.size(); ++link) all.push_back(session.incarnation(static_cast<net::LinkId>(link)));
+    for (size_t link = 0; link < flows_.size(); ++link) all.push_back(session.links().incarnation(static_cast<net::LinkId>(link)));
     return all;
   }
 

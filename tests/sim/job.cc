@@ -74,7 +74,7 @@ void Job::Send(Process* process, Flow* flow) {
   const net::Comm::State state = comm.state.load();
   if (state == net::Comm::State::kOpening) return;
   const uint64_t count = flow->plan.messages.size();
-  const uint64_t acked = peer.session().AckedThrough(flow->send.id);
+  const uint64_t acked = peer.session().flows().at(flow->send.id).ledger.acked_through();
   checker_->AckedThrough(flow->record, acked);
   for (const uint64_t done = comm.done_through.load(); flow->send_done < done; ++flow->send_done) {
     if (flow->send_done >= flow->send_posted) return checker_->Violation("early done", "a request that was never posted is done");

@@ -127,7 +127,7 @@ class World : public Tap {
     std::set<net::LinkId>& fencing = fencing_[{sender, receiver}];
     if (action.kind == net::Action::Kind::kLinkUp) {
       const auto& peer = processes_[static_cast<size_t>(sender)]->send_peers().at(receiver);
-      if (!peer->session().is_home(action.link)) reached(Situation::kCrossRailLink);
+      if (!peer->session().links().is_home(action.link)) reached(Situation::kCrossRailLink);
       if (action.incarnation > 1) reached(Situation::kReturned);
     }
     if (action.kind != net::Action::Kind::kLinkFenced) return;
@@ -185,11 +185,11 @@ class World : public Tap {
       if (found == process.send_peers().end()) continue;
       const net::SendSession& session = found->second->session();
       bool is_up = false;
-      for (net::LinkId link = 0; link < session.links(); ++link) {
-        const net::InitiatorState state = session.link_state(link);
-        if (session.local_rail(link) != pair.from.rail || session.remote_rail(link) != pair.to.rail) continue;
+      for (net::LinkId link = 0; link < session.links().count(); ++link) {
+        const net::InitiatorState state = session.links().state(link);
+        if (session.links().local_rail(link) != pair.from.rail || session.links().remote_rail(link) != pair.to.rail) continue;
         // One that could not be ended may stay while its successor is up.
-        const net::Incarnation own = state == net::InitiatorState::kIdle ? 0 : session.incarnation(link);
+        const net::Incarnation own = state == net::InitiatorState::kIdle ? 0 : session.links().incarnation(link);
         const net::Incarnation first = stalled_in_.try_emplace({pair.id, link}, own).first->second;
         is_up |= state == net::InitiatorState::kUp && first == own;
       }
@@ -198,7 +198,7 @@ class World : public Tap {
       if (!is_up || !awake || !quick || !session.outstanding() || !IsPeerAwake()) continue;
       const auto before = stalled_since_.find(pair.id);
       // Between two requests, which may be a moment within one event, nothing is waited for, and the silence begins anew.
-      const Nanos since = std::max(before == stalled_since_.end() ? now : before->second, session.watching_since());
+      const Nanos since = std::max(before == stalled_since_.end() ? now : before->second, session.detector().watching_since());
       still[pair.id] = since;
       if (now - since <= scenario_.processes[static_cast<size_t>(pair.from.host)].silence + kFencedWithin) continue;
       checker_.Violation("stalled", "for " + std::to_string((now - since) / kNanosPerMs) + " ms a queue pair of " +
@@ -323,14 +323,14 @@ class World : public Tap {
       for (const auto& [host, peer] : process->send_peers()) {
         const net::SendSession& session = peer->session();
         what += "\n    sender " + std::to_string(process->host()) + " -> " + std::to_string(host) + Owes(*peer) + ": links";
-        for (net::LinkId link = 0; link < session.links(); ++link)
-          what += std::string(" ") + net::Name(session.link_state(link)) + "/" + std::to_string(session.incarnation(link));
+        for (net::LinkId link = 0; link < session.links().count(); ++link)
+          what += std::string(" ") + net::Name(session.links().state(link)) + "/" + std::to_string(session.links().incarnation(link));
       }
       for (const auto& [number, peer] : process->recv_peers()) {
         const net::RecvSession& session = peer->session();
         what += "\n    receiver " + std::to_string(process->host()) + " <- " + peer->node() + Owes(*peer) + ": links";
-        for (net::LinkId link = 0; link < session.links(); ++link)
-          what += std::string(session.link_up(link) ? " up/" : " down/") + std::to_string(session.incarnation(link));
+        for (net::LinkId link = 0; link < session.links().count(); ++link)
+          what += std::string(session.links().up(link) ? " up/" : " down/") + std::to_string(session.links().incarnation(link));
       }
     }
     checker_.Violation("hang", what);

@@ -310,7 +310,7 @@ TEST_F(HalfALinkTest, ASecondProofOnOneSocketProvesNothing) {
   }
   peer->Service();
   peer->Tick();
-  EXPECT_FALSE(peer->session().link_up(0)) << "it broke the protocol";
+  EXPECT_FALSE(peer->session().links().up(0)) << "it broke the protocol";
 }
 
 constexpr uint32_t kLargeBytes = 256 * 1024;
