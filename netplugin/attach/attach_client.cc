@@ -27,7 +27,12 @@ bool Counts(const std::unique_ptr<plan::PageReader>& page, Nanos now) {
 }  // namespace
 
 AttachClient::AttachClient(std::string socket_path, plan::AttachRequest request, LogFn log)
-    : path_(std::move(socket_path)), request_(request), newest_(request.version), log_(std::move(log)), jitter_(request.process_id | 1) {}
+    : path_(std::move(socket_path)),
+      request_(request),
+      newest_(request.version),
+      log_(std::move(log)),
+      // The processes of a node should not come all at once to a daemon that has just started.
+      retry_(kFirstDelay, kLongestDelay, Retry::Jitter{request.process_id, 0}) {}
 
 AttachClient::~AttachClient() {
   if (fd_ >= 0) ClosePacketSocket(fd_);
@@ -39,25 +44,16 @@ void AttachClient::Say(LogLevel level, const std::string& line) {
   if (log_) log_(level, "R2CC: " + line);
 }
 
-Nanos AttachClient::NextDelay() {
-  const Nanos delay = std::min(kLongestDelay, kFirstDelay << std::min(failures_, 10));
-  ++failures_;
-  // xorshift64: the processes of a node should not come all at once to a daemon that has just started. 75 to 125 %.
-  jitter_ ^= jitter_ << 13;
-  jitter_ ^= jitter_ >> 7;
-  jitter_ ^= jitter_ << 17;
-  return delay / 4 * 3 + static_cast<Nanos>(jitter_ % static_cast<uint64_t>(delay / 2));
-}
-
 void AttachClient::Connect(Nanos now) {
   std::string error;
+  retry_.Began();
   fd_ = ConnectPacketSocket(path_, &error);
   if (fd_ < 0) {
     // Once, whatever the cause turns into: that this job is on its own is one piece of news.
     if (!std::exchange(said_unreachable_, true))
       Say(LogLevel::kWarn,
           "no r2ccd at " + path_ + " (" + error + "): going on without it, trying again; R2CC_ATTACH=none if there is to be none");
-    next_attempt_ = now + NextDelay();
+    retry_.Failed(now);
     return;
   }
   since_ = now;
@@ -70,14 +66,14 @@ void AttachClient::Disconnect(Nanos now) {
   ClosePacketSocket(std::exchange(fd_, -1));
   ring_.reset();
   if (attached_ && now - since_ >= kLasted) {
-    failures_ = 0;
+    retry_.Worked();
     said_.clear();
     said_unreachable_ = false;
   }
   attached_ = false;
   // Who comes next may be newer.
   request_.version = newest_;
-  next_attempt_ = now + NextDelay();
+  retry_.Failed(now);
 }
 
 bool AttachClient::AskAgain(const std::vector<char>& packet, size_t bytes, Nanos now) {
@@ -168,7 +164,7 @@ void AttachClient::RefreshPage(Nanos now) {
 }
 
 void AttachClient::Poll(Nanos now) {
-  if (fd_ < 0 && now >= next_attempt_) Connect(now);
+  if (fd_ < 0 && retry_.IsDue(now)) Connect(now);
   if (fd_ >= 0) Receive(now);
   RefreshPage(now);
   if (Counts(page_, now) || !Counts(old_page_, now)) old_page_.reset();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/core/retry.h"
 #include "netplugin/attach/daemon_link.h"
 #include "netplugin/attach/kept_records.h"
 #include "netplugin/attach/packet_socket.h"
@@ -48,7 +49,6 @@ class AttachClient final : public DaemonLink {
   void RefreshPage(Nanos now);
   void RingDoorbell();
   void Say(LogLevel level, const std::string& line);
-  Nanos NextDelay();
   // True: the daemon is older, and is asked again in its own version.
   bool AskAgain(const std::vector<char>& packet, size_t bytes, Nanos now);
 
@@ -60,9 +60,7 @@ class AttachClient final : public DaemonLink {
   int fd_ = -1;
   bool attached_ = false;
   Nanos since_ = 0;  // of the connection, then of the attachment
-  Nanos next_attempt_ = 0;
-  int failures_ = 0;  // in a row
-  uint64_t jitter_;
+  Retry retry_;
   std::vector<std::string> said_;
   bool said_unreachable_ = false;
 

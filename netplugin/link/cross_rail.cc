@@ -8,14 +8,14 @@ namespace r2cc::net {
 void BackOffTable::Failed(RailPair pair, Nanos now) {
   Trouble& trouble = troubles_[pair];
   trouble.failed_at = now;
-  trouble.retry_at = now + trouble.back_off.Next();
+  trouble.retry.Failed(now);
 }
 
 std::optional<Nanos> BackOffTable::Turn(RailPair pair, bool last_way, Nanos now) const {
   const auto it = troubles_.find(pair);
   if (it == troubles_.end()) return 0;
   const Trouble& trouble = it->second;
-  if (now < (last_way ? std::min(trouble.retry_at, trouble.failed_at + kLastWayWaitMost) : trouble.retry_at)) return std::nullopt;
+  if (now < (last_way ? std::min(trouble.retry.due(), trouble.failed_at + kLastWayWaitMost) : trouble.retry.due())) return std::nullopt;
   return last_way ? trouble.failed_at : 0;
 }
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "base/core/back_off.h"
 #include "base/core/clock.h"
+#include "base/core/retry.h"
 
 namespace r2cc::net {
 
@@ -40,8 +40,7 @@ class BackOffTable {
  private:
   struct Trouble {
     Nanos failed_at = 0;
-    Nanos retry_at = 0;
-    ExponentialBackOff back_off{kWaitLeast, kWaitMost};
+    Retry retry{kWaitLeast, kWaitMost};
   };
   std::map<RailPair, Trouble> troubles_;
 };

@@ -1,22 +1,16 @@
 #include "netplugin/link/oob_watch.h"
 
-#include "netplugin/link/retry_wait.h"
+#include "netplugin/link/retry_policy.h"
 
 namespace r2cc::net {
-namespace {
 
-// The first is soon: mostly the peer's process is only starting. The most is what a peer waits for us when it is back.
-constexpr Nanos kBackOffLeast = 50 * kNanosPerMs;
-constexpr Nanos kBackOffMost = 2 * kNanosPerSecond;
-
-}  // namespace
-
-OobWatch::OobWatch(uint64_t retry_seed) : retry_seed_(retry_seed), waits_(kBackOffLeast, kBackOffMost) {}
+// As a link's, whose names end below kLinksMax.
+OobWatch::OobWatch(uint64_t retry_seed) : retry_(RetryPolicy::kWaitLeast, RetryPolicy::kWaitMost, Retry::Jitter{retry_seed, kLinksMax}) {}
 
 bool OobWatch::Try(Nanos now) {
-  if (state_ != State::kDown || now < retry_at_) return false;
+  if (state_ != State::kDown || !retry_.IsDue(now)) return false;
   state_ = State::kOpening;
-  ++tries_;
+  retry_.Began();
   return true;
 }
 
@@ -32,14 +26,15 @@ void OobWatch::Up() {
   state_ = State::kUp;
   refused_ = false;
   silent_since_ = 0;
-  waits_.Reset();
+  retry_.Restart();
 }
 
 void OobWatch::Down(ProbeResult result, Nanos now) {
   refused_ = result == ProbeResult::kRefused;
   if (result != ProbeResult::kSilent) silent_since_ = 0;
   if (result == ProbeResult::kSilent && silent_since_ == 0) silent_since_ = now;
-  retry_at_ = now + RetryWait(up() ? 0 : waits_.Next(), retry_seed_, kLinksMax, tries_);
+  // One that was up is opened again at once.
+  if (!up()) retry_.Failed(now);
   state_ = State::kDown;
 }
 

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "base/core/back_off.h"
 #include "base/core/clock.h"
+#include "base/core/retry.h"
 #include "netplugin/link/action.h"
 
 namespace r2cc::net {
@@ -38,14 +38,11 @@ class OobWatch {
  private:
   enum class State : uint8_t { kDown, kOpening, kUngreeted, kUp };
 
-  const uint64_t retry_seed_;
   State state_ = State::kDown;
   bool refused_ = false;
   Nanos ungreeted_since_ = 0;
   Nanos silent_since_ = 0;  // 0: the peer's kernel has answered since
-  Nanos retry_at_ = 0;
-  ExponentialBackOff waits_;
-  uint32_t tries_ = 0;
+  Retry retry_;
 };
 
 }  // namespace r2cc::net

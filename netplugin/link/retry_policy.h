@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/core/back_off.h"
 #include "base/core/clock.h"
+#include "base/core/retry.h"
 #include "netplugin/link/flap_damper.h"
 
 namespace r2cc::net {
@@ -27,11 +27,11 @@ class RetryPolicy {
   static constexpr Nanos kAttemptLeast = kNanosPerSecond;
 
   // For the jitter: a session's own number, and the link in it.
-  RetryPolicy(uint64_t session, uint32_t link) : session_(session), link_(link) {}
+  RetryPolicy(uint64_t session, uint32_t link) : retry_(kWaitLeast, kWaitMost, Retry::Jitter{session, link}) {}
 
   // ---- what happened ----
 
-  void Began() { ++attempts_; }
+  void Began() { retry_.Began(); }
   void AttemptFailed(Nanos now);
   enum class Loss {
     kRetired,  // it is not needed: that does not speak against its rail
@@ -45,30 +45,25 @@ class RetryPolicy {
   // ... or when it would have been anyway.
   void Hasten(Nanos now) { due_ = std::min(due_, now + Hold(now)); }
   // It is the last way, and is not up since `since`: no damping counts.
-  void IgnoreDamping(Nanos since) { due_ = std::min(due_, since + std::max(wait_, kWaitLeast)); }
+  void IgnoreDamping(Nanos since) { due_ = std::min(due_, since + std::max(retry_.wait(), kWaitLeast)); }
 
   // ---- what follows ----
 
   bool IsDue(Nanos now) const { return now >= due_; }
   // Twice the wait before the attempt: where a machine is too busy for the first ones, trying again each second would keep it so.
-  Nanos attempt_limit() const { return std::max(kAttemptLeast, 2 * back_off_); }
+  Nanos attempt_limit() const { return std::max(kAttemptLeast, 2 * retry_.back_off()); }
   // It failed, or was lost, at least once.
-  bool has_failed() const { return back_off_ > 0; }
+  bool has_failed() const { return retry_.back_off() > 0; }
 
  private:
   void Wait(Nanos hold, Nanos now);
   Nanos Hold(Nanos now) const { return std::max(damper_.Hold(now), stalled_until_ - now); }
 
-  uint64_t session_;
-  uint32_t link_;
-  uint32_t attempts_ = 0;
-  ExponentialBackOff waits_{kWaitLeast, kWaitMost};
+  Retry retry_;
   FlapDamper damper_;
   Nanos stall_hold_ = 0;  // the last one; 0: it has not stalled lately
   Nanos stalled_until_ = 0;
-  Nanos back_off_ = 0;  // the last of `waits_`
-  Nanos wait_ = 0;      // the same with jitter
-  Nanos due_ = 0;
+  Nanos due_ = 0;  // of the retry and the damping
 };
 
 }  // namespace r2cc::net

@@ -15,10 +15,6 @@
 namespace r2cc::net::verbs {
 namespace {
 
-// A device that is lost is looked for this soon, and then each time after twice as long: it takes a driver seconds to come back. The link
-// monitor tells of most that do.
-constexpr Nanos kLostEvery = kNanosPerSecond;
-constexpr Nanos kLostEveryMost = 4 * kNanosPerSecond;
 // The end waits so long for the links of a device to be closed. Fences take some milliseconds; one that cannot be proved goes on for ever,
 // and the kernel ends its queue pair with the process.
 constexpr Nanos kClosingMost = kNanosPerSecond;
@@ -206,7 +202,7 @@ void VerbsTransport::TakeLooks() {
     listened.looking = false;
     if (look.ok) {
       Adopt(rail, look);
-      listened.retry_after = 0;
+      listened.retry.Restart();
       // Where it was is still the best guess.
       if (!look.own.empty() && look.own != listened.own) {
         listened.own = look.own;
@@ -300,9 +296,8 @@ void VerbsTransport::ReadEvents(const std::shared_ptr<Device>& device) {
 
 void VerbsTransport::TryLost(Nanos now) {
   for (auto& [rail, listened] : listened_) {
-    if (!shared_.Of(rail).device()->lost() || (listened.retry_after != 0 && now < listened.retry_at)) continue;
-    listened.retry_after = listened.retry_after == 0 ? kLostEvery : std::min(2 * listened.retry_after, kLostEveryMost);
-    listened.retry_at = now + listened.retry_after;
+    if (!shared_.Of(rail).device()->lost() || !listened.retry.IsDue(now)) continue;
+    listened.retry.Failed(now);
     StartLook(rail);
   }
 }

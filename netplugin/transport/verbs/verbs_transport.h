@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/core/mutex.h"
+#include "base/core/retry.h"
 #include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/poller.h"
@@ -77,13 +78,17 @@ class VerbsTransport final : public Transport {
     VerbsShared::RailDevice rail;
     Endpoint own;  // empty: it has no address now
   };
+  // A device that is lost is looked for this soon, and then each time after twice as long: it takes a driver seconds to come back. The
+  // link monitor tells of most that do.
+  static constexpr Nanos kLostEvery = kNanosPerSecond;
+  static constexpr Nanos kLostEveryMost = 4 * kNanosPerSecond;
   // A rail that was listened on. The I/O thread's, but for what is looked at.
   struct Listened {
     Rail rail;
     Endpoint own;
     bool to_tell = false;  // Listen() is about to be asked where it is
     bool looking = false, look_again = false;
-    Nanos retry_at = 0, retry_after = 0;
+    Retry retry{kLostEvery, kLostEveryMost};
   };
   // Readable events of a device. I/O thread.
   struct Watched {
