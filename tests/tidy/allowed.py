@@ -25,6 +25,7 @@ ALLOWED = {
     ("pure_rooms", "netplugin/collnet/mutant.h"): "for tests alone, whose seeds run beside each other",
     ("pure_rooms", "netplugin/flow/mutant.h"): "for tests alone, whose seeds run beside each other",
     ("pure_rooms", "plan/collective/choose_test.cc"): "how long the choice takes is what it measures",
+    ("sleeps", "tests/etcd/attached.cc"): "memory that processes share gives no event: it is asked again",
     ("sleeps", "daemon/program/r2ccd_rig.h"): "another process's state gives no event: it is asked again",
     ("sleeps", "netplugin/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",
     ("sleeps", "netplugin/perf/idle.cc"): POLLED,
