@@ -3,8 +3,8 @@
 //   attached SOCKET ADDRESS COUNT NODES
 //
 // Forks COUNT processes of the rail ADDRESS; they watch NIC rail0 of each of n0 to n(NODES-1). Prints "ready" when all are attached. For
-// each line `NODE SINCE_NS` of its input it prints when (CLOCK_MONOTONIC, ns) the last process saw the weight of n(NODE)/rail0 become 0 after
-// SINCE_NS, or -1 if that took more than a minute. Ends with its input, and its processes with it.
+// each line `NODE SINCE_NS` of its input it prints when (CLOCK_MONOTONIC, ns) the last process saw the weight of n(NODE)/rail0 become 0
+// after SINCE_NS, or -1 if that took more than a minute. Ends with its input, and its processes with it.
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
