@@ -8,21 +8,22 @@ import tempfile
 
 from tests.page import browser, stage
 
-# Of 1,000 nodes: a rack that is dead, single NICs in each state.
-FAULTS = [(320, 335, -1, "FAILED", "neither the node nor its NICs answer"), (17, 17, 3, "FAILED", "link down"),
-          (412, 412, 5, "FAILED", "silent to 4 peers on its rail"), (77, 77, 0, "DEGRADED", "carries 41 % of its due"),
-          (640, 640, 2, "SUSPECT", "2 peers miss its answers"), (801, 801, 7, "PROVING", "works again for 3 s"),
-          (802, 802, 7, "DRAINED", "drained by an operator"), (900, 903, 1, "UNCABLED", "its link was never up")]
+# Of 1,000 nodes: a rack whose leaf switches are off, and single NICs in each state. The reasons are those of the programs.
+FAULTS = [(320, 335, -1, "FAILED", "link down"), (17, 17, 3, "FAILED", "link down"),
+          (412, 412, 5, "FAILED", "port of node0412/rail5 (NIC, cable or switch port): silent to "
+                                  "node0413/rail5, node0414/rail5; node0413/rail5, node0414/rail5 answer others"),
+          (77, 77, 0, "DEGRADED", "link runs at 100 Gbit/s instead of 400 Gbit/s"),
+          (640, 640, 2, "SUSPECT", "a job gave up its link to node0641/rail2"),
+          (801, 801, 7, "PROVING", "link up again: proving for 600 ms"),
+          (802, 802, 7, "DRAINED", "drained by the operator"), (900, 903, 1, "UNCABLED", "link down, and it was never up: no cable yet")]
 LONG_TASKS = """
   globalThis.longest = 0; globalThis.tasks = [];
   new PerformanceObserver((list) => { for (const one of list.getEntries()) { tasks.push(Math.round(one.duration));
     longest = Math.max(longest, one.duration); } }).observe({type: 'longtask', buffered: true});"""
 
-
 def ready(page):
   return page.wait_for("document.querySelector('#answer')?.hasAttribute('data-level') && "
                        "document.getElementById('canvas').hasAttribute('data-failed')")
-
 
 def measure(page, world):
   """Figures of the page over `world`, which has 1,000 nodes."""
@@ -45,7 +46,6 @@ def measure(page, world):
   page.browser.pump(8)
   figures["long_tasks_ms"] = page.evaluate("tasks")
   return figures
-
 
 def main():
   parser = argparse.ArgumentParser(description=__doc__)
@@ -81,9 +81,9 @@ def main():
     picture(page, "daemon-gone")
     world.close()
     small = stage.Stage(options.r2ccd, options.fleet, 23)
-    small.set(4, 4, -1, "FAILED", "the node does not answer")
+    small.set(4, 4, -1, "FAILED", "link down")
     small.set(11, 11, 6, "FAILED", "link down")
-    small.set(0, 22, 2, "DEGRADED", "carries half of its due")
+    small.set(0, 22, 2, "DEGRADED", "link runs at 100 Gbit/s instead of 200 Gbit/s")
     page.evaluate("location.hash = ''")
     page.open(small.url)
     page.wait_for("Number(document.getElementById('canvas')?.getAttribute('data-failed')) >= 8")
@@ -106,7 +106,6 @@ def main():
       print("exception", parameters["exceptionDetails"].get("exception", {}).get("description"))
   finally:
     chrome.close()
-
 
 if __name__ == "__main__":
   main()
