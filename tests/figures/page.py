@@ -8,22 +8,25 @@ from tests.figures.tables import Table, sources
 
 Tables = Mapping[str, Table]
 
-# The charts that stand beside the page; the others have the command.
+# The charts that are kept next to the page; the command makes the others.
 KEPT_CHARTS = ("bounds", "failures", "training")
 
 HEAD = """# Figures
 
-What the papers on AllReduce with lost NICs publish, computed again with the library in `plan/`, and ours beside it. One command writes
-everything, the same on every machine:
+This page recomputes the published figures of papers on AllReduce with lost NICs, with the library in `plan/`. It compares them with this
+project's schedules, which it calls `ours`. One command writes everything, the same on every machine:
 
     ./bazelw run //:figures -- --out DIR
+
+**R2CC on this page is the system of a paper** (Wang et al., arXiv 2512.25059), and R2CC-AllReduce its schedule. This project has the same
+name and shares no code with it.
 
 DIR then has the CSV and the chart of each section. This page and three of the charts are also kept here; without `--out` the command
 refreshes these.
 
-A column `..._published` holds a published value, `..._difference` ours less it, both empty where nothing is published. Times that are
-called simulated are those of step lists run by the flow-level simulator (`plan/simulate`), the others come from closed forms that are
-tested against it. The mathematics stands in [schedules.md](../internals/schedules.md).
+A column `..._published` has a published value, and `..._difference` the difference of ours; both are empty if nothing was published. Times
+that are called simulated are those of step lists run by the flow-level simulator (`plan/simulate`). The others come from closed forms that
+are tested against it. The mathematics is in [schedules.md](../internals/schedules.md).
 
 Everything below but the table `stalls` is a model: no GPU, no NIC and no switch took part. The measurements
 are in [the results](../results/README.md). The models are calibrated on published figures of runs **without** a fault; a published value of
@@ -251,5 +254,5 @@ def page(tables: Tables) -> str:
     for name in section.tables:
       table = tables[name].where(**section.only.get(name, {}))
       parts.append(f"{markdown(table)}\n\nTable: `{name}.csv`\n")
-  parts.append("## Where the published values stand\n\n" + "\n".join(f"- {source}" for source in sources(tables.values())) + "\n")
+  parts.append("## Sources\n\n" + "\n".join(f"- {source}" for source in sources(tables.values())) + "\n")
   return "\n".join(parts)
