@@ -57,7 +57,7 @@ void NcclCalls::Find() {
 
 std::string NcclCalls::Unfit() const {
   int version = 0;
-  if (get_version == nullptr || get_version(&version) != Result::kSuccess) return "this NCCL does not tell its version";
+  if (get_version == nullptr || get_version(&version) != Result::kSuccess) return "this NCCL reports no version";
   const std::string name = "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100);
   if (version < kVersionLeast) return name + " is older than 2.18";
   if (version > kVersionMost) return name + " is newer than what was tried";

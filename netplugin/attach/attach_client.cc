@@ -52,13 +52,13 @@ void AttachClient::Connect(Nanos now) {
     // Once, whatever the cause turns into: that this job is on its own is one piece of news.
     if (!std::exchange(said_unreachable_, true))
       Say(LogLevel::kWarn,
-          "no r2ccd at " + path_ + " (" + error + "): going on without it, trying again; R2CC_ATTACH=none if there is to be none");
+          "no r2ccd at " + path_ + " (" + error + "): the job runs without it and tries again; set R2CC_ATTACH=none if no r2ccd is wanted");
     retry_.Failed(now);
     return;
   }
   since_ = now;
   if (SendPacket(fd_, &request_, plan::AttachRequestBytes(request_.version))) return;
-  Say(LogLevel::kWarn, "r2ccd at " + path_ + " takes no request: trying again");
+  Say(LogLevel::kWarn, "r2ccd at " + path_ + " accepts no request: trying again");
   Disconnect(now);
 }
 
@@ -150,7 +150,7 @@ void AttachClient::Receive(Nanos now) {
 }
 
 void AttachClient::EndOnPurpose(Nanos now) {
-  Say(LogLevel::kInfo, "r2ccd at " + path_ + " has ended on purpose; its verdicts count for " +
+  Say(LogLevel::kInfo, "r2ccd at " + path_ + " has ended on purpose; its verdicts stay valid for " +
                            std::to_string(plan::kPageLastWord / kNanosPerSecond) + " more seconds");
   Disconnect(now);
 }
@@ -158,7 +158,7 @@ void AttachClient::EndOnPurpose(Nanos now) {
 void AttachClient::RefreshPage(Nanos now) {
   if (page_ == nullptr || now < next_refresh_) return;
   if (page_->Refresh() == plan::PageReader::Read::kRefused) {
-    Say(LogLevel::kWarn, "r2ccd's page is torn or garbled: keeping the last good plan");
+    Say(LogLevel::kWarn, "r2ccd's plan page is garbled: keeping the last good plan");
     next_refresh_ = now + kRefusedPageDelay;
   }
 }

@@ -179,7 +179,7 @@ TEST_F(AttachClientTest, ADaemonThatEndsOnPurposeIsBelievedForLonger) {
   server.reset();
   Poll();
   EXPECT_FALSE(client_->attached());
-  EXPECT_EQ(log_.back(), "R2CC: r2ccd at " + path_ + " has ended on purpose; its verdicts count for 30 more seconds");
+  EXPECT_EQ(log_.back(), "R2CC: r2ccd at " + path_ + " has ended on purpose; its verdicts stay valid for 30 more seconds");
   EXPECT_EQ(levels_.back(), LogLevel::kInfo);
   PollAfter(plan::kPageLastWord);
   EXPECT_EQ(Weight(), 600);
@@ -288,8 +288,9 @@ TEST_F(AttachClientTest, RetriesForEverWithGrowingPausesAndOneLine) {
 TEST_F(AttachClientTest, NoSocketIsSaidOnce) {
   for (int i = 0; i < 100; ++i) PollAfter(kNanosPerSecond);
   ASSERT_EQ(log_.size(), 1u);
-  EXPECT_EQ(log_[0], "R2CC: no r2ccd at " + path_ +
-                         " (No such file or directory): going on without it, trying again; R2CC_ATTACH=none if there is to be none");
+  EXPECT_EQ(log_[0],
+            "R2CC: no r2ccd at " + path_ +
+                " (No such file or directory): the job runs without it and tries again; set R2CC_ATTACH=none if no r2ccd is wanted");
   EXPECT_EQ(levels_[0], LogLevel::kWarn);
   // Another cause is no news: a daemon that was killed left its socket there.
   { const Server gone(path_); }

@@ -100,7 +100,7 @@ TEST_F(AttachClientTest, GarbledPageKeepsTheLastGoodPlan) {
   Poll();
   EXPECT_TRUE(client_->attached());
   EXPECT_EQ(Weight(), 600);
-  EXPECT_EQ(Logged("torn or garbled"), 1);
+  EXPECT_EQ(Logged("plan page is garbled"), 1);
   close(fd);
 }
 

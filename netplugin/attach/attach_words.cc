@@ -47,7 +47,7 @@ std::string CheckReply(const void* packet, size_t bytes, size_t descriptors, pla
   if (bytes >= sizeof(header)) std::memcpy(&header, packet, sizeof(header));
   if (header.magic != plan::kAttachMagic) return "its answer is garbled: is that r2ccd's attach socket?";
   if (!plan::IsAttachVersion(header.version))
-    return "it speaks attach version " + std::to_string(header.version) + ", this plugin " +
+    return "it uses attach version " + std::to_string(header.version) + ", this plugin " +
            VersionRange(plan::kAttachVersionLeast, plan::kAttachVersion) + ": upgrade r2ccd or the plugin";
   plan::AttachReply candidate{};
   if (bytes != sizeof(candidate))
@@ -57,7 +57,7 @@ std::string CheckReply(const void* packet, size_t bytes, size_t descriptors, pla
   if (candidate.status != static_cast<uint32_t>(plan::AttachStatus::kAccepted))
     return std::string("it refused: ") + (candidate.reason[0] == '\0' ? "no reason given" : candidate.reason);
   if (descriptors != kDescriptors) return "it sent " + std::to_string(descriptors) + " descriptors instead of page and ring";
-  if (candidate.node[0] == '\0') return "it did not say which node this is";
+  if (candidate.node[0] == '\0') return "it did not send the name of this node";
   for (uint32_t i = candidate.rail_count; i < plan::kAttachRailsMax; ++i) plan::SetText("", candidate.nics[i]);
   *reply = candidate;
   return "";

@@ -79,7 +79,7 @@ TEST(CheckReply, EveryRefusalSaysWhy) {
   EXPECT_EQ(Judged(reply, 0), "it refused: no reason given");
   reply = GoodReply();
   reply.version = 7;
-  EXPECT_EQ(Judged(reply, 2, 300), "it speaks attach version 7, this plugin 2: upgrade r2ccd or the plugin");
+  EXPECT_EQ(Judged(reply, 2, 300), "it uses attach version 7, this plugin 2: upgrade r2ccd or the plugin");
   reply = GoodReply();
   reply.magic ^= 1;
   EXPECT_NE(Judged(reply).find("garbled"), std::string::npos);
@@ -91,7 +91,7 @@ TEST(CheckReply, EveryRefusalSaysWhy) {
   EXPECT_NE(Judged(reply).find("garbled"), std::string::npos);
   reply = GoodReply();
   reply.node[0] = '\0';
-  EXPECT_EQ(Judged(reply), "it did not say which node this is");
+  EXPECT_EQ(Judged(reply), "it did not send the name of this node");
   for (size_t descriptors : {0, 1, 3}) EXPECT_NE(Judged(GoodReply(), descriptors).find("descriptors instead of"), std::string::npos);
   for (size_t bytes : {0, 1, 7}) EXPECT_NE(Judged(GoodReply(), 2, bytes).find("garbled"), std::string::npos);
   EXPECT_NE(Judged(GoodReply(), 2, sizeof(reply) - 1).find("bytes instead of"), std::string::npos);

@@ -212,7 +212,7 @@ void Executor::MessageReceived(uint32_t peer, std::span<const std::byte> bytes, 
   }
   const auto& state = std::get<MemberState>(*message);
   if (state.member != peer && options_.member != 0)
-    return Fail(MemberName(peer) + " tells " + MemberName(options_.member) + " of " + MemberName(state.member), true);
+    return Fail(MemberName(peer) + " reports the state of " + MemberName(state.member) + " to " + MemberName(options_.member), true);
   if (state.member != options_.member && states_.Learn(state)) Heard(state);
   BeginOperations();
 }

@@ -153,7 +153,7 @@ TEST(ExecutorTest, WhatAStrangerSaysEndsTheGroupAndNotTheProcess) {
   const std::vector<std::tuple<uint32_t, uint32_t, Bytes, std::string>> cases = {
       {0, 2, stamp(1, 0), "member 2 stamps operations, which only member 0 may"},
       {1, 0, stamp(1, 7), "member 0 stamps plan 1 for operations 7 up to 11 where plan 1 from operation 0 on is the next"},
-      {2, 0, Encode(MemberState{1, 1, 5, {}}), "member 0 tells member 2 of member 1"},
+      {2, 0, Encode(MemberState{1, 1, 5, {}}), "member 0 reports the state of member 1 to member 2"},
       {1, 0, Bytes(100), "a message of member 0: it is no message of a group"},
       {1, 0, {}, "a message of member 0: it is no message of a group"},
       {1, 0, Encode(Stamp{1, 0, 4, PlanFor({1, 1}, 65'536)}), "a message of member 0: its plan is none: shares for 2 of 3 members"},

@@ -44,7 +44,7 @@ std::string ReadHeader(ByteReader* from) {
   if (from->Get<uint16_t>() != kMagic || !from->ok()) return "it is no message of a group";
   const auto version = from->Get<uint16_t>();
   if (version == kGroupVersion) return "";
-  return "its release speaks version " + std::to_string(version) + ", ours " + std::to_string(kGroupVersion) +
+  return "its release uses version " + std::to_string(version) + ", this one " + std::to_string(kGroupVersion) +
          ": all ranks of a job need the same";
 }
 

@@ -58,10 +58,10 @@ TEST(MessageTest, AnotherReleaseIsNamed) {
   Bytes bytes = Encode(Sample());
   bytes[2] = std::byte{9};
   EXPECT_FALSE(Decode(bytes, 3, &why).has_value());
-  EXPECT_EQ(why, "its release speaks version 9, ours 2: all ranks of a job need the same");
+  EXPECT_EQ(why, "its release uses version 9, this one 2: all ranks of a job need the same");
   Bytes offer = Encode(Offer{});
   offer[2] = std::byte{9};
-  EXPECT_EQ(Compare(offer, Offer{}), "its release speaks version 9, ours 2: all ranks of a job need the same");
+  EXPECT_EQ(Compare(offer, Offer{}), "its release uses version 9, this one 2: all ranks of a job need the same");
 }
 
 // Cut anywhere, longer, or with any byte changed: refused, or something that may be said.

@@ -28,7 +28,7 @@ std::string CheckBandwidths(const PlanSpec& spec, uint32_t members) {
     return "bandwidths of " + std::to_string(spec.parts.size()) + " of " + std::to_string(members) + " members";
   const auto [least, most] = std::minmax_element(spec.parts.begin(), spec.parts.end());
   if (*least == 0 || *most > PlanSpec::kWhole) return "a bandwidth of " + std::to_string(*least == 0 ? 0 : *most);
-  if (std::count(spec.parts.begin(), spec.parts.end(), *most) < 2) return "one member alone has the highest bandwidth";
+  if (std::count(spec.parts.begin(), spec.parts.end(), *most) < 2) return "only one member has the highest bandwidth";
   return "";
 }
 

@@ -92,7 +92,7 @@ TEST(PlanSpecTest, WhatAMemberMayNotBeTold) {
   spec.parts = {kHalf, kHalf, 0};
   EXPECT_NE(CheckPlanSpec(spec, 3), "");
   spec.parts = {kHalf, 1, 1};
-  EXPECT_EQ(CheckPlanSpec(spec, 3), "one member alone has the highest bandwidth");
+  EXPECT_EQ(CheckPlanSpec(spec, 3), "only one member has the highest bandwidth");
   spec.parts = {PlanSpec::kWhole + 1, PlanSpec::kWhole + 1, 1};
   EXPECT_NE(CheckPlanSpec(spec, 3), "");
 }

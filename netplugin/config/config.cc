@@ -163,7 +163,7 @@ const std::vector<Variable>& Variables() {
        "no rails",
        "", "the NICs of r2ccd, or every usable one: a job should not need to know its node",
        [](const std::string& v, Config* c, std::string*) { return c->rails = v, true; }},
-      {"R2CC_TRANSPORT", "auto, tcp or verbs", "tcp", "RDMA rails are new: a job takes them where it says so",
+      {"R2CC_TRANSPORT", "auto, tcp or verbs", "tcp", "RDMA rails are new: a job has to ask for them",
        [](const std::string& v, Config* c, std::string*) { return SetTransport(v, c); }},
       {"R2CC_OOB_IFNAME", "an interface or an IP address", "", "the first interface that is no rail keeps control apart from data",
        [](const std::string& v, Config* c, std::string*) { return c->oob_ifname = v, true; }},
@@ -171,7 +171,7 @@ const std::vector<Variable>& Variables() {
        SetAttach},
       {"R2CC_NODE", "up to 63 printable characters without blanks and /", "", "the host's name, unless a daemon gives the node another",
        [](const std::string& v, Config* c, std::string*) { return SetName(v, &c->node); }},
-      {"R2CC_JOB", "up to 63 printable characters without blanks and /", "", "the program's name tells jobs of one node apart",
+      {"R2CC_JOB", "up to 63 printable characters without blanks and /", "", "the program's name distinguishes jobs of one node",
        [](const std::string& v, Config* c, std::string*) { return SetName(v, &c->job); }},
       {"R2CC_MODE", "0 (one rail per flow), 1 (migration), 2 (and balance) or 3 (and degraded AllReduce)", "",
        "the planner decides; fixed modes are for tests and comparisons",
@@ -189,17 +189,18 @@ const std::vector<Variable>& Variables() {
       {"R2CC_TCP_CONGESTION", "system or a congestion control of this kernel's, up to 15 characters", "",
        "the system's, but for BBR, which all but stops a connection for 0.2 s every 10 s and paces it with a timer: cubic then, or reno",
        [](const std::string& v, Config* c, std::string*) { return c->tcp_congestion = v, v.size() <= kAlgorithmCharsMax; }},
-      {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel tells of a lost link before any socket does",
+      {"R2CC_LINK_MONITOR", "0 or 1", "1", "the kernel reports a lost link before any socket does",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->link_monitor); }},
       {"R2CC_BULK_THREADS", "0 to 16", "",
-       "threads that move messages over 12 KiB beside NCCL's: three of four processors that the process may use, at most 16; below 8 half "
+       "threads that move messages over 12 KiB in addition to NCCL's: three of four processors that the process may use, at most 16; below "
+       "8 half "
        "of those beyond 4",
        [](const std::string& v, Config* c, std::string*) { return SetBulkThreads(v, c); }},
       {"R2CC_COLLNET_MIN_BYTES", "bytes, 0 to 1000000000000, the same on all ranks", "",
        "there is no size from which on CollNet gains while all rails are there (docs/results/tables.md), so NCCL's estimates choose",
        [](const std::string& v, Config* c, std::string*) { return SetCollNetMinBytes(v, c); }},
       {"R2CC_COLLNET_DEADLINE_MS", "milliseconds, 1000 to 86400000", "1800000",
-       "above the 10 minutes after which PyTorch ends a job by itself; a member that saves a checkpoint is no fault",
+       "above the 10 minutes after which PyTorch ends a job; a member that saves a checkpoint is no fault",
        [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 1000, kDayMs, &c->collnet_deadline_ms); }},
       {"R2CC_CHECKSUM", "0 or 1", "0", "TCP and the NIC check already; a CRC of each chunk costs CPU",
        [](const std::string& v, Config* c, std::string*) { return SetFlag(v, &c->checksum); }},
@@ -209,11 +210,11 @@ const std::vector<Variable>& Variables() {
       {"R2CC_SEAT_EVERY", "calls, 2 to 1000000, the same on all ranks", "256",
        "of AllReduce, between two agreements of all ranks: a tiny AllReduce each, less than a thousandth of the time",
        [](const std::string& v, Config* c, std::string*) { return SetNumber(v, 2, 1'000'000, &c->seat_every); }},
-      {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job has nothing to say",
+      {"R2CC_LOG", "warn, info or debug", "warn", "a healthy job logs nothing",
        [](const std::string& v, Config* c, std::string*) { return SetLog(v, c); }},
       {"R2CC_CHUNK_BYTES", "a multiple of 128 from 4096 to 4194304", "",
        "131072, eight chunks in NCCL's 1 MiB slice: fine enough to share among rails; up to 524288, fewer turns, on rails that are quick; "
-       "down to 32768 beside slow ones, for which messages would wait",
+       "down to 32768 next to slow ones, for which messages would wait",
        [](const std::string& v, Config* c, std::string*) { return SetChunkBytes(v, c); }},
   };
   return *table;

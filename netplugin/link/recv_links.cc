@@ -200,7 +200,8 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
       break;
     case AcceptorAction::kWithhold:
       session_.actions->emplace_back(Action{.kind = Action::Kind::kWarn}).text =
-          "R2CC: a rail to peer " + peer_ + " cannot be closed: what it may still write is not sent again";
+          "R2CC: a link to peer " + peer_ +
+          " cannot be closed: its unacknowledged data is not replayed; affected flows fail after R2CC_DEADLINE_MS";
       break;
   }
   const auto is_up = [](const Link& l) { return l.state == AcceptorState::kUp; };

@@ -142,7 +142,7 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
         if (std::exchange(refused_, frame.flow) != frame.flow)
           Add(Action::Kind::kWarn).text =
               "R2CC: flow " + std::to_string(frame.flow) + " of peer " + options_.peer +
-              " is refused: RDMA rails cannot tell it from another one that is open; that one must be closed first";
+              " is refused: RDMA rails cannot distinguish it from another open flow; that flow must be closed first";
         control_queue_.Send(channel, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .cause = kSlotTaken, .ok = false});
         return;
       }

@@ -90,7 +90,7 @@ TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
     ASSERT_EQ(actions.size(), 2u);
     EXPECT_EQ(actions[0].text,
               "R2CC: flow " + std::to_string(other) +
-                  " of peer peer is refused: RDMA rails cannot tell it from another one that is open; that one must be closed first");
+                  " of peer peer is refused: RDMA rails cannot distinguish it from another open flow; that flow must be closed first");
     EXPECT_FALSE(actions[1].frame.ok);
     EXPECT_EQ(actions[1].frame.cause, kSlotTaken);
     EXPECT_EQ(open(other).size(), 1u) << "said once, and answered each time";

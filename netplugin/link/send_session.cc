@@ -36,7 +36,7 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
   if (flow == nullptr) {
     flow = flows_.Open();
     FailFlow(flow, "R2CC: " + std::to_string(options_.flow_slots) + " flows are open to peer " + peer_node_ +
-                       ": as many as RDMA rails can tell apart; close some first");
+                       ": as many as RDMA rails can distinguish; close some first");
     return flow->id;
   }
   flow->local_rail = local_rail;
@@ -165,7 +165,8 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
       control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
       if (flow == nullptr || flow->state != FlowState::kOpening) return;
       if (!frame.ok && frame.cause == kSlotTaken)
-        return FailFlow(flow, "R2CC: peer " + peer_node_ + " has an open flow that RDMA rails cannot tell from this one: close that first");
+        return FailFlow(
+            flow, "R2CC: peer " + peer_node_ + " has an open flow that RDMA rails cannot distinguish from this one: close that first");
       if (!frame.ok)
         return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more", plan::Failure::kPeerGone);
       flow->state = FlowState::kOpen;

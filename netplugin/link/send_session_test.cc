@@ -313,7 +313,7 @@ TEST(SendSessionSlots, OpenFlowsDifferByTheirLowBits) {
   // One more than there are slots.
   const FlowId more = session.OpenFlow(0, 0, 0);
   EXPECT_EQ(session.flows().at(more).state, SendSession::FlowState::kFailed);
-  EXPECT_EQ(session.flows().at(more).error, "R2CC: 4 flows are open to peer peer: as many as RDMA rails can tell apart; close some first");
+  EXPECT_EQ(session.flows().at(more).error, "R2CC: 4 flows are open to peer peer: as many as RDMA rails can distinguish; close some first");
   session.CloseFlow(more, 0);
 }
 
@@ -334,7 +334,7 @@ TEST(SendSessionForsaken, AVanishedHostIsLeftAloneWhenNoFlowIsLeft) {
 TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {
   const FlowId flow = session.OpenFlow(0, 0, now);
   session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .cause = kSlotTaken}, now);
-  EXPECT_EQ(session.flows().at(flow).error, "R2CC: peer peer has an open flow that RDMA rails cannot tell from this one: close that first");
+  EXPECT_EQ(session.flows().at(flow).error, "R2CC: peer peer has an open flow that RDMA rails cannot distinguish from this one: close that first");
 }
 
 }  // namespace

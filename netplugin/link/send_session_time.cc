@@ -71,7 +71,7 @@ void SendSession::CheckFlows(Nanos now) {
         FailFlow(&flow,
                  "R2CC: peer " + peer_node_ + " could not close link " + std::to_string(link) + " for " +
                      std::to_string(options_.deadline / kNanosPerMs) +
-                     " ms (R2CC_DEADLINE_MS): what it may still write must not be sent again",
+                     " ms (R2CC_DEADLINE_MS): it may still write, so its unacknowledged data must not be replayed",
                  plan::Failure::kDeadline);
   });
   // A drained link empties by itself, but not while its peer is stopped: only time counts in which the peer was heard.

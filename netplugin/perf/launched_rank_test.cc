@@ -60,14 +60,14 @@ TEST(LaunchedRankTest, WithoutALauncherThereIsNone) {
 }
 
 TEST(LaunchedRankTest, WhatIsNoRankIsRefused) {
-  const std::string no_rank = ": that is no rank of a job; say --rank, --nranks and --root";
+  const std::string no_rank = ": that is no rank of a job; give --rank, --nranks and --root";
   for (const char* const bad : {"x", "", "-1", "2", "1x", "99999999999"}) {
     const Outcome outcome = Find({{"PMI_RANK", bad}, {"PMI_SIZE", "2"}});
     EXPECT_FALSE(outcome.found.has_value());
-    EXPECT_EQ(outcome.error, "MPICH says PMI_RANK='" + std::string(bad) + "', PMI_SIZE='2'" + no_rank);
+    EXPECT_EQ(outcome.error, "MPICH has PMI_RANK='" + std::string(bad) + "', PMI_SIZE='2'" + no_rank);
   }
   EXPECT_EQ(Find({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}).error,
-            "Slurm says SLURM_PROCID='0', SLURM_STEP_NUM_TASKS='1': a job here has 2 to 4096 ranks; --ranks N starts them all here");
+            "Slurm has SLURM_PROCID='0', SLURM_STEP_NUM_TASKS='1': a job here has 2 to 4096 ranks; --ranks N starts them all here");
 }
 
 }  // namespace

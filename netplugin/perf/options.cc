@@ -46,27 +46,25 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_option("-w,--warmup_iters", options->warmup_iterations, "iterations before them")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  app->add_option("-m,--agg_iters", options->aggregate,
-                  "run so many collectives right after one another as one iteration; times are of one")
+  app->add_option("-m,--agg_iters", options->aggregate, "collectives that make one iteration, without a pause; times are of one")
       ->capture_default_str()
       ->check(CLI::Range(1, kAggregateMax));
   app->add_option("-c,--check", text->check, "1: check every element of every iteration")->capture_default_str()->check(CLI::Range(0, 1));
   app->add_option("-d,--datatype", text->type, "float, half or bfloat16")->capture_default_str();
-  app->add_option(
-      "--random", options->random_seed,
-      "values by this seed, whose sums are rounded, the same in each iteration: every result must be near the right one, and the "
-      "same to the bit in all iterations, on all ranks; its hash is printed");
+  app->add_option("--random", options->random_seed,
+                  "random values from this seed, so that sums are rounded: every result must be near the right one, and the "
+                  "same to the bit in all iterations, on all ranks; its hash is printed");
   app->add_option("--slot-checks", text->slot_checks, "1: poison slots after use and look for late writes")
       ->capture_default_str()
       ->check(CLI::Range(0, 1));
-  app->add_option("--ranks", text->ranks, "start so many ranks on this machine")->check(CLI::Range(2, kLocalRanksMax));
+  app->add_option("--ranks", text->ranks, "number of ranks to start on this machine")->check(CLI::Range(2, kLocalRanksMax));
   app->add_option("--rank", options->rank, "run this one rank of a job; with --nranks and --root")->check(CLI::NonNegativeNumber);
   app->add_option("--nranks", text->nranks, "ranks of that job")->check(CLI::Range(2, kRanksMax));
   app->add_option("--root", options->root, "HOST:PORT at which rank 0 listens (under a launcher by default MASTER_ADDR:MASTER_PORT)");
   app->add_option("--channels", options->channels, "channels; channel c uses device c mod devices (default: one per device)")
       ->check(CLI::Range(1, kChannelsMax));
-  app->add_option("--seconds", options->seconds, "repeat the last size until so many seconds passed")->check(CLI::NonNegativeNumber);
-  app->add_option("--timeout", options->timeout_s, "fail if nothing completes for so many seconds (0: never)")
+  app->add_option("--seconds", options->seconds, "repeat the last size for this number of seconds")->check(CLI::NonNegativeNumber);
+  app->add_option("--timeout", options->timeout_s, "fail if nothing completes for this number of seconds (0: never)")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   app->add_option("--idle-sleep-us", options->idle_sleep_us, "sleep of an idle progress loop (0: only yield)")
@@ -79,10 +77,11 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
       ->check(CLI::IsMember({8, 11}));
   app->add_option("--profiler", options->profiler, "give the events of collectives to the profiler plugin of this path");
   app->add_option("--trace", options->trace_prefix, "append every completion to PREFIX.RANK.csv");
-  app->add_option("--fork-children", options->fork_children, "each rank forks so many children, once connected, that sleep until it ends")
+  app->add_option("--fork-children", options->fork_children,
+                  "children that each rank forks once it is connected, and that sleep until it ends")
       ->capture_default_str()
       ->check(CLI::Range(0, kChildrenMax));
-  app->add_option("--pin", options->pin, "each rank keeps to so many of the allowed processors, dealt out round and round (with --ranks)")
+  app->add_option("--pin", options->pin, "processors of each rank, assigned in turn from the allowed ones (with --ranks)")
       ->check(CLI::Range(1, 1024));
   app->add_flag("--collnet", options->collnet, "the all_reduce by the plugin's CollNet table instead of a ring over its net table");
   app->add_flag("--json", options->json, "a JSON object as the last line of rank 0's output");
@@ -92,8 +91,7 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
 // Who runs the ranks. Empty: fine. Otherwise what is wrong, and the way out.
 std::string ApplyRanks(const Text& text, const Environment& environment, Options* options) {
   if (text.ranks > 0 && options->rank >= 0) return "--ranks starts all ranks here and --rank runs one of a job; give one of them";
-  if (options->pin > 0 && text.ranks == 0)
-    return "--pin is for --ranks; a rank of its own is pinned by whoever starts it, such as with taskset";
+  if (options->pin > 0 && text.ranks == 0) return "--pin needs --ranks; pin a single rank when you start it, for example with taskset";
   if (text.ranks == 0 && options->rank < 0 && text.nranks == 0) {
     std::optional<LaunchedRank> launched;
     if (const Status status = FindLaunchedRank(environment, &launched); !status.ok()) return status.message();

@@ -204,7 +204,7 @@ Status RankRun::LoadPlugin() {
   const std::string name = "NET/" + info_.net_name;
   const Result initialised = net_->Init(comm_id, Log);
   if (initialised != Result::kSuccess)
-    return Status::Error("init of " + name + " returned " + abi::ResultName(initialised) + "; --debug shows what the plugin says");
+    return Status::Error("init of " + name + " returned " + abi::ResultName(initialised) + "; --debug shows the plugin's messages");
   if (options_.collnet) {
     R2CC_PERF_RETURN_IF_ERROR(LoadCollNet(options_.plugin, info_.net_version, &collnet_));
     if (const Result result = collnet_->Init(comm_id, Log); result != Result::kSuccess)

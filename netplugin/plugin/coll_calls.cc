@@ -84,7 +84,7 @@ struct CollComm {
     if (driver.unreachable() == unreachable_told) return;
     unreachable_told = driver.unreachable();
     if (unreachable_told.empty()) return Process::Get().Log(LogLevel::kInfo, "R2CC: CollNet: rails lead to all members again");
-    Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + NoRail() + "; only members that reach all others add up");
+    Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + NoRail() + "; only members that reach all others own parts of the sum");
   }
   // Where some member is out of reach.
   std::string NoRail() const {
@@ -110,7 +110,7 @@ Result Connect(const std::vector<Handle>& handles, uint32_t member, CollListen* 
     if (!comm->driver.error().empty()) return comm->Failed();
     if (process.Now() >= until)
       return Refuse(Result::kRemoteError, "R2CC: CollNet: member " + std::to_string(member) + " of " + std::to_string(handles.size()) +
-                                              " does not hear all others after " + std::to_string(process.deadline() / kNanosPerMs) +
+                                              " has no path to all others after " + std::to_string(process.deadline() / kNanosPerMs) +
                                               " ms (R2CC_DEADLINE_MS)" + (comm->driver.unreachable().empty() ? "" : ": " + comm->NoRail()));
     comm->Move();
     // As NCCL's own threads wait.
@@ -164,7 +164,7 @@ Result CallCollRegister(void* data, size_t bytes, int type, void** mhandle) {
   if (type == abi::kPtrHost) return CallRegister(data, bytes, type, mhandle);
   *mhandle = nullptr;
   return Guarded(
-      [&] { return Refuse(Result::kInvalidUsage, "R2CC: CollNet takes host memory alone, not memory of kind " + std::to_string(type)); });
+      [&] { return Refuse(Result::kInvalidUsage, "R2CC: CollNet supports host memory only, not memory of kind " + std::to_string(type)); });
 }
 
 Result CallReduceSupport(abi::DataType type, abi::RedOp op, int* supported) {

@@ -55,7 +55,7 @@ void Acceptor::RailsStalled(uint64_t process, RailPair rails) {
 
 std::string Acceptor::Judge(const Hello& hello) const {
   if (NegotiateVersion(hello.wire_least, hello.wire_newest) == 0)
-    return "it speaks wire version " + VersionRange(kWireVersionLeast, kWireVersion) + ", we speak " +
+    return "it uses wire version " + VersionRange(kWireVersionLeast, kWireVersion) + ", this process " +
            VersionRange(hello.wire_least, hello.wire_newest) + ": install releases next to each other";
   if (hello.target_process != host_->process || hello.nonce != host_->nonce) return "the process that listened there has ended";
   if (hello.kind == ConnectionKind::kOob && hello.rails.empty()) return "a peer without rails";

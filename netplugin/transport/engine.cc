@@ -292,7 +292,7 @@ SendPeer* Engine::PeerFor(const Handle& handle) {
 std::unique_ptr<SendComm> Engine::Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt,
                                           uint64_t communicator) {
   if (NegotiateVersion(handle.wire_least, handle.wire_newest) == 0) {
-    *error = "R2CC: the peer at " + std::string(handle.oob_address) + " speaks wire version " +
+    *error = "R2CC: the peer at " + std::string(handle.oob_address) + " uses wire version " +
              VersionRange(handle.wire_least, handle.wire_newest) + ", this release " + VersionRange(kWireVersionLeast, kWireVersion) +
              ": install releases next to each other";
     return nullptr;

@@ -38,7 +38,7 @@ const Memory* MemoryTable::Register(const Memory& like, std::string* error) {
     if (!any && !promised_) return nullptr;
     for (Transport* const transport : transports_)
       for (uint16_t rail = 0; rail < rails_; ++rail) transport->Unregister(memory, rail);
-    *error += "; it is copied by way of the host";
+    *error += "; it is copied through host memory";
     plain = true;
   }
   if (!any && !device) return nullptr;

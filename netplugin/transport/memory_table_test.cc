@@ -78,7 +78,7 @@ TEST_F(MemoryTableTest, MemoryOfAGpuIsOnAllRailsOrOnNone) {
   verbs_.lost = {1};
   const Memory* memory = Register(MemoryKind::kCuda);
   ASSERT_NE(memory, nullptr);
-  EXPECT_EQ(error_, "cannot; it is copied by way of the host");
+  EXPECT_EQ(error_, "cannot; it is copied through host memory");
   EXPECT_EQ(memory->id, 0u);
   EXPECT_TRUE(verbs_.unregistered.contains({1, 0})) << "what one rail took is given back";
   EXPECT_EQ(BufferIn(memory, bytes_.data()).memory, memory) << "who posts it must know what it is";

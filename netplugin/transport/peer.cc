@@ -47,9 +47,8 @@ void Peer::FirstToldRails(std::span<const RailInfo> rails, const std::string& no
   if (const std::string line = UnlikeFamilies(EndsOf(*host_, host_->RailInfos()), EndsOf(*host_, rails), node); !line.empty())
     host_->log(LogLevel::kWarn, line);
   if (!all && host_->memory != nullptr && host_->memory->promised())
-    host_->log(LogLevel::kWarn, "R2CC: not all rails to peer " + node +
-                                    " go by RDMA: what is sent to it from the memory of a GPU, or comes" +
-                                    " from it, is copied by way of the host");
+    host_->log(LogLevel::kWarn, "R2CC: not all rails to peer " + node + " use RDMA: messages to and from it in the memory of a GPU are" +
+                                    " copied through host memory");
 }
 
 void Peer::Lock() {

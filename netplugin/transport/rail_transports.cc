@@ -50,7 +50,7 @@ bool RailTransports::Listen(const Rail& rail, const LogFn& log, std::vector<Rail
       if (option_ == TransportOption::kVerbs) *error += kAskedFor;
       return false;
     } else {
-      log(LogLevel::kWarn, *error + "; rail " + rail.name + " goes by TCP");
+      log(LogLevel::kWarn, *error + "; rail " + rail.name + " uses TCP");
     }
   }
   *endpoints = std::move(opened);

@@ -101,7 +101,7 @@ TEST_F(RailTransportsTest, AutoGoesByTcpWhereTheDeviceCannotBeHadAndSaysSo) {
   Make(TransportOption::kAuto);
   devices_->broken = true;
   EXPECT_EQ(Listen(0), "tcp 0");
-  EXPECT_EQ(logged_, std::vector<std::string>{"R2CC: rail eth0 has no RDMA device; rail eth0 goes by TCP"});
+  EXPECT_EQ(logged_, std::vector<std::string>{"R2CC: rail eth0 has no RDMA device; rail eth0 uses TCP"});
 }
 
 TEST_F(RailTransportsTest, APortWithoutAnInterfaceIsForItsDeviceAlone) {

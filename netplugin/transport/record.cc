@@ -70,7 +70,7 @@ void RecordHeld(Host* host, const Action& action, const LinkEnds& ends, uint64_t
 void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* told) {
   if (release == host->release) return;
   const std::string line = "R2CC: the plugin on " + peer + " is of release " + release + ", this one of " + host->release +
-                           ": they speak wire version " + std::to_string(wire_version);
+                           ": they use wire version " + std::to_string(wire_version);
   if (std::exchange(*told, line) != line) host->log(LogLevel::kInfo, line);
 }
 

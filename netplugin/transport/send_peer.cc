@@ -247,7 +247,7 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
     session_.OobDown(result, now());
   };
   if (!reply.accepted) {
-    host_->log(LogLevel::kWarn, "R2CC: " + target_.oob.host + " refuses us: " + reply.reason);
+    host_->log(LogLevel::kWarn, "R2CC: " + target_.oob.host + " refuses this process: " + reply.reason);
     return give_up(ProbeResult::kRefused);
   }
   if (!IsSpoken(reply.wire_version)) {

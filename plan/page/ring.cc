@@ -111,7 +111,7 @@ const char* WaitText(uint64_t what) {
     case WaitFor::kRails: return "what was sent there is not acknowledged";
     case WaitFor::kReach: return "no rail reaches it";
     case WaitFor::kStopped: return "the process there does not answer: it is stopped or very busy";
-    case WaitFor::kBuffer: return "it has not heard that a receive is posted there";
+    case WaitFor::kBuffer: return "no receive is known to be posted there";
     case WaitFor::kData: return "nothing has arrived from there";
   }
   return "the reason is unknown";

@@ -75,7 +75,7 @@ class CollNetPartition(unittest.TestCase):
     self.assertTrue(job.wait(DEADLINE_MS / 1000 + PATIENCE_S), "the job hangs")
     # Who is the first to give up tells the others that it leaves.
     errors = [rank.errors() for rank in job.ranks]
-    self.assertTrue(any(f" of 4 does not hear all others after {DEADLINE_MS} ms (R2CC_DEADLINE_MS): no rail leads to members " in text
+    self.assertTrue(any(f" of 4 has no path to all others after {DEADLINE_MS} ms (R2CC_DEADLINE_MS): no rail leads to members " in text
                         for text in errors), errors)
     for text in errors:
-      self.assertRegex(text, "R2CC: CollNet: member . (of 4 does not hear all others|has lost member)")
+      self.assertRegex(text, "R2CC: CollNet: member . (of 4 has no path to all others|has lost member)")

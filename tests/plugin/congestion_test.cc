@@ -98,7 +98,7 @@ TEST(CongestionControl, WhatTheKernelDoesNotGiveIsRefusedWithTheWayOut) {
     return net->Init(&context) == Result::kSuccess ? 1 : 0;
   });
   EXPECT_EQ(process.Wait(), 0) << process.text();
-  EXPECT_NE(process.text().find("R2CC_TCP_CONGESTION=nobody: not for this process on this kernel; want system or one of"),
+  EXPECT_NE(process.text().find("R2CC_TCP_CONGESTION=nobody: not available to this process on this kernel; want system or one of"),
             std::string::npos)
       << process.text();
 }

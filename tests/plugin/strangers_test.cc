@@ -102,7 +102,7 @@ int KnockEverywhere(const std::vector<sockaddr_in>& ports, std::vector<Stranger>
     other_release.wire_newest = net::kWireVersion + 7;
     EXPECT_TRUE(Stranger(port).Greet(other_release, &reply));
     EXPECT_FALSE(reply.accepted);
-    EXPECT_THAT(reply.reason, testing::HasSubstr("it speaks wire version "));
+    EXPECT_THAT(reply.reason, testing::HasSubstr("it uses wire version "));
     ++strangers;
     for (const Path path : {Path::kOob, Path::kControl, Path::kBulk}) {
       Hello wrong_nonce = SomeHello();

@@ -8,7 +8,7 @@ std::optional<std::string> RailCongestionControl(const std::string& wanted, cons
   if (!wanted.empty()) {
     if (has(wanted)) return wanted;
     *error = "R2CC_TCP_CONGESTION=" + wanted +
-             ": not for this process on this kernel; want system or one of net.ipv4.tcp_allowed_congestion_control";
+             ": not available to this process on this kernel; want system or one of net.ipv4.tcp_allowed_congestion_control";
     return std::nullopt;
   }
   if (!system.starts_with("bbr")) return "";

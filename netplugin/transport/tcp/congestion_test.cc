@@ -37,7 +37,7 @@ TEST(RailCongestionControl, WhatCannotBeHadIsRefusedByName) {
   Kernel kernel{"cubic", {"reno"}};
   EXPECT_EQ(kernel.Choose("vegas"), std::nullopt);
   EXPECT_EQ(kernel.error,
-            "R2CC_TCP_CONGESTION=vegas: not for this process on this kernel; want system or one of "
+            "R2CC_TCP_CONGESTION=vegas: not available to this process on this kernel; want system or one of "
             "net.ipv4.tcp_allowed_congestion_control");
 }
 

@@ -133,7 +133,7 @@ void TcpTransport::StartThreads(int processors) {
   if (threads == 0) return;
   std::string error;
   workers_ = Workers::Start(threads, &error);
-  if (workers_ == nullptr) return log_(LogLevel::kWarn, error + "; NCCL's threads alone move the bytes");
+  if (workers_ == nullptr) return log_(LogLevel::kWarn, error + "; only NCCL's threads move the bytes");
   shared_.workers = workers_.get();
 }
 

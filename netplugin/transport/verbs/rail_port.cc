@@ -14,7 +14,7 @@ std::string CannotOpen(int failed, const std::string& names) {
   // rdma-core looks for the file elsewhere when it may not open it, and says that there is none.
   if (failed == EACCES || failed == EPERM || failed == ENOENT)
     return text + "; allow this user to open /dev/infiniband/uverbs*, or set R2CC_TRANSPORT=tcp";
-  return text + "; the kernel's log may say why, and R2CC_TRANSPORT=tcp does without";
+  return text + "; dmesg may show the cause; R2CC_TRANSPORT=tcp uses no RDMA";
 }
 
 }  // namespace
