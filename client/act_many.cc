@@ -41,7 +41,7 @@ absl::Status AwaitQuiet(const NicName& nic, const std::string& job, Client& clie
     const absl::StatusOr<v1::ExplainNicReply> reply = client.ExplainNic(ask);
     if (!reply.ok()) return reply.status();
     if (!reply->has_traffic())
-      return absl::FailedPreconditionError(absl::StrCat("the daemon of ", nic.node, " does not say what travels over ", nic.node, "/",
+      return absl::FailedPreconditionError(absl::StrCat("the daemon of ", nic.node, " does not report what travels over ", nic.node, "/",
                                                         nic.nic, ": update it, or ask it again"));
     if (IsQuiet(reply->traffic())) return absl::OkStatus();
     jobs = absl::StrJoin(reply->traffic().jobs(), ", ");

@@ -52,11 +52,11 @@ absl::Status CheckListening(const std::string& socket_path) {
           absl::StrCat("r2ccd is not running: there is no ", socket_path, "; ", HowToStart(socket_path, HasUnit(""))));
     case ECONNREFUSED:
       return absl::UnavailableError(
-          absl::StrCat("r2ccd is not running: nobody listens on ", socket_path, "; ", HowToStart(socket_path, HasUnit(""))));
+          absl::StrCat("r2ccd is not running: no process listens on ", socket_path, "; ", HowToStart(socket_path, HasUnit(""))));
     // Without SOCK_NONBLOCK this would wait for it.
     case EAGAIN:
       return absl::UnavailableError(
-          absl::StrCat("r2ccd on ", socket_path, " takes no connections, as many wait already: see its log, or restart it"));
+          absl::StrCat("r2ccd on ", socket_path, " accepts no connections, because many wait already: see its log, or restart it"));
     default: return absl::UnavailableError(absl::StrCat("cannot reach r2ccd on ", socket_path, ": ", std::strerror(error)));
   }
 }

@@ -153,7 +153,8 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool 
     for (const v1::NicView& nic : node.nics())
       if (nic.drill_failed())
         add("drill", {Printable(absl::StrCat(NicName(node.node(), nic.name()), ": ", Drill(nic, style))), Colour::kBlue});
-  if (reply.insecure()) add("peers", {"INSECURE: whoever reaches the daemons' port may steer this node (insecure: true)", Colour::kRed});
+  if (reply.insecure())
+    add("peers", {"INSECURE: everybody who can reach the daemons' port may command this node (insecure: true)", Colour::kRed});
   for (const v1::Refusal& refusal : reply.refusals())
     add("refused", {Printable(absl::StrCat(refusal.times(), " on ", refusal.listener(), ": ", refusal.reason(), "; the last ",
                                            Ago(refusal.last_ns(), style), ": ", refusal.last())),
@@ -171,7 +172,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool 
   for (const v1::PeerStatus& peer : reply.peers()) {
     bool seen = false;
     for (const v1::NodeView& node : reply.nodes()) seen = seen || node.node() == peer.node();
-    if (!seen && !peer.known()) table.AddRow({peer.node(), {"?", Colour::kYellow}, "not heard of yet", Reach(reply, peer.node())});
+    if (!seen && !peer.known()) table.AddRow({peer.node(), {"?", Colour::kYellow}, "no view yet", Reach(reply, peer.node())});
   }
   if (!table.empty()) absl::StrAppend(&text, "\n", table.Render(style.colour, style.width));
   if (reply.left_out() > 0) absl::StrAppend(&text, "and ", reply.left_out(), " more that are not well: `r2ccctl nic list --bad`\n");
@@ -227,7 +228,7 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
 
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply) {
   std::string text =
-      Printable(absl::StrCat(request.node(), " is forgotten; nothing had been heard of it for ", FormatDuration(reply.silent_ns()),
+      Printable(absl::StrCat(request.node(), " is forgotten; it had sent nothing for ", FormatDuration(reply.silent_ns()),
                              reply.configured() ? "; it is listed as a peer as long as this daemon's configuration names it" : "",
                              reply.others() > 0 ? absl::StrCat("; ", reply.others(), " other daemons have forgotten it, too") : "",
                              reply.pending() > 0 ? absl::StrCat("; ", reply.pending(), " more are being asked") : "")) +

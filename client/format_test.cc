@@ -117,7 +117,7 @@ TEST(Format, Status) {
             "NODE      HEALTH    NICS                 DAEMON\n"
             "n0        Degraded  1 healthy, 1 failed  this daemon\n"
             "node-one  ?         1 drained            connected, 10.9.0.2:7460\n"
-            "n2        ?         not heard of yet     not connected, 10.9.0.3:7460: connection refused\n");
+            "n2        ?         no view yet          not connected, 10.9.0.3:7460: connection refused\n");
 }
 
 TEST(Format, WhatIsKnownOfANodeThatIsAwayIsStale) {
@@ -196,12 +196,11 @@ TEST(Format, ForgottenNode) {
   request.set_node("n7");
   v1::ForgetNodeReply reply;
   reply.set_silent_ns(182'000'000'000);
-  EXPECT_EQ(FormatForgetNode(request, reply), "n7 is forgotten; nothing had been heard of it for 3 min 2 s\n");
+  EXPECT_EQ(FormatForgetNode(request, reply), "n7 is forgotten; it had sent nothing for 3 min 2 s\n");
   reply.set_configured(true);
-  EXPECT_EQ(
-      FormatForgetNode(request, reply),
-      "n7 is forgotten; nothing had been heard of it for 3 min 2 s; it is listed as a peer as long as this daemon's configuration names "
-      "it\n");
+  EXPECT_EQ(FormatForgetNode(request, reply),
+            "n7 is forgotten; it had sent nothing for 3 min 2 s; it is listed as a peer as long as this daemon's configuration names "
+            "it\n");
 }
 
 TEST(Format, Jobs) {
@@ -341,7 +340,7 @@ TEST(Format, ALargeClusterBeginsWithHowManyThereAreOfEach) {
   const std::string text = FormatStatus(status, {kNow});
   EXPECT_THAT(text, HasSubstr("nodes   9990 Healthy, 10 Degraded\nNICs    79990 healthy, 10 failed\n"));
   EXPECT_THAT(text, HasSubstr("n7    Degraded  1 failed, 1 uncabled"));
-  EXPECT_THAT(text, Not(HasSubstr("not heard of yet"))) << "n1 is well, and not named for that";
+  EXPECT_THAT(text, Not(HasSubstr("no view yet"))) << "n1 is well, and not named for that";
   EXPECT_THAT(text, HasSubstr("and 9 more that are not well: `r2ccctl nic list --bad`\n"));
 
   const auto nics = FromText<v1::ListNicsReply>(R"pb(summary {

@@ -81,7 +81,7 @@ TEST(FormatWords, WhoElseForgotANode) {
                                                         pending: 2
                                                         refusals { node: "n1" why: "node n7 is alive" })pb");
   EXPECT_EQ(FormatForgetNode(request, reply),
-            "n7 is forgotten; nothing had been heard of it for 3.0 s; 40 other daemons have forgotten it, too; 2 more are being asked\n"
+            "n7 is forgotten; it had sent nothing for 3.0 s; 40 other daemons have forgotten it, too; 2 more are being asked\n"
             "not forgotten on n1: node n7 is alive\n"
             "nor on 2 more\n");
 }

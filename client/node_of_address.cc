@@ -51,7 +51,7 @@ absl::StatusOr<std::string> NodeOfAddress(const v1::StatusReply& status, const s
   }
   std::string nodes = absl::StrJoin(known.begin(), std::next(known.begin(), static_cast<long>(std::min(known.size(), kNodesShown))), ", ");
   if (known.size() > kNodesShown) absl::StrAppend(&nodes, ", ...");
-  return absl::NotFoundError(absl::StrCat("no node is known to r2ccd by the address ", address, ": name the node itself, one of ", nodes,
+  return absl::NotFoundError(absl::StrCat("r2ccd knows no node with the address ", address, ": name the node itself, one of ", nodes,
                                           "; `r2ccctl status` shows them"));
 }
 

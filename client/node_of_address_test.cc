@@ -30,7 +30,7 @@ TEST(NodeOfAddress, ByTheDaemonsAddressAndByThoseOfNics) {
 
 TEST(NodeOfAddress, NobodyHasIt) {
   EXPECT_EQ(NodeOfAddress(TwoNodes(), "10.9.9.9").status().message(),
-            "no node is known to r2ccd by the address 10.9.9.9: name the node itself, one of n0, n1, n2; `r2ccctl status` shows them");
+            "r2ccd knows no node with the address 10.9.9.9: name the node itself, one of n0, n1, n2; `r2ccctl status` shows them");
 }
 
 TEST(NodeOfAddress, WhatIsNoAddressIsAName) {

@@ -103,7 +103,7 @@ absl::StatusOr<v1::NicActionReply> Owners::Act(const v1::NicActionRequest& reque
   absl::StatusOr<v1::NicActionReply> forwarded = asked_->ActOnNic(request);
   if (forwarded.ok()) return forwarded;
   return absl::Status(forwarded.status().code(), absl::StrCat("cannot be asked from here (", reply.status().message(),
-                                                              "), and by way of another node: ", forwarded.status().message()));
+                                                              "), and through another node: ", forwarded.status().message()));
 }
 
 absl::StatusOr<v1::ForgetNodeReply> Owners::Forget(const v1::ForgetNodeRequest& request) {

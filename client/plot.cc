@@ -175,7 +175,7 @@ double DrawSpaceTime(const SimulateCommand& command, const plan::Ports& ports, S
   if (drawn.transfers.empty()) {
     absl::StrAppend(&title, ": too many transfers to draw");
   } else if (drawn.one_for_all) {
-    absl::StrAppend(&title, "; n", schedule->Rotation()[0], " stands for all that do the same");
+    absl::StrAppend(&title, "; n", schedule->Rotation()[0], " represents all that do the same");
   }
   if (drawn.transfers.size() > kBarsMax / 2) {
     drawn.transfers.resize(kBarsMax / 2);

@@ -262,7 +262,7 @@ TEST_F(R2ccctl, Explains) {
   EXPECT_EQ(Json<v1::ExplainNicReply>("nic why n0/rail0").verdict(), "port");
   EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 n1").peer(), "n1");
   EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 10.200.0.2").peer(), "n1") << "as a job's error says it";
-  EXPECT_THAT(Run("path probe n0 10.9.9.9 --run_dir .").err, HasSubstr("no node is known to r2ccd by the address 10.9.9.9"));
+  EXPECT_THAT(Run("path probe n0 10.9.9.9 --run_dir .").err, HasSubstr("r2ccd knows no node with the address 10.9.9.9"));
   const auto many = Json<v1::ListNicsReply>("nic list --node many*");
   ASSERT_EQ(many.nodes_size(), 3) << "all pages";
   EXPECT_EQ(many.nodes(2).node(), "many2");
@@ -356,7 +356,7 @@ TEST_F(R2ccctl, NamesTheSocketOfADaemonThatIsNotThere) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = "stale.sock"};
   ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   close(fd);
-  EXPECT_THAT(Refused("status --socket stale.sock", 1), AllOf(HasSubstr("stale.sock"), HasSubstr("nobody listens")));
+  EXPECT_THAT(Refused("status --socket stale.sock", 1), AllOf(HasSubstr("stale.sock"), HasSubstr("no process listens")));
   EXPECT_THAT(Refused("status --socket " + std::string(200, 'x'), 1), HasSubstr("200 bytes long"));
 }
 

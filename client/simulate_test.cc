@@ -92,7 +92,7 @@ TEST(SimulateTest, ManyNodesAreAnsweredToo) {
   ASSERT_TRUE(AddLoss("n1000:1", command).ok());
   const v1::PlanSimulation answer = Answer(command);
   EXPECT_GT(answer.simulated_time_s(), 0);
-  EXPECT_THAT(PlotSvg(command), HasSubstr("stands for all that do the same"));
+  EXPECT_THAT(PlotSvg(command), HasSubstr("represents all that do the same"));
 }
 
 // Every element is closed, and the same question gives the same bytes.

@@ -23,7 +23,7 @@ bool HasUnit(const std::string& root) {
 
 std::string HowToStart(const std::string& socket_path, bool has_unit) {
   const std::string run_dir = RunDirOf(socket_path);
-  if (has_unit && run_dir == kUnitsRunDir) return "`systemctl start r2ccd` starts it, `systemctl status r2ccd` says why it ended";
+  if (has_unit && run_dir == kUnitsRunDir) return "`systemctl start r2ccd` starts it, `systemctl status r2ccd` shows why it ended";
   return absl::StrCat("start it with `r2ccd --run_dir=", run_dir, " --config=FILE`, or name another with --run_dir or --socket");
 }
 

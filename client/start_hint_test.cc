@@ -9,7 +9,7 @@ namespace r2cc::client {
 namespace {
 
 TEST(StartHint, TheServiceIsStartedByItsManager) {
-  EXPECT_EQ(HowToStart("/run/r2cc/r2ccd.sock", true), "`systemctl start r2ccd` starts it, `systemctl status r2ccd` says why it ended");
+  EXPECT_EQ(HowToStart("/run/r2cc/r2ccd.sock", true), "`systemctl start r2ccd` starts it, `systemctl status r2ccd` shows why it ended");
   const std::string by_hand = "start it with `r2ccd --run_dir=/run/r2cc --config=FILE`, or name another with --run_dir or --socket";
   EXPECT_EQ(HowToStart("/run/r2cc/r2ccd.sock", false), by_hand);
   EXPECT_EQ(HowToStart("/tmp/r2ccd.sock", true).rfind("start it with `r2ccd --run_dir=/tmp ", 0), 0u) << "the unit serves elsewhere";

@@ -140,7 +140,7 @@ absl::Status Run(const BundleCommand& command, Machine& machine, const RunProgra
   if (client.ok())
     AddDaemon(**client, style, &node, &contents);
   else
-    contents.Miss("all that r2ccd says", std::string(client.status().message()));
+    contents.Miss("all that r2ccd reports", std::string(client.status().message()));
   const DoctorCommand doctor{.run_dir = command.run_dir, .socket_path = command.socket_path, .peers_max = kPeersTried};
   contents.Add("doctor.txt", FormatDoctor(Diagnose(doctor, machine), /*all=*/true, style));
   for (const char* name : {"audit.log.1", "audit.log"}) contents.Add(name, ReadAll(absl::StrCat(command.state_dir, "/", name)));

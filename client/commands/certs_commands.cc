@@ -22,17 +22,17 @@ constexpr char kServiceUser[] = "r2ccd";
 void AddCertsCommands(CommandTree* tree) {
   const auto certs = std::make_shared<CertsCommand>();
   const Command group = tree->AddGroup(tree->root(), "certs", "make a cluster's authority and certificates of it; asks no daemon");
-  const Command init = tree->Add(group, "init", "a new authority: ca.crt, and ca.key, which stays with you");
+  const Command init = tree->Add(group, "init", "a new authority in --dir: ca.crt, and ca.key, which signs for every node: keep it safe");
   const Command issue = tree->Add(group, "issue", "a node's directory: node.crt, node.key, ca.crt");
   for (const Command app : {init, issue}) {
     app.AddOption("--dir", &certs->directory, "directory of the authority").Default("r2cc-ca");
     app.AddOption("--days", &certs->days, "how long it is valid (default: an authority 3650, others 397)").Range(1, kDaysMax);
   }
-  init.AddOption("--name", &certs->name, "what the authority calls itself");
-  issue.AddOption("NAME", &certs->name, "the node, as its daemon calls itself; or the operator").Required();
+  init.AddOption("--name", &certs->name, "name of the authority");
+  issue.AddOption("NAME", &certs->name, "name of the node, as `hostname` prints it or `node` sets it; or name of the operator").Required();
   issue.AddFlag("--operator", &certs->is_operator, "for a person: operator.crt and operator.key, for --certs");
   issue.AddOption("--out", &certs->out_directory, "directory to write (default: NAME below --dir)").Value("DIR");
-  issue.AddOption("--owner", &certs->owner, "user that the key belongs to, who alone may read it (default: the caller)").Value("USER");
+  issue.AddOption("--owner", &certs->owner, "user that owns the key; no other user can read it (default: the caller)").Value("USER");
   const auto install = std::make_shared<bool>(false);
   issue.AddFlag("--install", install.get(), "for this node: as --out /etc/r2cc/tls --owner r2ccd; r2ccd uses it within seconds");
   tree->Means(init, [certs] {

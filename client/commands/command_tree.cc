@@ -26,7 +26,7 @@ CommandTree::CommandTree(absl::Time now, absl::TimeZone zone)
       global_{kRunDir, "", "", kCertificates, "table"},
       program_(
           "r2ccctl",
-          "Asks and steers r2ccd, the daemon that keeps this node's NICs in view.\nExit codes: 0 done, 1 refused or failed, 2 usage.",
+          "Queries and commands r2ccd, the daemon that watches this node's NICs.\nExit codes: 0 done, 1 refused or failed, 2 usage.",
           // The control socket's protocol has its version in its package's name.
           absl::StrCat("r2ccctl ", ReleaseAndRevision(), "\nprotocols: control ", v1::StatusRequest::descriptor()->file()->package())) {
   const Command root = program_.root();

@@ -31,13 +31,13 @@ void AddDoctorCommand(CommandTree* tree) {
       tree->root(), "doctor",
       "what is wrong with this node and its ways to others, a line for each fault with the fix; exit code 1 if this node has one");
   doctor.AddFlag("--all", &typed->command.all, "also the checks that are ok");
-  doctor.AddFlag("--job", &typed->command.job, "also the environment, as a job would have it that is started here");
+  doctor.AddFlag("--job", &typed->command.job, "also the environment of a job that is started in this shell");
   doctor.AddFlag("--no-daemon", &typed->command.without_daemon, "this node runs no r2ccd: check only what a job needs, as --job does");
-  doctor.AddOption("--peers", &typed->command.peers_max, "so many other nodes are tried")
+  doctor.AddOption("--peers", &typed->command.peers_max, "number of other nodes that are tested")
       .Value("N")
       .Default(absl::StrCat(kPeersDefault))
       .Range(size_t{0}, kPeersMax);
-  doctor.AddOption("--wait", &typed->wait, "look again until nothing fails, for so long at most: 60s").Value("TIME");
+  doctor.AddOption("--wait", &typed->wait, "check again until nothing fails, at most for this time: 60s").Value("TIME");
   tree->Means(doctor, [tree, typed]() -> absl::StatusOr<Chosen> {
     DoctorCommand command = typed->command;
     const GlobalFlags& global = tree->global();
@@ -56,9 +56,9 @@ void AddDoctorCommand(CommandTree* tree) {
 void AddReadyCommand(CommandTree* tree) {
   const auto command = std::make_shared<ReadyCommand>();
   const Command ready = tree->Add(tree->root(), "ready",
-                                  "whether a job may start on this node: exit code 0 yes, 1 no, 2 cannot tell; one line, under a second; "
+                                  "whether a job may start on this node: exit code 0 yes, 1 no, 2 unknown; one line, under a second; "
                                   "faults of other nodes do not count");
-  const Option rails = ready.AddOption("--min-rails", &command->rails_min, "so many of this node's rails have to be usable")
+  const Option rails = ready.AddOption("--min-rails", &command->rails_min, "number of this node's rails that have to be usable")
                            .Value("N")
                            .Default("1")
                            .Range(size_t{0}, kRailsMost);
@@ -77,7 +77,7 @@ void AddReadyCommand(CommandTree* tree) {
 void AddHealthEventsCommand(CommandTree* tree) {
   const auto command = std::make_shared<HealthEventsCommand>();
   const Command events = tree->Add(tree->root(), "health-events",
-                                   "hands the health of this node's NICs on to NVSentinel, until it is ended: a fault that jobs survive is "
+                                   "reports the health of this node's NICs to NVSentinel, until it is ended: a fault that jobs survive is "
                                    "stored only");
   events.AddOption("--nvsentinel", &command->connector, "the Unix socket of the platform connector").Value("PATH").Required();
   events.AddOption("--node", &command->node, "the node's name in Kubernetes; otherwise r2ccd's").Value("NODE");
@@ -111,9 +111,8 @@ void AddConditionsCommand(CommandTree* tree) {
 
 void AddBundleCommand(CommandTree* tree) {
   const auto command = std::make_shared<BundleCommand>();
-  const Command bundle =
-      tree->Add(tree->root(), "support-bundle",
-                "all that somebody needs who looks at this node from afar, as one file, without keys; what is in it is listed");
+  const Command bundle = tree->Add(tree->root(), "support-bundle",
+                                   "one file with the state of this node, for remote support; it contains no keys; lists its contents");
   bundle.AddOption("--out", &command->out, "the file (default: r2cc-support-NODE-TIME.tar.gz here)").Value("FILE");
   bundle.AddOption("--state_dir", &command->state_dir, "r2ccd's, where the audit is").Default(kStateDir);
   tree->Means(bundle, [tree, command]() -> absl::StatusOr<Chosen> {

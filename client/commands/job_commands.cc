@@ -64,10 +64,10 @@ void AddEnv(CommandTree* tree, Command job) {
   const auto command = std::make_shared<JobEnvCommand>();
   const Command env = tree->Add(job, "env", "the lines that make a job use R2CC, for the way it is started; asks no daemon");
   env.AddOption("LAUNCHER", &command->launcher, "torchrun, mpirun, slurm or kubernetes").Required().OneOf(Launchers());
-  env.AddOption("--job", &command->job, "what `r2ccctl jobs` is to call it").Value("JOB");
+  env.AddOption("--job", &command->job, "the job's name in `r2ccctl jobs`").Value("JOB");
   env.AddOption("--rails", &command->rails, "interfaces, addresses or RDMA devices, as R2CC_RAILS takes them").Value("LIST");
-  env.AddOption("--library_dir", &command->library_directory, "of the plugin, where the loader does not find it by itself").Value("DIR");
-  env.AddFlag("--seat", &command->seat, "also a free seat in NCCL's tree for a node that lost rails: other sums of floats, as right");
+  env.AddOption("--library_dir", &command->library_directory, "directory of the plugin, if the loader does not find it").Value("DIR");
+  env.AddFlag("--seat", &command->seat, "also a seat in NCCL's tree for a node that lost rails: it adds floats in another order");
   tree->Means(env, [tree, command] {
     command->run_dir = tree->global().run_dir;
     return Chosen(*command);
@@ -79,7 +79,7 @@ void AddReport(CommandTree* tree, Command job) {
   const Command report = tree->Add(job, "report",
                                    "what jobs of this node met, on all nodes that they run on: faults, stalls, bytes sent again, and what "
                                    "restarts would have cost");
-  report.AddOption("JOB", &typed->job, "only jobs whose names or runs fit, such as 'train-*' or Slurm's 123");
+  report.AddOption("JOB", &typed->job, "only jobs whose name or run matches, such as 'train-*' or Slurm's 123");
   report.AddOption("--restart", &typed->restart, "what an error costs: until the job computes again; 15m is assumed").Value("TIME");
   report.AddOption("--checkpoint", &typed->checkpoint, "between two checkpoints: half of it is done again, on average; 1h is assumed")
       .Value("TIME");
@@ -125,12 +125,12 @@ void AddSeats(CommandTree* tree, Command job) {
 void AddJobs(CommandTree* tree) {
   const auto typed = std::make_shared<JobsTyped>();
   const Command jobs = tree->Add(tree->root(), "jobs", "the jobs attached to this daemon and their traffic per rail");
-  jobs.AddFlag("--ended", &typed->ended, "those that gave up on a peer and ended: which, by which rails, why, after how long");
-  jobs.AddFlag("--bad", &typed->bad, "only those that gave up a rail or a peer, or whose rails are not this node's NICs");
-  jobs.AddOption("--job", &typed->job, "only jobs whose names fit, such as 'train-*'").Value("GLOB");
-  const Option uid = jobs.AddOption("--uid", &typed->uid, "only this user's: a name or a number").Value("USER");
-  jobs.AddOption("--nic", &typed->nic, "only those with a rail on this NIC of the node").Value("NIC");
-  jobs.AddOption("--node", &typed->node, "only those that talk to nodes whose names fit, such as 'rack3-*'").Value("GLOB");
+  jobs.AddFlag("--ended", &typed->ended, "jobs that lost a peer and ended: which peer, by which rails, why, after how long");
+  jobs.AddFlag("--bad", &typed->bad, "only jobs that lost a rail or a peer, make no progress, or have rails that are not this node's NICs");
+  jobs.AddOption("--job", &typed->job, "only jobs whose name matches, such as 'train-*'").Value("GLOB");
+  const Option uid = jobs.AddOption("--uid", &typed->uid, "only jobs of this user: a name or a number").Value("USER");
+  jobs.AddOption("--nic", &typed->nic, "only jobs with a rail on this NIC of the node").Value("NIC");
+  jobs.AddOption("--node", &typed->node, "only jobs with peers on nodes whose name matches, such as 'rack3-*'").Value("GLOB");
   tree->Means(jobs, [typed, uid]() -> absl::StatusOr<Chosen> {
     v1::ListJobsRequest list;
     list.set_ended(typed->ended);

@@ -85,8 +85,8 @@ void AddList(CommandTree* tree, Command nic) {
   const Command list = tree->Add(nic, "list", "every NIC with its state, of all nodes or of one");
   list.AddOption("NODE", &typed->node, "only this node's NICs");
   list.AddOption("--state", &typed->states, "only NICs in this state; may be repeated").Value("STATE").OneAtATime();
-  list.AddFlag("--bad", &typed->bad, "only what is not as it should be");
-  list.AddOption("--node", &typed->node_glob, "only nodes whose names fit, such as 'rack3-*'").Value("GLOB");
+  list.AddFlag("--bad", &typed->bad, "only what is not healthy");
+  list.AddOption("--node", &typed->node_glob, "only nodes whose name matches, such as 'rack3-*'").Value("GLOB");
   tree->Means(list, [tree, typed]() -> absl::StatusOr<Chosen> {
     const absl::StatusOr<v1::ListNicsRequest> wanted = MakeList(*typed);
     if (!wanted.ok()) return wanted.status();
@@ -98,7 +98,7 @@ void AddList(CommandTree* tree, Command nic) {
 }  // namespace
 
 void AddNicCommands(CommandTree* tree) {
-  const Command nic = tree->AddGroup(tree->root(), "nic", "list and steer NICs");
+  const Command nic = tree->AddGroup(tree->root(), "nic", "list NICs, and move traffic off them");
   AddList(tree, nic);
   const auto typed = std::make_shared<NicTyped>();
   const auto acts = [&](Command app, v1::NicAction action) { tree->Means(app, [typed, action] { return MakeAction(*typed, action); }); };
@@ -113,22 +113,22 @@ void AddNicCommands(CommandTree* tree) {
     explain.set_nic(name->nic);
     return Request(explain);
   });
-  const Command drain = AddNicAction(tree, nic, "drain",
-                                     absl::StrCat("send no new traffic over a NIC; what is in flight ends by itself", kMany), typed.get());
+  const Command drain =
+      AddNicAction(tree, nic, "drain", absl::StrCat("send no new traffic over a NIC; in-flight data completes", kMany), typed.get());
   acts(drain, v1::DRAIN);
   drain.AddFlag("--wait", &typed->wait, "return when nothing travels over it any more");
   const Command undrain = AddNicAction(tree, nic, "undrain", absl::StrCat("take a drain back", kMany), typed.get());
   acts(undrain, v1::UNDRAIN);
   for (const Command app : {drain, undrain})
-    app.AddOption("--job", &typed->job, "for this job alone, by the name that `r2ccctl jobs` shows; others go on as they do").Value("JOB");
+    app.AddOption("--job", &typed->job, "only for the job with this name in `r2ccctl jobs`; other jobs are not affected").Value("JOB");
   const Command weight =
       AddNicAction(tree, nic, "weight", "limit a NIC's share of the traffic; 1 takes the limit away, 0 forbids the NIC", typed.get());
   weight.AddOption("WEIGHT", &typed->weight, "from 0 to 1 (0.5) or from 0% to 100% (50%)").Required();
   acts(weight, v1::SET_WEIGHT);
 
-  const Command fail =
-      AddNicAction(tree, tree->root(), "fail-nic", "drill: treat a NIC as dead, abandon what is in flight on it", typed.get());
-  fail.AddOption("--for", &typed->drill_time, "when it ends by itself: 1s to 24h").Value("TIME").ShowDefault();
+  const Command fail = AddNicAction(tree, tree->root(), "fail-nic",
+                                    "drill: treat a NIC as dead; jobs send its in-flight data again over other NICs", typed.get());
+  fail.AddOption("--for", &typed->drill_time, "when the drill ends automatically: 1s to 24h").Value("TIME").ShowDefault();
   acts(fail, v1::FAIL);
   for (const Command app : {drain, weight, fail})
     app.AddFlag("--force", &typed->force, "also the last NIC of its node that carries traffic");

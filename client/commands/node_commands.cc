@@ -36,10 +36,10 @@ struct WatchTyped {
 
 void AddStatusCommands(CommandTree* tree) {
   const auto typed = std::make_shared<StatusTyped>();
-  const Command status =
-      tree->Add(tree->root(), "status", "this daemon, its peers and every node's health; of many nodes those that are not well");
-  status.AddFlag("--bad", &typed->bad, "only what is not as it should be");
-  status.AddOption("--node", &typed->node_glob, "only nodes whose names fit, such as 'rack3-*'").Value("GLOB");
+  const Command status = tree->Add(tree->root(), "status",
+                                   "this daemon, its peers and every node's health; if there are many nodes, those that are not healthy");
+  status.AddFlag("--bad", &typed->bad, "only what is not healthy");
+  status.AddOption("--node", &typed->node_glob, "only nodes whose name matches, such as 'rack3-*'").Value("GLOB");
   tree->Means(status, [tree, typed] {
     v1::StatusRequest ask;
     ask.set_bad(typed->bad);
@@ -72,7 +72,7 @@ constexpr size_t kLastMost = 1'000'000;
 void AddEventsCommand(CommandTree* tree) {
   const auto sought = std::make_shared<EventsSought>();
   const Command events = tree->Add(tree->root(), "events", "what happened, oldest first");
-  events.AddFlag("--follow", &sought->follow, "go on with new events until interrupted");
+  events.AddFlag("--follow", &sought->follow, "continue with new events until interrupted");
   events.AddOption("--after", &sought->after, "only events after this sequence number").Value("SEQ");
   events.AddOption("--since", &sought->since, "only events since then: 10m, 2d, or '2026-11-25 03:12'").Value("TIME");
   events.AddOption("--node", &sought->node, "only events about this node, or with it as the other end").Value("NODE");
@@ -80,7 +80,7 @@ void AddEventsCommand(CommandTree* tree) {
   events.AddOption("--kind", &sought->kinds, "only events of this kind, which may be repeated: " + EventKindsText())
       .Value("KIND ...")
       .OneAtATime();
-  events.AddOption("--last", &sought->last, "only the newest so many of these").Value("N").Range(size_t{1}, kLastMost);
+  events.AddOption("--last", &sought->last, "only the newest N of these").Value("N").Range(size_t{1}, kLastMost);
   events
       .AddOption("--run", &sought->run,
                  "with --follow: run this program for each event, one after the other, with the event as JSON on its standard input; it is "

@@ -55,7 +55,7 @@ void AddSimulate(CommandTree* tree, Command plan) {
   app.AddOption("--size", &typed->size, "bytes of the vector, such as 1GiB").Required();
   app.AddOption("--rate", &typed->rate, "what a rail moves each way").ShowDefault();
   app.AddOption("--step_latency", &typed->step_latency, "what a step waits before its first byte moves").ShowDefault();
-  app.AddOption("--message_cost", &typed->message_cost, "how long a message keeps its port busy beside its bytes").ShowDefault();
+  app.AddOption("--message_cost", &typed->message_cost, "how long a message keeps its port busy in addition to its bytes").ShowDefault();
   app.AddOption("--plot", &typed->command.plot_path, "also write an SVG here: time over size, and what each port does").Value("FILE");
   tree->Means(app, [typed] { return MakeSimulate(*typed); });
 }
@@ -63,12 +63,15 @@ void AddSimulate(CommandTree* tree, Command plan) {
 }  // namespace
 
 void AddPlanCommands(CommandTree* tree) {
-  const Command plan = tree->AddGroup(tree->root(), "plan", "what the daemon tells the jobs to do, and what it could tell them");
+  const Command plan =
+      tree->AddGroup(tree->root(), "plan", "the weights that the daemon publishes to the jobs, and schedules that jobs could use");
   tree->Means(tree->Add(plan, "show", "the plan in force: each NIC's state and weight"),
               [] { return Chosen(Request(v1::GetPlanRequest())); });
   AddSimulate(tree, plan);
-  tree->Means(tree->Add(plan, "why", "why each NIC has its weight, and which NICs each GPU of this node goes over"),
-              [] { return Chosen(Request(v1::ExplainPlanRequest())); });
+  tree->Means(
+      tree->Add(plan, "why",
+                "why each NIC has its weight, which NICs each GPU of this node uses, and, if a NIC is lost, how an AllReduce reacts"),
+      [] { return Chosen(Request(v1::ExplainPlanRequest())); });
 }
 
 }  // namespace r2cc::client

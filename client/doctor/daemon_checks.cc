@@ -46,7 +46,7 @@ void CheckConfiguration(const DaemonFacts& daemon, Findings* found) {
     found->push_back(Warn("configuration", absl::StrCat("not in force yet: ", absl::StrJoin(config.needs_restart(), ", ")),
                           "systemctl restart r2ccd; jobs go on meanwhile"));
   if (daemon.status.insecure())
-    found->push_back(Warn("configuration", "insecure: true: whoever reaches the daemons' port may steer this node",
+    found->push_back(Warn("configuration", "insecure: true: everybody who can reach the daemons' port may command this node",
                           "r2ccctl certs makes certificates; set tls and take insecure away"));
   for (const std::string& alarm : daemon.status.alarms())
     // Those of the configuration are told above.
@@ -69,13 +69,13 @@ void CheckReleases(const DaemonFacts& daemon, Findings* found) {
     if (node.jobs_of_other_releases() > 0) plugins.push_back(absl::StrCat(node.jobs_of_other_releases(), " on ", node.node()));
   if (!plugins.empty())
     found->push_back(Warn("releases",
-                          absl::StrCat("processes of jobs whose plugin is of another release than r2ccd: ", absl::StrJoin(plugins, ", ")),
+                          absl::StrCat("processes of jobs with a plugin of another release than r2ccd: ", absl::StrJoin(plugins, ", ")),
                           "upgrade r2ccd by one release at a time, and not again before they have ended: r2ccctl jobs"));
   if (!others.empty())
     found->push_back(Warn("releases", absl::StrCat("this node has ", daemon.status.release(), ", ", absl::StrJoin(others, ", ")),
                           "install one release of r2ccd on all nodes"));
   else if (plugins.empty())
-    found->push_back(Ok("releases", absl::StrCat("all nodes that were heard of have ", daemon.status.release())));
+    found->push_back(Ok("releases", absl::StrCat("all known nodes have ", daemon.status.release())));
 }
 
 void CheckClocks(const DaemonFacts& daemon, Findings* found) {
@@ -97,7 +97,7 @@ void CheckClocks(const DaemonFacts& daemon, Findings* found) {
   }
   if (!apart.empty()) return;
   if (compared == 0)
-    found->push_back(Unchecked("clocks", "no other node's daemon speaks to this one"));
+    found->push_back(Unchecked("clocks", "no other node's daemon is connected to this one"));
   else
     found->push_back(Ok("clocks", absl::StrCat("within 5 s of each other: this node and ", compared, " more")));
 }

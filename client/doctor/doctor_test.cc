@@ -160,7 +160,7 @@ TEST_F(DoctorTest, ConfigurationReleasesClocksAndNames) {
   const std::string wrong = Wrong();
   for (const char* line : {"FAIL configuration: refused, the one before is in force: f:3:", "warn configuration: not in force yet: listen",
                            "warn configuration: insecure: true", "warn alarm: the audit", "warn releases: this node has 1.0, n1 has 0.9",
-                           "warn releases: processes of jobs whose plugin is of another release than r2ccd: 2 on n1",
+                           "warn releases: processes of jobs with a plugin of another release than r2ccd: 2 on n1",
                            "warn releases: the daemon of n1 (release 0.9) speaks protocol 1",
                            "warn clocks: the clock of n1 is 6.0 s behind this node's", "warn node names: two daemons call themselves n1"})
     EXPECT_THAT(wrong, HasSubstr(line));
@@ -206,9 +206,9 @@ TEST_F(DoctorTest, NicsSpeedAddressAndOwners) {
   EXPECT_THAT(Wrong(), HasSubstr("FAIL address owners: 10.1.0.1 of rail0 is also the address of n1/rail1"));
   Nic(1, 1)->set_address("10.2.0.2");
   machine_.interfaces[1].addresses = {{"fe80::1", 64}};
-  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has a link-local address alone"));
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has only a link-local address"));
   machine_.interfaces[1].addresses = {{"169.254.3.1", 16}};
-  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has a link-local address alone"));
+  EXPECT_THAT(Wrong(), HasSubstr("FAIL nic address: rail1 (eth1) has only a link-local address"));
   machine_.interfaces[1].addresses = {{"10.2.0.1", 24}, {"fd00::2", 64, {.duplicate = true, .tentative = true}}};
   EXPECT_THAT(Wrong(),
               HasSubstr("FAIL nic address: fd00::2 of rail1 (eth1) is another node's, too: the kernel does not use it (dadfailed) -> "

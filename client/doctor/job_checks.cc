@@ -37,7 +37,7 @@ void CheckVariables(const JobFacts& job, Findings* found) {
   const std::string net = Value(job, "NCCL_NET");
   if (net.empty())
     found->push_back(
-        Warn("NCCL_NET", "not set: where the plugin cannot be used NCCL goes on without it, and says little", "export NCCL_NET=R2CC"));
+        Warn("NCCL_NET", "not set: if the plugin cannot be used, NCCL continues without it and logs little", "export NCCL_NET=R2CC"));
   else if (net != "R2CC")
     found->push_back(
         Fail("NCCL_NET", absl::StrCat("NCCL_NET=", net, " is another network: the plugin is not used"), "export NCCL_NET=R2CC"));
@@ -103,14 +103,15 @@ void CheckRails(const JobFacts& job, Findings* found) {
                                        transport.empty() ? "not set" : transport),
                           "set R2CC_TRANSPORT=verbs, or auto, or name the interfaces"));
   if (!control.empty())
-    found->push_back(Warn("rails",
-                          absl::StrCat("NCCL_SOCKET_IFNAME=", Value(job, "NCCL_SOCKET_IFNAME"), " puts NCCL's own control traffic on ",
-                                       absl::StrJoin(control, ", "), ", which R2CC_RAILS names: nobody moves that when the rail fails"),
-                          "name an interface beside the rails in NCCL_SOCKET_IFNAME"));
+    found->push_back(
+        Warn("rails",
+             absl::StrCat("NCCL_SOCKET_IFNAME=", Value(job, "NCCL_SOCKET_IFNAME"), " puts NCCL's own control traffic on ",
+                          absl::StrJoin(control, ", "), ", which R2CC_RAILS names: it does not move to another rail when this one fails"),
+             "name an interface that is no rail in NCCL_SOCKET_IFNAME"));
   if (Value(job, "NCCL_IB_DISABLE") == "1" && Value(job, "R2CC_TRANSPORT") == "verbs")
-    found->push_back(Warn("rails",
-                          "NCCL_IB_DISABLE=1 and R2CC_TRANSPORT=verbs say the opposite; NCCL_IB_DISABLE is NCCL's own network's alone",
-                          "take NCCL_IB_DISABLE away"));
+    found->push_back(
+        Warn("rails", "NCCL_IB_DISABLE=1 and R2CC_TRANSPORT=verbs contradict each other; NCCL_IB_DISABLE affects NCCL's own network only",
+             "unset NCCL_IB_DISABLE"));
   if (found->size() > before) return;
   const auto lo = std::count(job.interfaces.begin(), job.interfaces.end(), "lo");
   if (!rails.empty())
@@ -183,10 +184,9 @@ std::map<std::string, std::string> ParseNcclConf(const std::string& text) {
 Findings CheckAttach(const JobFacts& job) {
   Findings found;
   if (job.attach_path == "none")
-    found.push_back(Warn("attach", "R2CC_ATTACH=none: the job does not hear of its node's daemon", "take R2CC_ATTACH away"));
+    found.push_back(Warn("attach", "R2CC_ATTACH=none: the job does not use its node's daemon", "unset R2CC_ATTACH"));
   else if (!job.attach.ok())
-    found.push_back(
-        Fail("attach", std::string(job.attach.message()), "is r2ccd up, and its run directory mounted and open to this user?"));
+    found.push_back(Fail("attach", std::string(job.attach.message()), "is r2ccd up, and its run directory mounted and open to this user?"));
   else
     found.push_back(Ok("attach", absl::StrCat(job.attach_path, " takes jobs")));
   return found;

@@ -77,7 +77,7 @@ absl::Status OsMachine::Loads(const std::string& library) {
   const auto answer = InChild([&]() -> std::string {
     if (dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return "ok";
     const char* const why = dlerror();
-    return why == nullptr ? "the loader does not say why" : why;
+    return why == nullptr ? "the loader gives no reason" : why;
   });
   if (!answer.ok()) return answer.status();
   if (*answer == "ok") return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::StatusOr<int> OsMachine::NcclVersion() {
     if (library == nullptr) return "none";
     auto* const get = reinterpret_cast<int (*)(int*)>(dlsym(library, "ncclGetVersion"));
     int version = 0;
-    return get != nullptr && get(&version) == 0 ? absl::StrCat(version) : "it does not tell its version";
+    return get != nullptr && get(&version) == 0 ? absl::StrCat(version) : "it reports no version";
   });
   if (!answer.ok()) return absl::Status(answer.status().code(), absl::StrCat("libnccl.so.2: ", answer.status().message()));
   int version = 0;

@@ -173,7 +173,7 @@ absl::StatusOr<std::vector<std::string>> OsMachine::OtherOwners(const std::strin
   const auto own = V4(address);
   if (!own.ok()) return own.status();
   const ScopedFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ARP)));
-  if (!fd.ok()) return absl::PermissionDeniedError("needs root to ask by ARP whether somebody else has its address");
+  if (!fd.ok()) return absl::PermissionDeniedError("needs root to ask by ARP whether another machine has its address");
   sockaddr_ll link{};
   link.sll_family = AF_PACKET;
   link.sll_protocol = htons(ETH_P_ARP);

@@ -75,7 +75,7 @@ void CheckSpeeds(const v1::NodeView& own, const std::map<std::string, uint64_t>&
     found->push_back(Warn("nic speed",
                           absl::StrCat(own.node(), "/", nic.name(), " runs at ", FormatRate(nic.rate_bits_per_s()), ", its twin ", best_nic,
                                        " at ", FormatRate(best)),
-                          "look at cable, transceiver and the switch port's speed; or say so by nics { rate_bits_per_s }"));
+                          "check the cable, the transceiver and the switch port's speed; if it is intended, set nics { rate_bits_per_s }"));
   }
   if (!slow && best > 0) found->push_back(Ok("nic speed", absl::StrCat("no NIC is slower than ", FormatRate(best))));
 }
@@ -95,7 +95,7 @@ void CheckAddress(const RailFacts& rail, Findings* found) {
   if (!usable && any([](const InterfaceFacts::Address& address) { return address.state.duplicate; })) return;
   if (!usable)
     found->push_back(Fail("nic address",
-                          absl::StrCat(name, rail.interface.addresses.empty() ? " has no address" : " has a link-local address alone"),
+                          absl::StrCat(name, rail.interface.addresses.empty() ? " has no address" : " has only a link-local address"),
                           absl::StrCat("ip address add ADDRESS/LENGTH dev ", rail.interface.name)));
   else
     found->push_back(
@@ -119,7 +119,7 @@ void CheckOwners(const DaemonFacts& daemon, const RailFacts& rail, Findings* fou
              absl::StrCat(rail.address, " of ", rail.nic, " has another owner in its network: ", absl::StrJoin(*rail.other_owners, ", ")),
              "give one of them another address"));
   else
-    found->push_back(Ok("address owners", absl::StrCat("nobody else has ", rail.address, " of ", rail.nic)));
+    found->push_back(Ok("address owners", absl::StrCat("no other machine has ", rail.address, " of ", rail.nic)));
 }
 
 // The first bits of an IPv4 address; nothing for another kind.
@@ -163,7 +163,7 @@ void CheckArp(const std::vector<RailFacts>& rails, Findings* found) {
           absl::StrCat(absl::StrJoin(rail.own_owners, " and "), " of this node ", rail.own_owners.size() == 1 ? "answers" : "answer",
                        " ARP for ", rail.address, " of ", rail.interface.name),
           found);
-  found->push_back(Ok("arp", together ? "each NIC answers for its own address alone" : "no two NICs are in one network"));
+  found->push_back(Ok("arp", together ? "each NIC answers for its own address only" : "no two NICs are in one network"));
 }
 
 bool NoAnswer(const absl::Status& status) { return absl::IsDeadlineExceeded(status); }

@@ -62,7 +62,7 @@ std::string Mpirun(const Variables& variables) {
     absl::StrAppend(&open_mpi, " -x ", name);
     absl::StrAppend(&mpich, mpich.empty() ? " -genvlist " : ",", name);
   }
-  return absl::StrCat("# In the shell that calls mpirun, which hands on what it is told to.\n", Exports(variables, ""),
+  return absl::StrCat("# In the shell that calls mpirun, which passes on the variables that it is given.\n", Exports(variables, ""),
                       "# Open MPI:\n#   mpirun", open_mpi, " ...\n# MPICH and Intel MPI:\n#   mpirun", mpich, " ...\n");
 }
 
@@ -80,14 +80,14 @@ std::string Slurm(const JobEnvCommand& command, const Variables& variables) {
     absl::StrAppend(&prolog, "#   echo \"export ", name, "=", Value(name, value), "\"\n");
     if (name != "LD_LIBRARY_PATH") absl::StrAppend(&names, names.empty() ? "" : ",", name);
   }
-  return absl::StrCat("# In the batch script, before srun, which hands on the environment.\n", Exports(variables, ""),
+  return absl::StrCat("# In the batch script, before srun, which passes the environment on.\n", Exports(variables, ""),
                       named ? "" : "export R2CC_JOB=slurm-${SLURM_JOB_ID:-0}\n",
                       "# Or for all jobs, in the TaskProlog of slurm.conf, whose lines `export NAME=VALUE` each task gets:\n", prolog,
                       "# In the Prolog: a node with too few rails gets no job. Exit code 2, r2ccd does not answer, drains no node.\n#   ",
                       ready, "; [ $? -ne 1 ] || exit 1\n",
                       "# In a HealthCheckProgram, which drains the node before a job comes:\n#   why=$(", ready,
                       "); [ $? -ne 1 ] || scontrol update nodename=\"$(hostname -s)\" state=drain reason=\"r2cc: $why\"\n",
-                      "# In a container of pyxis and enroot, whose image has no plugin:\n#   srun --container-mounts=",
+                      "# In a container of pyxis and enroot, if the image has no plugin:\n#   srun --container-mounts=",
                       Quoted(absl::StrCat(command.run_dir, ":", command.run_dir, ",", plugin, ":", kPlugin)), " --container-env=", names,
                       named ? "" : ",R2CC_JOB", " ...\n");
 }
@@ -104,7 +104,7 @@ std::string ProblemDetector(const std::string& run_dir) {
   std::string arguments = "\"ready\", \"--min-rails\", \"1\"";
   if (run_dir != kRunDir) absl::StrAppend(&arguments, ", \"--run_dir\", ", Yaml(run_dir));
   return absl::StrCat(
-      "# For the node: a custom plugin monitor of node-problem-detector. The condition is true while the node has too few rails.\n"
+      "# For the node: a custom plugin monitor of node-problem-detector. The condition is true while no rail is usable.\n"
       "#   {\"plugin\": \"custom\", \"source\": \"r2cc\", \"pluginConfig\": {\"invoke_interval\": \"30s\", \"timeout\": \"5s\"},\n"
       "#    \"conditions\": [{\"type\": \"RailsMissing\", \"reason\": \"RailsUsable\", \"message\": \"r2ccctl ready\"}],\n"
       "#    \"rules\": [{\"type\": \"permanent\", \"condition\": \"RailsMissing\", \"reason\": \"TooFewRails\",\n"
@@ -124,8 +124,8 @@ std::string Kubernetes(Variables variables, const JobEnvCommand& command) {
       "    command: [\"/usr/bin/r2cc-setup\", \"plugin\", \"",
       kPodPlugins, "\"]\n    volumeMounts:\n    - {name: r2cc-plugin, mountPath: ", kPodPlugins, "}\n");
   return absl::StrCat(
-      "# In the pod template of the job. The directory is mounted, not the socket, which is made anew with each start of r2ccd.\n",
-      in_image ? "" : "# NCCL before 2.21 takes no path: there NCCL_NET_PLUGIN=r2cc, and the volume's directory in LD_LIBRARY_PATH.\n",
+      "# In the pod template of the job. The directory is mounted, not the socket, because each start of r2ccd creates the socket again.\n",
+      in_image ? "" : "# NCCL before 2.21 accepts no path: set NCCL_NET_PLUGIN=r2cc, and the volume's directory in LD_LIBRARY_PATH.\n",
       "spec:\n  hostNetwork: true  # its rails are the node's NICs\n", in_image ? "" : init, "  containers:\n  - name: worker\n    env:\n",
       env, "    - {name: POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}\n    volumeMounts:\n    - {name: r2cc, mountPath: ",
       command.run_dir, ", readOnly: true}\n",

@@ -34,7 +34,7 @@ v1::Figure GoodputLost(const v1::JobReport& report, int64_t running_ns) {
     figure.set_value(0);
     figure.set_from("no fault");
   } else if (running_ns <= 0 || report.sent_bytes() == 0) {
-    figure.set_from("not known: the job has not told how much it moved");
+    figure.set_from("not known: the job has not reported how much it moved");
   } else {
     const double rate = static_cast<double>(report.sent_bytes()) / static_cast<double>(running_ns) * report.processes();
     figure.set_value(rate * lost_ns + static_cast<double>(report.replayed_bytes()));
@@ -253,7 +253,7 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
     add("moved", absl::StrCat(FormatBytes(report.sent_bytes()), " sent, ", FormatBytes(report.received_bytes()), " received"));
     add("faults", absl::StrCat(report.faults_masked(), " masked, ", report.faults_not_masked(), " not",
                                report.faults_open() > 0 ? absl::StrCat(", ", report.faults_open(), " without progress so far") : "",
-                               report.faults_untold() > 0 ? absl::StrCat("; ", report.faults_untold(), " more are not told apart") : ""));
+                               report.faults_untold() > 0 ? absl::StrCat("; ", report.faults_untold(), " more are not listed") : ""));
     add("stalls", absl::StrCat(FormatDuration(report.stall_ns()), " in all, the longest ", FormatDuration(report.longest_stall_ns())));
     for (const v1::ReducedTime& reduced : report.reduced())
       add("fewer rails", absl::StrCat(FormatDuration(reduced.time_ns()), " of ", FormatDuration(report.ended_ns() - report.begun_ns()),

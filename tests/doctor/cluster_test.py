@@ -50,7 +50,7 @@ class ClusterTest(doctor_rig.DoctorTestCase):
       job.connect(str(nodes.run_dir(1) / "attach.sock"))
       # As a plugin of 0.2.0 asked.
       job.send(self.old_request.read_bytes())
-      self.finds_only(nodes, "warn releases: processes of jobs whose plugin is of another release than r2ccd: 1 on n1")
+      self.finds_only(nodes, "warn releases: processes of jobs with a plugin of another release than r2ccd: 1 on n1")
     self.clean(nodes)
 
   def test_a_peer_of_another_protocol(self):

@@ -66,7 +66,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
     nodes.ip(0, "address", "flush", "dev", "rail1")
     self.finds(nodes, "FAIL nic address: rail1 (rail1) has no address")
     nodes.ip(0, "address", "add", "169.254.7.1/16", "dev", "rail1")
-    self.finds(nodes, "FAIL nic address: rail1 (rail1) has a link-local address alone")
+    self.finds(nodes, "FAIL nic address: rail1 (rail1) has only a link-local address")
 
   def test_an_address_that_another_node_tells_of(self):
     nodes = self.rig(start=False)

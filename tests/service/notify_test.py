@@ -134,7 +134,7 @@ class NotifyTest(unittest.TestCase):
       pass
     asked = self.health()
     self.assertEqual(asked.returncode, 1)
-    self.assertIn("takes no connections", asked.stderr)
+    self.assertIn("accepts no connections", asked.stderr)
 
   def test_it_is_fed_for_longer_than_the_watchdog_waits(self):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
