@@ -1,58 +1,15 @@
 #include "client/words.h"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/causes.h"
 #include "client/units.h"
 #include "plan/page/ring.h"
 
 namespace r2cc::client {
-namespace {
-
-struct Words {
-  absl::string_view name;
-  absl::string_view text;
-};
-
-constexpr Words kEvidence[] = {
-    {"link-up", "the link is up"},
-    {"link-down", "the link is down"},
-    {"rate", "speed of the link"},
-    {"errors", "error counters of the port"},
-    {"carrier-flips", "the carrier came and went"},
-    {"link-bounces", "the link came and went"},
-    {"drain", "drained by an operator"},
-    {"drain-now", "drained at once by an operator"},
-    {"undrain", "drain taken back by an operator"},
-    {"drain-job", "drained for one job by an operator"},
-    {"undrain-job", "drain for one job taken back by an operator"},
-    {"weight", "limit set by an operator"},
-    {"drill-fail", "drill: failed by an operator"},
-    {"drill-restore", "drill ended"},
-    {"job-fenced", "a job gave up its link"},
-    {"job-link-up", "a job's link carries data"},
-    {"job-slow", "slow for a job"},
-    {"job-steady", "no longer slow for a job"},
-    {"peer-suspects", "a job elsewhere gave up its link to it"},
-    {"peer-nic-failed", "the NIC of the other end failed"},
-    {"peer-nic-back", "the NIC of the other end is back"},
-    {"rail-silent", "no answer to probes"},
-    {"rail-answers", "probes are answered again"},
-    {"path-broken", "no answer on this path alone"},
-    {"path-back", "the path answers again"},
-    {"rail-doubtful", "no answer, and nobody can say which end"},
-    {"large-lost", "large packets are lost"},
-    {"large-passes", "large packets pass again"},
-    {"fabric-gone", "the port left the InfiniBand fabric"},
-    {"fabric-back", "the port is back in the InfiniBand fabric"},
-    {"rdma-down", "RDMA does not work"},
-    {"rdma-up", "RDMA works again"},
-    {"rdma-event", "the RDMA device reports"},
-};
-
-}  // namespace
 
 std::string CauseText(absl::string_view name) {
   for (uint32_t i = 0; i <= static_cast<uint32_t>(plan::kEvidenceCauseNewest); ++i) {
@@ -71,8 +28,9 @@ std::string WayText(const v1::AllReduceWay& way) {
 }
 
 std::string EvidenceText(absl::string_view kind) {
-  const auto found = std::find_if(std::begin(kEvidence), std::end(kEvidence), [&](const Words& words) { return words.name == kind; });
-  return std::string(found == std::end(kEvidence) ? kind : found->text);
+  const std::span<const Explanation> all = Evidences();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Explanation& one) { return one.name == kind; });
+  return std::string(found == all.end() ? kind : found->text);
 }
 
 std::string EvidenceValueText(absl::string_view kind, int64_t value) {

@@ -334,7 +334,8 @@ TEST(SendSessionForsaken, AVanishedHostIsLeftAloneWhenNoFlowIsLeft) {
 TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {
   const FlowId flow = session.OpenFlow(0, 0, now);
   session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .cause = kSlotTaken}, now);
-  EXPECT_EQ(session.flows().at(flow).error, "R2CC: peer peer has an open flow that RDMA rails cannot distinguish from this one: close that first");
+  EXPECT_EQ(session.flows().at(flow).error,
+            "R2CC: peer peer has an open flow that RDMA rails cannot distinguish from this one: close that first");
 }
 
 }  // namespace
