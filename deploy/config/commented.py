@@ -11,10 +11,10 @@ ROOT = "DaemonConfig"
 COLUMNS = 118
 
 HEAD = """\
-# The configuration of r2ccd: text format of r2cc.v1.DaemonConfig. Every field is here; what is not written has its default.
-# Without a change: this host's name, no other nodes, and every usable interface as a NIC, the management network's too. Name `nics`.
-# Files in r2ccd.d/*.textproto are read after this one, in the order of their names: repeated fields grow, others are replaced.
-# `r2ccctl config check` lists each mistake with file and line. After the first edit run `systemctl restart r2ccd`.
+# The configuration of r2ccd: text format of r2cc.v1.DaemonConfig. Every field is here; a field that is absent has its default.
+# Without any field: this host's name, no other nodes, and every usable interface as a NIC, the management network's too. Name `nics`.
+# The files r2ccd.d/*.textproto next to this file add to it, in the order of their names: repeated fields grow, all other fields are
+# replaced. `r2ccctl config check` lists each mistake with file and line. After the first edit run `systemctl restart r2ccd`.
 """
 
 # What stands behind each field, so that it can be used by taking the comment signs away. A field without an example is an error.
@@ -60,7 +60,6 @@ EXAMPLES = {
     "LimitsConfig.forget_nodes_after_h": "72",
 }
 
-
 @dataclasses.dataclass
 class Field:
   """One field: its comment, and the message that it is of, if it is one."""
@@ -69,16 +68,13 @@ class Field:
   repeated: bool
   comment: list[str]
 
-
 @dataclasses.dataclass
 class Message:
   """One message or enum: its comment, and its fields or values in the order of the file."""
   comment: list[str]
   fields: list[Field]
 
-
 _FIELD = re.compile(r"(repeated |optional )?(\w+) (\w+) = \d+;")
-
 
 def read(text: str) -> dict[str, Message]:
   """The messages of a .proto file that keeps to one declaration a line."""
@@ -103,7 +99,6 @@ def read(text: str) -> dict[str, Message]:
     comment = []
   return messages
 
-
 def wrapped(words: str, indent: str) -> list[str]:
   """Comment lines with `words`, a double sign each: those stay comments when one sign is taken away."""
   lines, line = [], ""
@@ -114,7 +109,6 @@ def wrapped(words: str, indent: str) -> list[str]:
     else:
       line = f"{line} {word}".strip()
   return [f"#{indent}# {line}" for line in lines + [line] if line]
-
 
 def block(messages: dict[str, Message], name: str, indent: str) -> list[str]:
   """The fields of message `name`, commented out."""
@@ -131,16 +125,13 @@ def block(messages: dict[str, Message], name: str, indent: str) -> list[str]:
       lines.append(f"#{indent}{field.name}: {EXAMPLES[f'{name}.{field.name}']}")
   return lines
 
-
 def commented(proto: str) -> str:
   """The whole file, of config.proto's text."""
   return HEAD + "\n".join(block(read(proto), ROOT, "")) + "\n"
 
-
 def main() -> None:
   with open(sys.argv[1], encoding="utf-8") as file:
     sys.stdout.write(commented(file.read()))
-
 
 if __name__ == "__main__":
   main()
