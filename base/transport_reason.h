@@ -13,8 +13,8 @@ struct TransportWords {
   const char* ours;
 };
 inline constexpr TransportWords kTransportWords[] = {
-    {"wrong version number", "it does not speak TLS: it is another program, or a daemon without tls"},
-    {"selected ALPN", "it speaks TLS, but it is no r2ccd"},
+    {"wrong version number", "it does not use TLS: it is another program, or a daemon without tls"},
+    {"selected ALPN", "it uses TLS, but it is no r2ccd"},
     {"alert bad certificate", "it refuses the certificate of this end"},
     {"alert certificate", "it refuses the certificate of this end"},
     {"alert unknown ca", "it refuses the certificate of this end: another authority issued it"},

@@ -17,10 +17,10 @@ TEST(TransportReason, IsForPeople) {
   // As gRPC 1.51 and OpenSSL 3.0 say it.
   EXPECT_EQ(TransportReason("failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7999: Tls handshake failed: "
                             "SSL_ERROR_SSL: error:0A00010B:SSL routines::wrong version number"),
-            "it does not speak TLS: it is another program, or a daemon without tls");
+            "it does not use TLS: it is another program, or a daemon without tls");
   EXPECT_EQ(TransportReason("failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7998: Cannot check peer: missing "
                             "selected ALPN property."),
-            "it speaks TLS, but it is no r2ccd");
+            "it uses TLS, but it is no r2ccd");
   EXPECT_EQ(TransportReason("failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.2:7460: Tls handshake failed: "
                             "SSL_ERROR_SSL: error:0A000418:SSL routines::tlsv1 alert unknown ca"),
             "it refuses the certificate of this end: another authority issued it");

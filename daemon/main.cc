@@ -125,8 +125,8 @@ absl::Status RaiseDescriptorLimit() {
   }
   for (const int fd : opened) close(fd);
   if (opened.size() == kDescriptorsMin) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("r2ccd begins with ", kDescriptorsMin, " descriptors and can open ", opened.size(),
-                                                   ": raise its limit (LimitNOFILE of the unit, ulimit -n)"));
+  return absl::ResourceExhaustedError(absl::StrCat("r2ccd needs ", kDescriptorsMin, " descriptors at its start and can open ",
+                                                   opened.size(), ": raise its limit (LimitNOFILE of the unit, ulimit -n)"));
 }
 
 // Before any thread is made: all of them inherit it. Every hop of a verdict to another node waits for a processor, and jobs leave none
@@ -145,7 +145,7 @@ void SetCorePriority(const Config& config, bool is_nice) {
         {{"realtime_priority", config.realtime_priority}, {"nice", config.nice}, {"reason", std::strerror(errno)}});
   }
   if (is_nice) return;
-  LogWarning("verdicts will be late where jobs keep the processors busy: give r2ccd CAP_SYS_NICE, or set nice in the configuration",
+  LogWarning("verdicts will be late if jobs keep the processors busy: give r2ccd CAP_SYS_NICE, or set nice in the configuration",
              {{"nice", config.nice}, {"reason", std::strerror(errno)}});
 }
 
@@ -209,10 +209,11 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
   if (config.insecure)
     LogWarning(
-        "INSECURE: whoever reaches the daemons' port may steer this node and speak for every other; set tls, and take insecure: true away",
+        "INSECURE: everybody who can reach the daemons' port may command this node and impersonate every other; set tls, and remove "
+        "insecure: true",
         {{"listen", config.listen}});
   if (config.etcd.has_value() && !config.etcd->tls.has_value())
-    LogWarning("etcd is spoken to in the clear: set store.etcd_tls in the configuration");
+    LogWarning("the connections to etcd are not encrypted: set store.etcd_tls in the configuration");
 
   // Destroyed in the opposite order: the servers before what they ask, the world after all that uses it.
   EventLoop loop;
@@ -314,17 +315,17 @@ int Main(int argc, char** argv) {
   bool check_config = false;
   std::string service_user = kServiceUser;
   CLI::App app(
-      "r2ccd: keeps watch over this node's NICs, agrees with the other nodes' daemons, and tells the jobs' plugins where to send.");
+      "r2ccd: watches this node's NICs, exchanges views with the other nodes' daemons, and publishes to jobs how much each NIC may carry.");
   app.name("r2ccd");
   app.set_version_flag("--version", Version());
   app.add_option(
       "--config", flags.file,
-      "text-format r2cc.v1.DaemonConfig; NAME.d/*.textproto beside NAME.textproto add to it; without it: this host's name, the NICs "
-      "that the plugin takes by itself, no peers");
+      "text-format r2cc.v1.DaemonConfig; NAME.d/*.textproto next to NAME.textproto add to it; default: this host's name, every usable "
+      "interface, no peers");
   app.add_option("--run_dir", flags.run_dir,
                  "directory of attach.sock, which jobs mount; r2ccd.sock and the lock are in DIR-control, mode 0750")
       ->capture_default_str();
-  app.add_option("--state_dir", flags.state_dir, "directory of what is kept over restarts and reboots: what the operator has said")
+  app.add_option("--state_dir", flags.state_dir, "directory of what is kept over restarts and reboots, such as operators' drains")
       ->capture_default_str();
   app.add_option("--node", flags.node, "this node's name; wins over the configuration");
   app.add_option("--log_level", log_level, "debug, info, warning or error; wins over the configuration");

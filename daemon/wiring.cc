@@ -102,9 +102,9 @@ absl::Status Wiring::Start() {
     });
   reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", Release(), " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
                                                 config_.peers.size(), " peers; ",
-                                                kept_.first_start ? "nothing is kept of a former life"
+                                                kept_.first_start ? "it has no files of an earlier run"
                                                 : kept_.same_boot ? "it ran before in this boot"
-                                                                  : "the machine was started anew"));
+                                                                  : "the machine was rebooted"));
   if (config_.nics.empty()) LogWarning("this node has no NICs: name them in the configuration", {{"node", config_.node}});
   for (const std::string& nic : kept_.ended_drills) services_.operators.TellEndedBefore(nic);
   services_.operators.Save(nullptr);

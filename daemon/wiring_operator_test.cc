@@ -17,7 +17,7 @@ TEST_F(WiringTest, TheOperatorsWordIsObeyedAndKeptOverARestart) {
   EXPECT_EQ(Weight("n0", "rail0"), 0);
   EXPECT_EQ(Weight("n0", "rail1"), 300);
   EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
-  EXPECT_EQ(Newest("operator").message(), "fail n0/rail2 for 10m, said by uid 0 (pid 1)");
+  EXPECT_EQ(Newest("operator").message(), "fail n0/rail2 for 10m, by uid 0 (pid 1)");
   const Epoch before = page_->plans().back().epoch;
 
   MakeDaemon(/*incarnation=*/2000);
@@ -86,18 +86,18 @@ TEST_F(WiringTest, WhatOperatorsDidOutlivesTheDaemonAndTheEventsOfJobs) {
   EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN).ok());
   EXPECT_FALSE(Act("n0", "rail9", v1::DRAIN).ok());
   EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
-  EXPECT_EQ(Newest("operator").message(), "drain n0/rail0, said by uid 0 (pid 1): it already was so");
+  EXPECT_EQ(Newest("operator").message(), "drain n0/rail0, by uid 0 (pid 1): it already was so");
   EXPECT_FALSE(Act("n1", "rail0", v1::DRAIN).ok());
-  EXPECT_EQ(Newest("operator").message(), "refused: drain n1/rail0, said by uid 0 (pid 1), handed on: node n1 cannot be reached");
+  EXPECT_EQ(Newest("operator").message(), "refused: drain n1/rail0, by uid 0 (pid 1), forwarded: node n1 cannot be reached");
   Settle();
   MakeDaemon(/*incarnation=*/2000);
   for (size_t i = 0; i < EventLog::kEventsMax; ++i) wiring_->backend().events().Append(v1::Event());
   ASSERT_EQ(Count("operator"), 4);
   const auto first = wiring_->backend().events().After(0);
-  EXPECT_EQ(first->message(), "drain n0/rail0, said by uid 0 (pid 1)");
+  EXPECT_EQ(first->message(), "drain n0/rail0, by uid 0 (pid 1)");
   EXPECT_EQ(first->audit().told_by(), "n0");
   EXPECT_EQ(wiring_->backend().events().After(first->sequence())->message(),
-            "refused: drain n0/rail9, said by uid 0 (pid 1): node n0 has no NIC 'rail9'; it has rail0 rail1 rail2");
+            "refused: drain n0/rail9, by uid 0 (pid 1): node n0 has no NIC 'rail9'; it has rail0 rail1 rail2");
 }
 
 TEST_F(WiringTest, WhatTheHistoryLostInACrashIsInTheAudit) {
@@ -105,7 +105,7 @@ TEST_F(WiringTest, WhatTheHistoryLostInACrashIsInTheAudit) {
   wiring_.reset();
   Settle();
   const std::string history = *files_.Read("/lib/events.log");
-  const size_t lost = history.rfind('\n', history.find("said by uid 0"));
+  const size_t lost = history.rfind('\n', history.find("by uid 0"));
   ASSERT_NE(lost, std::string::npos);
   ASSERT_TRUE(files_.WriteAtomically("/lib/events.log", history.substr(0, lost + 1)).ok());
   for (const uint64_t incarnation : {2000, 3000}) {

@@ -42,7 +42,7 @@ std::function<void(const absl::Status&)> Alarms::OnTurnOf(EventReporter* reporte
 
 KeptParts::KeptParts(const World& world, const Config& config, EventReporter* reporter, Alarms* alarms)
     : settings(world.files, world.disk, world.core, config.state_file(),
-               alarms->OnTurnOf(reporter, config.state_file(), "the operator's words")),
+               alarms->OnTurnOf(reporter, config.state_file(), "operators' settings")),
       audit(world.files, world.disk, world.core, config.audit_file(), reporter,
             alarms->OnTurnOf(reporter, config.audit_file(), "the audit")),
       history(world.files, world.disk, world.core, config.state_dir + "/events.log",

@@ -135,13 +135,13 @@ TEST_F(LivesTest, ANodeThatLostPowerIsBelievedAfterTwoSeconds) {
   EXPECT_EQ(Weight("n1", "rail0"), 1000);
   EXPECT_EQ(Newest("peer-held").peer_node(), "n1");
   EXPECT_EQ(Newest("peer-held").message(),
-            "what is said of n1 at h1:7460 (heard from h1:2) is not believed: another daemon of that name is heard, at h1:7460 (heard from "
-            "h1:1); it will be in 1700 ms if that one says nothing more. If that one is not the true one, stop it there");
+            "a view of n1 from h1:7460 (heard from h1:2) is rejected: another daemon of that name is active, at h1:7460 (heard from "
+            "h1:1); it is accepted in 1700 ms if that one sends nothing more. If that one is the wrong one, stop it there");
   core_.Advance(1700 * kMs);
   Say(View(20, 1, v1::FAILED), 2);
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   EXPECT_EQ(Newest("peer-anew").message(),
-            "the daemon of n1 began anew, at h1:7460 (heard from h1:2); nothing came from the one before for 2000 ms");
+            "the daemon of n1 was restarted and is accepted, at h1:7460 (heard from h1:2); the previous one has sent nothing for 2000 ms");
   Say(View(9000, 501, v1::HEALTHY), 1);
   EXPECT_EQ(Weight("n1", "rail0"), 0) << "a former life's last word";
   EXPECT_EQ(Count("duplicate-node"), 0);
@@ -196,7 +196,7 @@ TEST_F(LivesTest, AnEntryThatOutlivesItsLeaseIsOfALivingDaemon) {
   wiring_->backend().EndStream(1);
   core_.Advance(8 * kNanosPerSecond);
   EXPECT_EQ(Weight("n1", "rail0"), 1000) << "a second daemon of that name was there for a moment";
-  EXPECT_EQ(Newest("peer-anew").message().rfind("the daemon of n1 is believed again, at h1:7460 (heard from the store)", 0), 0u);
+  EXPECT_EQ(Newest("peer-anew").message().rfind("the daemon of n1 is accepted again, at h1:7460 (heard from the store)", 0), 0u);
 }
 
 TEST_F(LivesTest, TheOwnEntryIsPutAgainWhenAnotherDaemonWritesOverIt) {
@@ -239,21 +239,21 @@ TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
   StoreTells("n7", "h7:7460");
   core_.Advance(kNanosPerSecond);
   EXPECT_TRUE(Planned("n7"));
-  EXPECT_EQ(Forget("n7").status().message().rfind("node n7 is alive: it was heard of ", 0), 0u) << Forget("n7").status();
+  EXPECT_EQ(Forget("n7").status().message().rfind("node n7 is alive: it sent something ", 0), 0u) << Forget("n7").status();
   EXPECT_EQ(Forget("n0").status(), absl::FailedPreconditionError("n0 is the node of this daemon"));
   EXPECT_EQ(Forget("n9").status(), absl::NotFoundError("there is no node 'n9'; the nodes are n0 n1 n2 n7"));
   store_->Delete("/r2cc/nodes/n7");
   core_.Advance(6 * kNanosPerSecond);
   const Caller nobody{.kind = Caller::Kind::kNobody, .address = "h9:1"};
   EXPECT_EQ(Forget("n7", nobody).status().code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_EQ(Newest("operator").message().rfind("refused: forget n7, said by somebody without a name at h9:1: ", 0), 0u);
+  EXPECT_EQ(Newest("operator").message().rfind("refused: forget n7, by an unauthenticated caller at h9:1: ", 0), 0u);
   EXPECT_TRUE(Planned("n7"));
   const auto reply = Forget("n7");
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_FALSE(reply->configured());
   EXPECT_GE(reply->silent_ns(), 6 * kNanosPerSecond);
-  EXPECT_EQ(Newest("operator").message(), "forget n7, said by uid 0 (pid 1): and handed on to 1 other daemons");
-  EXPECT_EQ(Newest("node-forgotten").message(), "node n7 is forgotten, nothing was heard of it for 6 s: an operator said so");
+  EXPECT_EQ(Newest("operator").message(), "forget n7, by uid 0 (pid 1): and forwarded to 1 other daemons");
+  EXPECT_EQ(Newest("node-forgotten").message(), "node n7 is forgotten: it has sent nothing for 6 s: an operator asked for it");
   core_.Advance(kNanosPerSecond);
   EXPECT_FALSE(Planned("n7")) << "the page says nothing of it either";
   EXPECT_TRUE(Planned("n1"));
@@ -302,7 +302,7 @@ TEST_F(DepartedTest, WhoIsSilentForHoursIsForgottenUnlessTheConfigurationNamesHi
   core_.Advance(3500 * kNanosPerSecond);
   EXPECT_EQ(Status().nodes_size(), 4);
   core_.Advance(200 * kNanosPerSecond);
-  EXPECT_EQ(Newest("node-forgotten").message().rfind("node n7 is forgotten, nothing was heard of it for 36", 0), 0u);
+  EXPECT_EQ(Newest("node-forgotten").message().rfind("node n7 is forgotten: it has sent nothing for 36", 0), 0u);
   ASSERT_EQ(Status().nodes_size(), 3) << "n8 is in the store, n1 in the configuration";
   EXPECT_EQ(Status().nodes(2).node(), "n8");
 }

@@ -129,7 +129,7 @@ TEST_F(WiringTest, AHostileOrMistakenPeerChangesNothing) {
   store_->Change("/elsewhere", "");
   Settle();
   EXPECT_EQ(page_->plans().size(), plans);
-  EXPECT_EQ(Status().peers(0).error(), "the daemon at h1:7460 calls itself n2, not n1: correct one of the configurations");
+  EXPECT_EQ(Status().peers(0).error(), "the daemon at h1:7460 has the name n2, not n1: correct one of the configurations");
 }
 
 TEST_F(WiringTest, AFullDiskDoesNotStopTheDaemon) {
@@ -138,7 +138,7 @@ TEST_F(WiringTest, AFullDiskDoesNotStopTheDaemon) {
   EXPECT_EQ(Weight("n0", "rail0"), 0);
   ASSERT_EQ(Status().alarms_size(), 2);
   EXPECT_EQ(Status().alarms(0), "the audit will be lost at a restart: cannot write /lib/audit.log: No space left on device");
-  EXPECT_EQ(Status().alarms(1), "the operator's words will be lost at a restart: cannot write /lib/state: No space left on device");
+  EXPECT_EQ(Status().alarms(1), "operators' settings will be lost at a restart: cannot write /lib/state: No space left on device");
   EXPECT_EQ(Newest("state").message(), Status().alarms(1));
   EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN)->changed());
   EXPECT_EQ(Count("state"), 2) << "two words, one complaint of each file";
@@ -247,7 +247,7 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
   const auto why = explain("n0", "rail1", kRoot);
   ASSERT_TRUE(why.ok()) << why.status();
   EXPECT_EQ(why->verdict(), "port");
-  EXPECT_EQ(why->verdict_text(), "port of n0/rail1 (NIC, cable or switch port): its own kernel says: link down");
+  EXPECT_EQ(why->verdict_text(), "port of n0/rail1 (NIC, cable or switch port): the kernel of its node reports: link down");
   EXPECT_EQ(why->planned().state(), v1::FAILED);
   ASSERT_GE(why->evidence_size(), 2);
   EXPECT_EQ(why->evidence(0).kind(), "link-down");

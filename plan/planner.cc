@@ -171,7 +171,7 @@ std::string ReasonForAll(const NodeModel& node, const NicModel& nic) {
   const uint16_t rate = RatePermille(nic, best_rate);
   const uint16_t least = std::min({nic.operator_weight_permille, rate, ReportedCeiling(nic)});
   if (least >= kFullWeightPermille) return "as much as any NIC of its node";
-  if (least == nic.operator_weight_permille) return "the operator's word";
+  if (least == nic.operator_weight_permille) return "limited by an operator";
   if (least == rate) return "runs at " + InGbits(nic.rate_bits_per_s) + ", the best of its node at " + InGbits(best_rate);
   return "jobs report that it moves " + std::to_string(nic.share_permille / 10) + "% of their best rail";
 }

@@ -94,7 +94,7 @@ TEST(Planner, TheRateIsACeiling) {
   std::vector<std::string> reasons;
   for (const NicModel& nic : node.nics) reasons.push_back(WeightReason(node, nic));
   EXPECT_EQ(reasons, (std::vector<std::string>{"as much as any NIC of its node", "runs at 25 Gbit/s, the best of its node at 100 Gbit/s",
-                                               "as much as any NIC of its node", "the operator's word", "failed: abandoned at once",
+                                               "as much as any NIC of its node", "limited by an operator", "failed: abandoned at once",
                                                "jobs report that it moves 10% of their best rail"}));
 }
 

@@ -144,7 +144,7 @@ absl::StatusOr<Identity> Certificate::identity() const {
     found = std::move(identity);
   }
   if (!found.has_value())
-    return absl::InvalidArgumentError(absl::StrCat("names nobody: it needs the subject alternative name URI:", kNodeUri, "NODE"));
+    return absl::InvalidArgumentError(absl::StrCat("has no name: it needs the subject alternative name URI:", kNodeUri, "NODE"));
   return *found;
 }
 

@@ -23,8 +23,8 @@ constexpr size_t kPeersMax = 1024;
 constexpr size_t kEtcdEndpointsMax = 16;
 constexpr size_t kStorePrefixBytesMax = 128;
 constexpr char kNeedsTls[] =
-    " needs tls, by which others prove who they are: tls { directory: ... } (`r2ccctl certs` makes it); or insecure: true, where everybody "
-    "who reaches the port may steer this node";
+    " needs tls, which authenticates other daemons: tls { directory: ... } (`r2ccctl certs` makes it); or insecure: true, with which "
+    "everybody who can reach the port may command this node";
 
 absl::Status ReadPeers(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config) {
   if (static_cast<size_t>(file.peers_size()) > kPeersMax)
@@ -39,7 +39,7 @@ absl::Status ReadPeers(const v1::DaemonConfig& file, const ConfigPlaces& places,
     auto address = ParseHostPort(peer.address(), /*allow_port_zero=*/false);
     if (!address.ok()) return places.Wrong(line, absl::StrCat("peer ", peer.node(), ": ", address.status().message()));
     if (peer.node() == config->node) continue;  // the same file may serve all nodes
-    if (!nodes.insert(peer.node()).second) return places.Wrong(line, absl::StrCat("peer ", peer.node(), " stands here twice"));
+    if (!nodes.insert(peer.node()).second) return places.Wrong(line, absl::StrCat("peer ", peer.node(), " is listed twice"));
     auto [other, fresh] = addresses.emplace(peer.address(), peer.node());
     if (!fresh)
       return places.Wrong(line, absl::StrCat("peers ", other->second, " and ", peer.node(), " have one address, ", peer.address()));
@@ -87,7 +87,7 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const ConfigPlaces& places, 
     }
     if (!IsNicName(nic.name()))
       return places.Wrong(line, absl::StrCat("NIC name '", nic.name(), "' is not one (", NameRule(kNicNameBytesMax), ")"));
-    if (!names.insert(nic.name()).second) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), " stands here twice"));
+    if (!names.insert(nic.name()).second) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), " is listed twice"));
     NicSpec spec{nic.name(), nic.interface(), "", nic.rate_bits_per_s(), line, health::ParseGuid(nic.port_guid())};
     if (!nic.port_guid().empty() && spec.port_guid == 0)
       return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": port_guid '", nic.port_guid(), "' is not like 0x0002c9030000abcd"));
@@ -96,7 +96,7 @@ absl::Status ReadNics(const v1::DaemonConfig& file, const ConfigPlaces& places, 
       if (!network.ok()) return places.Wrong(line, absl::StrCat("NIC ", nic.name(), ": ", network.status().message()));
       if (!nic.interface().empty() || !nic.cable_to().empty() || !nic.port_guid().empty())
         return places.Wrong(line,
-                            absl::StrCat("NIC ", nic.name(), ": beside a network, ", nic.address(), ", it has a name and a rate alone"));
+                            absl::StrCat("NIC ", nic.name(), ": with a network, ", nic.address(), ", only a name and a rate are possible"));
       config->nic_patterns.push_back({spec, "", *std::move(network)});
       continue;
     }
@@ -219,7 +219,7 @@ absl::Status ReadTrust(const v1::DaemonConfig& file, const ConfigPlaces& places,
     spec.on_nodes.assign(grant.on_nodes().begin(), grant.on_nodes().end());
     spec.operators.assign(grant.operators().begin(), grant.operators().end());
     if (spec.users.empty() && spec.groups.empty() && !spec.everyone && spec.operators.empty())
-      return places.Wrong(spec.line, "grants names nobody: users, groups, everyone or operators");
+      return places.Wrong(spec.line, "grants names no caller: set users, groups, everyone or operators");
     for (const auto* names : {&spec.on_nodes, &spec.operators})
       for (const std::string& name : *names)
         if (name != "*" && !IsNodeName(name))
@@ -270,7 +270,7 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view text, bool allow_port_ze
   const auto wrong = [&](const char* why) {
     return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is not host:port (", why, ")"));
   };
-  if (text.find("://") != std::string_view::npos) return wrong("leave out what stands before the host");
+  if (text.find("://") != std::string_view::npos) return wrong("remove what is before the host");
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong("no port");
   std::string_view host = text.substr(0, colon);

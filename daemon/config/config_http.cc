@@ -30,7 +30,7 @@ absl::Status ReadHttp(const v1::DaemonConfig& file, const ConfigPlaces& places, 
     if (!IsLoopback(listen->host) && !config->tls.has_value() && !config->insecure)
       return places.Wrong(line, absl::StrCat("http.listen: ", listen->host,
                                              " is not loopback: it needs tls { directory: ... } (`r2ccctl certs` makes it), or insecure: "
-                                             "true, where everybody who reaches the port may read all that r2ccctl shows"));
+                                             "true, with which everybody who can reach the port may read all that r2ccctl shows"));
     config->http.listen = http.listen();
   }
   if (http.hosts_size() > kHttpHostsMax) return places.Wrong(line, absl::StrCat("http: more than ", kHttpHostsMax, " hosts"));

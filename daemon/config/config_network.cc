@@ -39,11 +39,11 @@ absl::StatusOr<Network> Network::Parse(std::string_view text) {
   Network network;
   network.text_ = absl::StrCat(std::string(address), "/", digits);
   network.bytes_ = Bytes(std::string(address));
-  if (network.bytes_.empty()) return wrong("what stands before the slash is no numeric address");
+  if (network.bytes_.empty()) return wrong("the text before the slash is no numeric address");
   const bool number = !digits.empty() && std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   const int most = static_cast<int>(network.bytes_.size()) * 8;
   if (!number || !absl::SimpleAtoi(digits, &network.bits_) || network.bits_ > most)
-    return wrong(absl::StrCat("behind the slash stands how many bits count, 0 to ", most));
+    return wrong(absl::StrCat("after the slash the number of bits is expected, 0 to ", most));
   return network;
 }
 

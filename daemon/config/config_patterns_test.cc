@@ -59,7 +59,7 @@ TEST(ConfigPatternsTest, TheAddressToListenAtByItsNetwork) {
   EXPECT_THAT(
       std::string(Fit("listen: \"10.77.0.0/16:7460\"").status().message()),
       StartsWith("f.conf:2: listen: this machine has no address in 10.77.0.0/16; it has 10.9.0.7 (eth0) fd00::7 (eth0) 10.1.0.7 (eth1)"));
-  EXPECT_THAT(std::string(Fit("listen: \"10.9.0.0/77:7460\"").status().message()), HasSubstr("how many bits count, 0 to 32"));
+  EXPECT_THAT(std::string(Fit("listen: \"10.9.0.0/77:7460\"").status().message()), HasSubstr("the number of bits is expected, 0 to 32"));
   const auto closed = ParseConfig("listen: \"10.9.0.0/16:7460\"", "f.conf", {"/run", "n0", "", "/lib"});
   EXPECT_THAT(std::string(closed.status().message()), HasSubstr("10.9.0.0/16 needs tls"));
 }
@@ -103,14 +103,14 @@ TEST(ConfigPatternsTest, WhatDoesNotFitIsToldWithWhatThereIs) {
               ElementsAre("f.conf:3: no interface of this machine fits 'ib*'; it has eth0 eth1 eth2 mgmt"));
   EXPECT_THAT(Nics("nics { name: \"r\" address: \"10.0.0.0/8\" }"),
               ElementsAre(HasSubstr("NIC r: this machine has more than one address in 10.0.0.0/8: 10.9.0.7 (eth0) 10.1.0.7 (eth1)")));
-  EXPECT_THAT(Nics("nics { name: \"r\" address: \"10.1.0.0/x\" }"), ElementsAre(HasSubstr("how many bits count")));
+  EXPECT_THAT(Nics("nics { name: \"r\" address: \"10.1.0.0/x\" }"), ElementsAre(HasSubstr("the number of bits is expected")));
   EXPECT_THAT(Nics("nics { name: \"r\" address: \"rail/16\" }"), ElementsAre(HasSubstr("no numeric address")));
   EXPECT_THAT(Nics("nics { name: \"a\" interface: \"eth1\" } nics { name: \"b\" address: \"10.1.0.0/16\" }"),
               ElementsAre(HasSubstr("NIC b: 10.1.0.7 is another NIC's already")));
   EXPECT_THAT(Nics("nics { name: \"eth2\" interface: \"eth1\" } nics { interface: \"eth2*\" }"),
               ElementsAre(HasSubstr("interface 'eth2' fits eth2*, and its name is another NIC's")));
   EXPECT_THAT(Nics("nics { name: \"r\" interface: \"eth*\" }"), ElementsAre(HasSubstr("names NICs by their interfaces: it has no name")));
-  EXPECT_THAT(Nics("nics { name: \"r\" interface: \"eth1\" address: \"10.1.0.0/16\" }"), ElementsAre(HasSubstr("a name and a rate alone")));
+  EXPECT_THAT(Nics("nics { name: \"r\" interface: \"eth1\" address: \"10.1.0.0/16\" }"), ElementsAre(HasSubstr("only a name and a rate are possible")));
   EXPECT_THAT(Nics("limits { nics_per_node: 2 } nics { interface: \"eth*\" }"),
               ElementsAre(HasSubstr("3 NICs fit, and more than 2 are refused")));
 }

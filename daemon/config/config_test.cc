@@ -162,7 +162,7 @@ TEST(ConfigTest, NamesAndListsAreBounded) {
 }
 
 TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
-  EXPECT_EQ(ErrorOf("nics { name: 'a' }\nnics { name: 'a' }"), "f.conf:2: NIC a stands here twice");
+  EXPECT_EQ(ErrorOf("nics { name: 'a' }\nnics { name: 'a' }"), "f.conf:2: NIC a is listed twice");
   EXPECT_EQ(ErrorOf("nics { name: 'a' interface: 'e' }\nnics { name: 'b' interface: 'e' }"),
             "f.conf:2: NICs a and b have one interface, e");
   EXPECT_EQ(ErrorOf("nics { name: 'a' address: '127.0.0.1' }\nnics { name: 'b' address: '127.0.0.1' }"),
@@ -172,14 +172,14 @@ TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
   EXPECT_EQ(ErrorOf("\nlisten: 'nowhere'"), "f.conf:2: listen: 'nowhere' is not host:port (no port)");
   EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:0' }"),
             "f.conf:1: peer n1: 'h:0' is not host:port (the port is a number from 1 to 65535)");
-  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n1' address: 'h:2' }"), "f.conf:2: peer n1 stands here twice");
+  EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n1' address: 'h:2' }"), "f.conf:2: peer n1 is listed twice");
   EXPECT_EQ(ErrorOf("peers { node: 'n1' address: 'h:1' }\npeers { node: 'n2' address: 'h:1' }"),
             "f.conf:2: peers n1 and n2 have one address, h:1");
   EXPECT_EQ(ErrorOf("node: 'n0'\nstore { embedded_node: 'n9' }"),
             "f.conf:2: store.embedded_node 'n9' is neither this node (n0) nor a peer");
   EXPECT_EQ(ErrorOf("tls { key_file: 'k' }"), "f.conf:1: tls needs a directory, or certificate_file, key_file and ca_file");
   EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'http://e0:2379' }"),
-            "f.conf:1: store.etcd_endpoints: 'http://e0:2379' is not host:port (leave out what stands before the host)");
+            "f.conf:1: store.etcd_endpoints: 'http://e0:2379' is not host:port (remove what is before the host)");
   EXPECT_EQ(ErrorOf("store { etcd_endpoints: 'e0:2379' etcd_tls { key_file: 'k' } }"),
             "f.conf:1: store.etcd_tls needs a directory, or certificate_file, key_file and ca_file");
   EXPECT_EQ(ErrorOf("store { etcd_tls { key_file: 'k' } }"), "f.conf:1: store.etcd_tls without etcd_endpoints");
@@ -242,7 +242,7 @@ TEST(ConfigTest, GrantsAndDrills) {
   EXPECT_TRUE(config->drills);
   EXPECT_FALSE(DefaultConfig(kContext)->drills);
   EXPECT_EQ(ErrorOf("grants { users: 'root' }"), "f.conf:1: grants gives no roles: VIEW, OPERATE, DRILL");
-  EXPECT_EQ(ErrorOf("\ngrants { roles: VIEW }"), "f.conf:2: grants names nobody: users, groups, everyone or operators");
+  EXPECT_EQ(ErrorOf("\ngrants { roles: VIEW }"), "f.conf:2: grants names no caller: set users, groups, everyone or operators");
   EXPECT_THAT(ErrorOf("grants { roles: VIEW operators: 'a b' }"), testing::StartsWith("f.conf:1: grants: 'a b' is neither a name"));
   EXPECT_THAT(ErrorOf("store { prefix: 'x' }"), testing::HasSubstr("store.prefix 'x' is not like /r2cc/"));
 }

@@ -19,7 +19,7 @@ std::string Describe(const Caller& caller) {
   const std::string at = caller.address.empty() ? "" : absl::StrCat(" at ", caller.address);
   std::string who;
   switch (caller.kind) {
-    case Caller::Kind::kNobody: who = absl::StrCat("somebody without a name", at); break;
+    case Caller::Kind::kNobody: who = absl::StrCat("an unauthenticated caller", at); break;
     case Caller::Kind::kLocal:
       who = caller.contained ? absl::StrCat("a process of a container (pid ", caller.pid, ")")
                              : absl::StrCat("uid ", caller.uid, " (pid ", caller.pid, ")");

@@ -6,7 +6,7 @@ namespace r2cc::daemon {
 namespace {
 
 TEST(CallerTest, IsDescribedForPeople) {
-  EXPECT_EQ(Describe({.address = "10.0.0.1:5"}), "somebody without a name at 10.0.0.1:5");
+  EXPECT_EQ(Describe({.address = "10.0.0.1:5"}), "an unauthenticated caller at 10.0.0.1:5");
   EXPECT_EQ(Describe({.kind = Caller::Kind::kLocal, .uid = 1000, .pid = 7}), "uid 1000 (pid 7)");
   EXPECT_EQ(Describe({.kind = Caller::Kind::kLocal, .pid = 7, .contained = true}), "a process of a container (pid 7)");
   EXPECT_EQ(Describe({.kind = Caller::Kind::kLocal, .uid = 0, .pid = 7, .via = "n1"}), "uid 0 (pid 7) on n1");

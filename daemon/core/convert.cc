@@ -158,7 +158,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
   if (!IsNodeName(view.node())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(view.node()), "' is not a node name"));
   if (static_cast<size_t>(view.nics_size()) > nics_max)
     return absl::InvalidArgumentError(absl::StrCat(view.nics_size(), " NICs, more than ", nics_max, " (limits { nics_per_node })"));
-  if (view.epoch().incarnation() == 0) return absl::InvalidArgumentError("it does not say of which life of its daemon it is");
+  if (view.epoch().incarnation() == 0) return absl::InvalidArgumentError("it has no boot id of its daemon");
   health::NodeState state;
   state.node = view.node();
   state.epoch = FromProto(view.epoch());
@@ -166,7 +166,7 @@ absl::StatusOr<health::NodeState> FromProto(const v1::NodeView& view, const Mome
   std::set<std::string> names;
   for (const auto& nic : view.nics()) {
     if (!IsNicName(nic.name())) return absl::InvalidArgumentError(absl::StrCat("'", Clean(nic.name()), "' is not a NIC name"));
-    if (!names.insert(nic.name()).second) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), " stands there twice"));
+    if (!names.insert(nic.name()).second) return absl::InvalidArgumentError(absl::StrCat("NIC ", nic.name(), " is listed twice"));
     if (nic.operator_weight_permille() > health::kFullWeightPermille)
       return absl::InvalidArgumentError(
           absl::StrCat("NIC ", nic.name(), ": weight ", nic.operator_weight_permille(), " is over ", health::kFullWeightPermille));

@@ -70,7 +70,7 @@ TEST(ConvertTest, RefusesWhatCannotBe) {
   EXPECT_EQ(ErrorOf(view), "'' is not a NIC name");
   view = good;
   *view.add_nics() = view.nics(0);
-  EXPECT_EQ(ErrorOf(view), "NIC rail0 stands there twice");
+  EXPECT_EQ(ErrorOf(view), "NIC rail0 is listed twice");
   view = good;
   view.mutable_nics(0)->set_operator_weight_permille(1001);
   EXPECT_EQ(ErrorOf(view), "NIC rail0: weight 1001 is over 1000");

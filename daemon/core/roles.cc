@@ -65,11 +65,11 @@ bool RolePolicy::Has(const Caller& caller, Role role) const {
 absl::Status RolePolicy::Check(const Caller& caller, Role role, const std::string& node) const {
   if (Has(caller, role)) return absl::OkStatus();
   if (caller.contained)
-    return absl::PermissionDeniedError(
-        absl::StrCat(Describe(caller), " has no role on node ", node, ": ",
-                     caller.pid <= 0 ? "r2ccd runs in a container and sees nobody outside of it: ask there (kubectl exec)"
-                                     : "ask outside of containers; a /proc with hidepid has to show r2ccd's group the others (gid=)",
-                     ", or with an operator's certificate (--server)"));
+    return absl::PermissionDeniedError(absl::StrCat(
+        Describe(caller), " has no role on node ", node, ": ",
+        caller.pid <= 0 ? "r2ccd runs in a container and cannot see processes outside of it: run the command there (kubectl exec)"
+                        : "ask outside of containers; a /proc with hidepid has to show r2ccd's group the others (gid=)",
+        ", or with an operator's certificate (--server)"));
   if (role == Role::kDrill && !drills_)
     return absl::PermissionDeniedError(absl::StrCat("drills are off on node ", node, ": set drills { allow: true } in its configuration"));
   return absl::PermissionDeniedError(

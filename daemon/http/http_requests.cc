@@ -23,7 +23,7 @@ std::variant<Caller, HttpRefusal> HttpServer::Judge(const Connection& connection
     caller.uid = caller.gid = UINT32_MAX;
     if (parts_.backend->Allow(caller, Role::kView).ok()) return caller;
     return HttpRefusal{403, "role",
-                       "not everybody on this node has the role VIEW: grants { roles: VIEW everyone: true } in its configuration"};
+                       "not every user of this node has the role VIEW: set grants { roles: VIEW everyone: true } in its configuration"};
   }
   const auto judged = authenticator_.Judge({caller, connection.pem}, "to ask over HTTP");
   // They are counted there.

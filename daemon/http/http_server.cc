@@ -94,7 +94,7 @@ void HttpServer::Accept() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    LogWarning("the HTTP port takes no connection for a moment", {{"reason", std::strerror(errno)}});
+    LogWarning("the HTTP port accepts no connection for a moment", {{"reason", std::strerror(errno)}});
     thread_.loop().RemoveFd(fd_);
     again_ = thread_.loop().RunAfter(kPause, [this] { Listen(); });
     return;

@@ -33,7 +33,7 @@ std::string AttachUsers::WhyNotAttach(const std::string& share) const {
   if (count >= kProcessesMax) return absl::StrCat(share, " has ", kProcessesMax, " processes attached, the most for one user or container");
   // Its own connection has a place already.
   if (share != ShareOf(0) && count > 0 && places_ > kPlacesMax - kReserve)
-    return absl::StrCat("the last ", kReserve, " places are for root and for those who have none");
+    return absl::StrCat("the last ", kReserve, " places are reserved for root and for users without a connection");
   return "";
 }
 

@@ -21,10 +21,9 @@ bool IsNumeric(const std::string& host) {
 std::string LoopbackAlarm(const std::string& host, const std::string& address) {
   const bool meant = host.empty() || IsNumeric(host) || absl::EqualsIgnoreCase(host, "localhost");
   if (meant || (!absl::StartsWith(address, "127.") && address != "::1")) return "";
-  return absl::StrCat(
-      "no other node reaches this one: listen names ", host, ", which is ", address,
-      " here, an address of this machine alone: write its address in the management network in the configuration, or correct "
-      "/etc/hosts");
+  return absl::StrCat("no other node reaches this one: listen names ", host, ", which is ", address,
+                      " here, a loopback address: write its address in the management network in the configuration, or correct "
+                      "/etc/hosts");
 }
 
 std::string FirstAddressOf(const std::string& host) {

@@ -214,7 +214,7 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
     return Refuse(id, plan::AttachStatus::kRefused, "this is not an R2CC attach request");
   if (!plan::IsAttachVersion(request.version))
     return Refuse(id, plan::AttachStatus::kWrongVersion,
-                  absl::StrCat("attach version ", request.version, ", this r2ccd speaks ",
+                  absl::StrCat("attach version ", request.version, ", this r2ccd uses ",
                                VersionRange(plan::kAttachVersionLeast, plan::kAttachVersion), ": upgrade r2ccd or the plugin"));
   connection.version = request.version;
   if (bytes != plan::AttachRequestBytes(request.version) || !plan::Valid(request))

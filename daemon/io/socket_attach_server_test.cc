@@ -253,7 +253,7 @@ TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
   };
   auto request = SoundRequest();
   request.version = 9;
-  EXPECT_EQ(reason(request, 8, plan::AttachStatus::kWrongVersion), "attach version 9, this r2ccd speaks 2: upgrade r2ccd or the plugin");
+  EXPECT_EQ(reason(request, 8, plan::AttachStatus::kWrongVersion), "attach version 9, this r2ccd uses 2: upgrade r2ccd or the plugin");
   request = SoundRequest();
   request.magic = 0;
   EXPECT_EQ(reason(request, sizeof(request), plan::AttachStatus::kRefused), "this is not an R2CC attach request");

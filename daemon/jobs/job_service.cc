@@ -100,12 +100,12 @@ bool JobService::MayTell(uint32_t uid, Nanos now) {
   allowance.events = std::min(kEventsBurst, allowance.events + earned);
   allowance.as_of = now;
   if (allowance.events < 1) {
-    if (allowance.untold++ == 0) LogWarning("a user's jobs say too much: their events are counted, not told", {{"uid", uid}});
+    if (allowance.untold++ == 0) LogWarning("rate limit: suppressing events from jobs of this user", {{"uid", uid}});
     return false;
   }
   allowance.events -= 1;
   if (const uint64_t untold = std::exchange(allowance.untold, 0); untold > 0)
-    LogWarning("events of a user's jobs were not told", {{"uid", uid}, {"events", untold}});
+    LogWarning("rate limit: events from jobs of this user were suppressed", {{"uid", uid}, {"events", untold}});
   return true;
 }
 

@@ -57,7 +57,7 @@ void ByKey(const Map& map, const char* name, Series* series) {
 std::vector<Metric> MakeMetrics() {
   return {
       {"r2cc_build_info", kGauge, "", "version, peer_protocol, attach_version, page_version",
-       "The release of r2ccd and what it speaks; always 1.",
+       "The release of r2ccd and its protocol versions; always 1.",
        "two versions in one cluster for more than a day: an upgrade has stopped half way",
        [](const Facts& f, const Process&, Series* s) {
          s->Add({{"version", f.release},
@@ -112,8 +112,9 @@ std::vector<Metric> MakeMetrics() {
        "no growth on one NIC while its twins' grow", OfNics<&NicFacts::sent_bytes>},
       {"r2cc_received_bytes_total", kCounter, "bytes", "nic, device, port", "What jobs of this node received over the NIC.",
        "no growth on one NIC while its twins' grow", OfNics<&NicFacts::received_bytes>},
-      {"r2cc_replayed_bytes_total", kCounter, "bytes", "nic, device, port", "What jobs sent again elsewhere, as this NIC lost it.",
-       "growing: the NIC loses links under load", OfNics<&NicFacts::replayed_bytes>},
+      {"r2cc_replayed_bytes_total", kCounter, "bytes", "nic, device, port",
+       "Bytes that jobs sent again over other NICs after this one lost them.", "growing: the NIC loses links under load",
+       OfNics<&NicFacts::replayed_bytes>},
       {"r2cc_failovers_total", kCounter, "", "nic, device, port", "Links of this NIC that jobs gave up.",
        "growing without r2cc_nic_verdicts_total: a fault that r2ccd does not see", OfNics<&NicFacts::failovers>},
       {"r2cc_failovers_by_cause_total", kCounter, "", "cause", "Links that jobs gave up, by cause, as far as they are events.",
@@ -129,12 +130,12 @@ std::vector<Metric> MakeMetrics() {
        "above 0.01 for minutes: a path loses packets", KnownOfNics<&NicFacts::loss_worst>},
       {"r2cc_probe_round_trip_seconds", kGauge, "seconds", "nic, device, port", "The round trip of the middle pair, smoothed.",
        "several times that of its twins", KnownOfNics<&NicFacts::round_trip_s>},
-      {"r2cc_rail_probing", kGauge, "", "nic, device, port", "Whether the NIC's rail probes tell anything.",
-       "0 while its link is up: r2ccd is deaf there, `r2ccctl nic list` has the reason", IfNics<&NicFacts::probing>},
+      {"r2cc_rail_probing", kGauge, "", "nic, device, port", "Whether the NIC's rail probes are conclusive.",
+       "0 while its link is up: r2ccd gets no answers there, `r2ccctl nic list` has the reason", IfNics<&NicFacts::probing>},
       {"r2cc_probes_sent_total", kCounter, "", "", "Rail probes that this daemon sent, large ones too.", "above 200 a second",
        OfNode<&Facts::probes_sent>},
-      {"r2cc_probes_refused_total", kCounter, "", "reason", "Datagrams on the probes' ports that were not believed.",
-       "forged or strangers growing: somebody else sends there",
+      {"r2cc_probes_refused_total", kCounter, "", "reason", "Datagrams on the probes' ports that were rejected.",
+       "forged or strangers growing: another program sends there",
        [](const Facts& f, const Process&, Series* s) { ByKey(f.probes_refused, "reason", s); }},
       {"r2cc_nodes", kGauge, "", "status", "Nodes of the cluster, as this daemon sees them.", "unreachable for 5 minutes",
        [](const Facts& f, const Process&, Series* s) { ByKey(f.nodes, "status", s); }},
@@ -153,7 +154,7 @@ std::vector<Metric> MakeMetrics() {
        TimeOfNode<&Facts::plan_published_s>},
       {"r2cc_plan_entries", kGauge, "", "", "NICs of the plan in force.", "above 0.8 of r2cc_plan_entries_max",
        OfNode<&Facts::plan_entries>},
-      {"r2cc_plan_entries_max", kGauge, "", "", "Entries that the jobs' page has room for.", "-", OfNode<&Facts::plan_entries_max>},
+      {"r2cc_plan_entries_max", kGauge, "", "", "Entries that the plan page has room for.", "-", OfNode<&Facts::plan_entries_max>},
       {"r2cc_jobs_attached", kGauge, "", "", "Processes of jobs that are attached.", "0 on a node whose GPUs work",
        OfNode<&Facts::jobs_attached>},
       {"r2cc_job_processes", kGauge, "", "job_name", "Attached processes of a job; of more than 16 jobs the others are `other`.", "-",
@@ -169,8 +170,8 @@ std::vector<Metric> MakeMetrics() {
        [](const Facts& f, const Process&, Series* s) {
          for (const JobFacts& job : f.jobs) s->Add({{"job_name", job.job}}, job.waited_s);
        }},
-      {"r2cc_job_processes_of_other_releases", kGauge, "", "", "Attached processes whose plugin is of another release than r2ccd.",
-       "not 0 before the next upgrade but one", OfNode<&Facts::jobs_of_other_releases>},
+      {"r2cc_job_processes_of_other_releases", kGauge, "", "", "Attached processes with a plugin of another release than r2ccd.",
+       "not 0 before an upgrade to the release after the next one", OfNode<&Facts::jobs_of_other_releases>},
       {"r2cc_job_errors_total", kCounter, "", "", "Peers that processes of jobs gave up: each job ended of it.", "any growth",
        OfNode<&Facts::job_errors>},
       {"r2cc_saved_faults_masked", kGauge, "", "", "Faults in the last 30 days after which jobs of this node went on.",
@@ -202,7 +203,7 @@ std::vector<Metric> MakeMetrics() {
        [](const Facts& f, const Process&, Series* s) { ByKey(f.operator_actions, "action", s); }},
       {"r2cc_duplicate_nodes_total", kCounter, "", "", "How often two daemons of one name were seen.", "any growth: a cloned machine",
        OfNode<&Facts::duplicate_nodes>},
-      {"r2cc_alarms", kGauge, "", "about", "Lines of `r2ccctl status` that somebody has to see to.", "not 0",
+      {"r2cc_alarms", kGauge, "", "about", "Alarms in `r2ccctl status`.", "not 0",
        [](const Facts& f, const Process&, Series* s) { ByKey(f.alarms, "about", s); }},
       {"r2cc_config_pending", kGauge, "", "", "Settings in the files that wait for a restart.", "not 0 for a day",
        OfNode<&Facts::config_pending>},
@@ -211,10 +212,10 @@ std::vector<Metric> MakeMetrics() {
       {"r2cc_certificate_expiry_timestamp_seconds", kGauge, "seconds", "",
        "When the first certificate of this node ends; absent without any.", "in less than 14 days: `r2ccctl certs issue`",
        TimeOfNode<&Facts::certificate_until_s>},
-      {"r2cc_insecure", kGauge, "", "", "Whether anybody who reaches the daemons' port may steer this node.", "1 outside a laboratory",
-       OfNode<&Facts::insecure>},
+      {"r2cc_insecure", kGauge, "", "", "Whether everybody who can reach the daemons' port may command this node.",
+       "1 outside a laboratory", OfNode<&Facts::insecure>},
       {"r2cc_core_long_turns_total", kCounter, "", "",
-       "Turns of the core's loop that took more than 50 ms of processor time. The jobs' page waits for them.",
+       "Turns of the core's loop that took more than 50 ms of processor time. The plan page waits for them.",
        "any growth: send a support bundle", [](const Facts& f, const Process&, Series* s) { s->Add({}, f.core_turns.over); }},
       {"r2cc_core_turn_longest_seconds", kGauge, "seconds", "",
        "The longest processor time of a turn since r2ccd started, up to 20 ms too much.", "above 0.05",
@@ -289,13 +290,13 @@ std::string RenderMetrics(const MetricFacts& facts, const ProcessFacts& process)
 std::string MetricsReference() {
   std::string text =
       "# Metrics\n\n"
-      "r2ccd serves these at `http://127.0.0.1:9460/metrics` in Prometheus' text format. They are of its own node alone. A node with 8 "
+      "r2ccd serves these at `http://127.0.0.1:9460/metrics` in Prometheus' text format. They are about its own node only. A node with 8 "
       "NICs has at\n"
       "most 200 series, and 5 more for each of up to 16 jobs. A scrape asks the core once; one within 100 ms of another gets the same "
       "text. `device` "
       "and\n"
-      "`port` are those of the RDMA device, as other exporters of RDMA ports call them, or the interface and `1` where there is none.\n\n"
-      "This page is made of the table in `daemon/metrics/table.cc`: `./bazelw run //daemon/metrics:reference > "
+      "`port` are those of the RDMA device, as other exporters of RDMA ports call them, or the interface and `1` if there is none.\n\n"
+      "This page is generated from the table in `daemon/metrics/table.cc`: `./bazelw run //daemon/metrics:reference > "
       "docs/reference/metrics.md`. Alert rules and\n"
       "a Grafana dashboard are in `deploy/monitoring`.\n\n"
       "| metric | type | unit | labels | what it is | bad when |\n|---|---|---|---|---|---|\n";

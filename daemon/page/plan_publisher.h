@@ -80,17 +80,18 @@ class PlanPublisher {
     size_t job_drains = 0;
     for (const plan::PlannedNic& nic : plan_.nics) job_drains += nic.drained_jobs.size();
     if (job_drains > plan::kJobDrainsMax)
-      alarms.push_back(absl::StrCat("the jobs' page is full: it leaves out ", job_drains - plan::kJobDrainsMax, " drains for single jobs"));
+      alarms.push_back(absl::StrCat("the plan page is full: it leaves out ", job_drains - plan::kJobDrainsMax, " drains for single jobs"));
     const std::vector<plan::PageConflict> conflicts = page_->conflicts();
     for (size_t i = 0; i < conflicts.size() && i < kConflictsShown; ++i)
-      alarms.push_back(absl::StrCat("node ", conflicts[i].node, " calls a NIC ", conflicts[i].nic, ", which has the hash of ",
-                                    conflicts[i].other_node, "/", conflicts[i].other_nic,
-                                    " on the jobs' page: plugins before 0.3.0 do not see it; rename it, or look who speaks for that node"));
+      alarms.push_back(
+          absl::StrCat("node ", conflicts[i].node, " calls a NIC ", conflicts[i].nic, ", which has the hash of ", conflicts[i].other_node,
+                       "/", conflicts[i].other_nic,
+                       " on the plan page: plugins before 0.3.0 do not see it; rename it, or check which daemon has that node's name"));
     if (conflicts.size() > kConflictsShown)
       alarms.push_back(absl::StrCat("and ", conflicts.size() - kConflictsShown, " more NICs whose names have the hashes of others"));
     if (!scope_.all)
-      alarms.push_back(absl::StrCat("the jobs' page is full: it leaves out ", scope_.left_out, " nodes that no job here talks to, and ",
-                                    scope_.left_out_of_jobs, " that jobs do"));
+      alarms.push_back(absl::StrCat("the plan page is full: it leaves out ", scope_.left_out,
+                                    " nodes without a job in common with this node, and ", scope_.left_out_of_jobs, " that jobs do"));
     return alarms;
   }
 
@@ -102,7 +103,7 @@ class PlanPublisher {
     if (std::exchange(scoped_places_, view.places()) == view.places()) return;
     PageScope scope = ChooseScope(view, reporter_->node(), job_peers_);
     if (scope == scope_) return;
-    if (scope_.all) LogWarning("the jobs' page is full: it leaves nodes out", {{"nodes", scope.left_out + scope.left_out_of_jobs}});
+    if (scope_.all) LogWarning("the plan page is full: it leaves nodes out", {{"nodes", scope.left_out + scope.left_out_of_jobs}});
     scope_ = std::move(scope);
     revision_ = 0;
   }

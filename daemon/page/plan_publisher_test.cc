@@ -58,7 +58,7 @@ TEST_F(PlanPublisherTest, GhostNodesDoNotFreezeThePlan) {
   for (int ghost = 0; ghost < 4100; ++ghost) view_.Merge(Node("ghost" + std::to_string(ghost), 16), 0);
   ASSERT_TRUE(Update()) << publisher_.trouble();
   ASSERT_EQ(publisher_.Alarms().size(), 1u);
-  EXPECT_EQ(publisher_.Alarms()[0].substr(0, 47), "the jobs' page is full: it leaves out 517 nodes");
+  EXPECT_EQ(publisher_.Alarms()[0].substr(0, 46), "the plan page is full: it leaves out 517 nodes");
   EXPECT_EQ(Weight("own", "r0"), 1000);
   EXPECT_EQ(Weight("peer", "r0"), 1000);
   EXPECT_EQ(Weight("ghost0", "r0"), 1000) << "those that fit";

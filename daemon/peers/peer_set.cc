@@ -51,7 +51,7 @@ void PeerSet::OnPeerView(const std::string& peer, const v1::NodeView& message) {
   if (message.node().empty()) return;  // it has just started
   Peer& entry = peers_[peer];
   if (message.node() != peer) {
-    const std::string error = absl::StrCat("the daemon at ", entry.address, " calls itself ", CleanAbout(message.node()), ", not ", peer,
+    const std::string error = absl::StrCat("the daemon at ", entry.address, " has the name ", CleanAbout(message.node()), ", not ", peer,
                                            ": correct one of the configurations");
     entry.connected = false;
     entry.error = error;
@@ -131,8 +131,9 @@ bool PeerSet::Adopt(health::NodeState state, About about) {
 }
 
 void PeerSet::TellAnew(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement) {
-  std::string text = absl::StrCat("the daemon of ", node, judgement.known_former ? " is believed again" : " began anew", ", at ", where);
-  if (judgement.silent > 0) absl::StrAppend(&text, "; nothing came from the one before for ", judgement.silent / kNanosPerMs, " ms");
+  std::string text = absl::StrCat("the daemon of ", node, judgement.known_former ? " is accepted again" : " was restarted and is accepted",
+                                  ", at ", where);
+  if (judgement.silent > 0) absl::StrAppend(&text, "; the previous one has sent nothing for ", judgement.silent / kNanosPerMs, " ms");
   Tell("peer-anew", node, text);
 }
 
@@ -142,10 +143,10 @@ void PeerSet::TellHeld(const std::string& node, const std::string& where, const 
   const auto [told, fresh] = told_held_.try_emplace(node, now);
   if (!fresh && now - std::exchange(told->second, now) < kHeldInterval) return;
   Tell("peer-held", node,
-       absl::StrCat("what is said of ", node, " at ", where, " is not believed: ",
-                    judgement.known_former ? "it comes from a former life of its daemon" : "another daemon of that name is heard", ", at ",
-                    judgement.current_from, "; it will be in ", (judgement.ripe_at - now) / kNanosPerMs,
-                    " ms if that one says nothing more. If that one is not the true one, stop it there"));
+       absl::StrCat("a view of ", node, " from ", where, " is rejected: ",
+                    judgement.known_former ? "it comes from a daemon that was replaced" : "another daemon of that name is active", ", at ",
+                    judgement.current_from, "; it is accepted in ", (judgement.ripe_at - now) / kNanosPerMs,
+                    " ms if that one sends nothing more. If that one is the wrong one, stop it there"));
 }
 
 void PeerSet::TellSecond(const std::string& node, const std::string& one, const std::string& other) {
@@ -279,14 +280,14 @@ absl::Status PeerSet::Forget(const std::string& node, const std::string& why) {
   const health::NodeEntry& entry = *view_->Find(node);
   const Nanos now = reporter_->Now().monotonic_ns;
   if (entry.reachable)
-    return absl::FailedPreconditionError(absl::StrCat("node ", node, " is alive: it was heard of ", (now - entry.heard) / kNanosPerMs,
-                                                      " ms ago; stop its r2ccd, and ask again ", health::kNodeLease / kNanosPerSecond,
+    return absl::FailedPreconditionError(absl::StrCat("node ", node, " is alive: it sent something ", (now - entry.heard) / kNanosPerMs,
+                                                      " ms ago; stop its r2ccd, and try again ", health::kNodeLease / kNanosPerSecond,
                                                       " s later"));
   health::NodeState gone;
   gone.node = node;
   const auto evidence = health::PeerEvidence(&entry.state, gone, now);
   Tell("node-forgotten", node,
-       absl::StrCat("node ", node, " is forgotten, nothing was heard of it for ", (now - entry.heard) / kNanosPerSecond, " s: ", why));
+       absl::StrCat("node ", node, " is forgotten: it has sent nothing for ", (now - entry.heard) / kNanosPerSecond, " s: ", why));
   view_->Forget(node);
   incarnations_.Forget(node);
   about_.erase(node);
@@ -316,7 +317,7 @@ void PeerSet::Tick() {
   ForgetOld();
   const auto lost =
       view_->Tick(reporter_->Now().monotonic_ns, [this](const std::string& node) { return incarnations_.EntryIsCurrent(node); });
-  for (const std::string& node : lost) LogWarning("nothing was heard of a node; its last view stays", {{"node", node}});
+  for (const std::string& node : lost) LogWarning("a node does not answer; its last view stays", {{"node", node}});
 }
 
 PeerSet::Complaints* PeerSet::NewsOf(const std::string& from, const std::string& what) {
@@ -390,7 +391,7 @@ absl::StatusOr<PeerSpec> PeerSet::WhereIs(const std::string& node) const {
   const std::string address = peer != peers_.end() ? peer->second.address : AboutNode(node).peer_address;
   if (ParseHostPort(address, /*allow_port_zero=*/false).ok()) return PeerSpec{node, address};
   return absl::UnavailableError(
-      absl::StrCat("the daemon of node ", node, " has not told where it listens; ask on ", node, " itself, or name it under peers"));
+      absl::StrCat("the daemon of node ", node, " has not published its address; run the command on ", node, ", or name it under peers"));
 }
 
 PeerSet::About PeerSet::AboutNode(const std::string& node) const { return about_.contains(node) ? about_.at(node) : About(); }

@@ -26,8 +26,7 @@ TEST_F(TrustTest, AnOperatorFromAfarSteersEveryNodeAtOnce) {
   for (int node = 0; node < nodes_; ++node) {
     EXPECT_EQ(StateOf(node, Node(node), "rail0"), v1::DRAINED);
     ASSERT_FALSE(Events(node, "operator").empty()) << "n" << node;
-    EXPECT_THAT(Events(node, "operator").back().message(),
-                HasSubstr("drain " + Node(node) + "/rail0, said by operator alice at 127.0.0.1:"));
+    EXPECT_THAT(Events(node, "operator").back().message(), HasSubstr("drain " + Node(node) + "/rail0, by operator alice at 127.0.0.1:"));
   }
   EXPECT_THAT(Ctl(alice + "nic undrain n1/rail0"), testing::StartsWith("0 ")) << "one NIC alone, too";
   // What one node refuses is said of that node, and done on the others.
@@ -56,7 +55,7 @@ TEST_F(TrustTest, AnOperatorFromAfarHasEveryNodeForgetOneThatLeft) {
   EXPECT_THAT(last, testing::StartsWith("0 n2 is forgotten"));
   for (int node = 0; node < 2; ++node) {
     ASSERT_FALSE(Events(node, "operator").empty()) << "n" << node;
-    EXPECT_THAT(Events(node, "operator").back().message(), HasSubstr("forget n2, said by operator alice at 127.0.0.1:"));
+    EXPECT_THAT(Events(node, "operator").back().message(), HasSubstr("forget n2, by operator alice at 127.0.0.1:"));
   }
   EXPECT_THAT(Ctl(forget + "n2"), testing::StartsWith("1 r2ccctl: there is no node 'n2'"));
 }
@@ -151,7 +150,7 @@ TEST_F(TrustTest, AKeyThatOperatorsCanReadIsRefused) {
     ASSERT_EQ(chmod(key.c_str(), 0640), 0);
     EXPECT_EQ(Run({"--config", ConfigFile(0), "--check_config"}, &output) == 0, group != 64750) << output;
   }
-  EXPECT_THAT(output, HasSubstr("node.key can be read by all who may steer this node"));
+  EXPECT_THAT(output, HasSubstr("node.key can be read by all who may command this node"));
   EXPECT_EQ(umount2("/etc/group", MNT_DETACH), 0);
 }
 

@@ -102,7 +102,7 @@ TEST_F(IdentityTest, AnotherNodesNameNeedsAnotherNodesCertificate) {
       EXPECT_TRUE(WaitUntil([&] { return Refused(node, "other-node", &last) > 0; })) << liar.log();
       EXPECT_THAT(last, HasSubstr("node n2 at 127.0.0.1:"));
     }
-    EXPECT_THAT(liar.log(), HasSubstr("the certificate of node n2 does not speak for node 'n1'"));
+    EXPECT_THAT(liar.log(), HasSubstr("the certificate of node n2 is not that of node 'n1'"));
   }
   for (int node = 0; node < nodes_; ++node) {
     EXPECT_TRUE(Events(node, "duplicate-node").empty());

@@ -129,12 +129,12 @@ TEST_F(R2ccdOperatorTest, WhoDidWhatIsKept) {
   EXPECT_NE(Act(0, "n0", "rail9", v1::DRAIN), "");
   EXPECT_EQ(Act(0, "n1", "rail1", v1::SET_WEIGHT, 250), "");
   const std::vector<std::string> here = {
-      "drain n0/rail0, said by " + me_,
-      "refused: drain n0/rail9, said by " + me_ + ": node n0 has no NIC 'rail9'; it has rail0 rail1",
-      "weight n1/rail1 25%, said by " + me_ + ", handed on",
+      "drain n0/rail0, by " + me_,
+      "refused: drain n0/rail9, by " + me_ + ": node n0 has no NIC 'rail9'; it has rail0 rail1",
+      "weight n1/rail1 25%, by " + me_ + ", forwarded",
   };
   EXPECT_TRUE(WaitUntil([&] { return Said(0) == here; })) << testing::PrintToString(Said(0));
-  EXPECT_EQ(Said(1), std::vector<std::string>{"weight n1/rail1 25%, said by " + me_ + " on n0"});
+  EXPECT_EQ(Said(1), std::vector<std::string>{"weight n1/rail1 25%, by " + me_ + " on n0"});
   const v1::AuditRecord audit = Events(1, "operator").at(0).audit();
   EXPECT_EQ(audit.via(), "n0");
   EXPECT_EQ(audit.uid(), geteuid());
@@ -152,7 +152,7 @@ TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
   StartAll();
   const auto witness = Attach(0);
   Stop(2, SIGKILL);
-  EXPECT_EQ(Forget(0, "n2").rfind("node n2 is alive: it was heard of ", 0), 0u) << Forget(0, "n2");
+  EXPECT_EQ(Forget(0, "n2").rfind("node n2 is alive: it sent something ", 0), 0u) << Forget(0, "n2");
   EXPECT_EQ(Forget(0, "n9"), "there is no node 'n9'; the nodes are n0 n1 n2");
   v1::ForgetNodeReply reply;
   EXPECT_TRUE(WaitUntil([&] { return Forget(0, "n2", &reply).empty(); }));
@@ -167,7 +167,7 @@ TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
     return false;
   };
   EXPECT_TRUE(WaitUntil(asked_until_gone)) << "n1 is asked, too";
-  EXPECT_EQ(Said(1).back(), "forget n2, said by " + me_ + " on n0");
+  EXPECT_EQ(Said(1).back(), "forget n2, by " + me_ + " on n0");
   EXPECT_EQ(Forget(0, "n2"), "there is no node 'n2'; the nodes are n0 n1 n2") << "nobody has it any more";
   EXPECT_EQ(Events(0, "node-forgotten").at(0).peer_node(), "n2");
   StartDaemon(2);
@@ -205,7 +205,7 @@ TEST_F(R2ccdOperatorTest, ADrainForOneJobIsOnEveryPageAndOverARestart) {
   EXPECT_THAT(say(0, v1::FAIL, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
   EXPECT_THAT(say(0, v1::DRAIN, "rail1", "a b", &reply), testing::HasSubstr("'a b' is no job's name"));
   EXPECT_THAT(say(0, v1::FAIL, "rail1", "test", &reply), testing::HasSubstr("only drain and undrain are for one job"));
-  EXPECT_EQ(Said(0).front(), "drain n0/rail0 for job test, said by " + me_ + " on n1");
+  EXPECT_EQ(Said(0).front(), "drain n0/rail0 for job test, by " + me_ + " on n1");
   Stop(0, SIGKILL);
   StartDaemon(0);
   const auto again = Attach(0);
@@ -230,8 +230,7 @@ TEST_F(R2ccdOperatorTest, EventsAreSifted) {
   std::vector<std::string> messages;
   for (v1::Event event; stream->Read(&event);) messages.push_back(event.message());
   EXPECT_TRUE(stream->Finish().ok());
-  EXPECT_EQ(messages,
-            (std::vector<std::string>{"weight n0/rail1 20%, said by " + me_, "weight n0/rail1 30%, said by " + me_}));
+  EXPECT_EQ(messages, (std::vector<std::string>{"weight n0/rail1 20%, by " + me_, "weight n0/rail1 30%, by " + me_}));
 }
 
 }  // namespace

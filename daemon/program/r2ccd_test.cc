@@ -140,7 +140,7 @@ TEST_F(R2ccdTest, EventsAreFollowed) {
   EXPECT_EQ(event.kind(), "daemon-started");
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
   while (event.kind() != "operator") ASSERT_TRUE(stream->Read(&event));
-  EXPECT_EQ(event.message(), "drain n0/rail0, said by uid " + std::to_string(geteuid()) + " (pid " + std::to_string(getpid()) + ")");
+  EXPECT_EQ(event.message(), "drain n0/rail0, by uid " + std::to_string(geteuid()) + " (pid " + std::to_string(getpid()) + ")");
   context.TryCancel();
   EXPECT_FALSE(stream->Finish().ok());
 }
@@ -190,7 +190,7 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   plugin = Attach(0);
   EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
   const std::string line = StateDir(0) + "/state: garbled; it is kept as " + StateDir(0) +
-                           "/state.damaged, and r2ccd starts without the operator's words: say drains, weights and drills again";
+                           "/state.damaged, and r2ccd starts without operators' settings: set drains, weights and drills again";
   EXPECT_NE(daemons_[0]->log().find(line), std::string::npos) << daemons_[0]->log();
   EXPECT_EQ(Events(0, "state").at(0).message(), line);
   EXPECT_EQ(ReadFile(StateDir(0) + "/state.damaged"), "version: 1 words { nic: ");

@@ -31,7 +31,7 @@ TEST_F(TrustTest, WithoutTlsNobodyCommandsADaemon) {
   const auto channel = Channel(0, nullptr, /*tls=*/false);
   const grpc::Status act = ActAsPeer(channel, "n0");
   EXPECT_EQ(act.error_code(), kUnknown);
-  EXPECT_THAT(act.error_message(), HasSubstr("this daemon has no tls, so nobody can prove who he is"));
+  EXPECT_THAT(act.error_message(), HasSubstr("this daemon has no tls, so it cannot authenticate callers"));
   std::vector<v1::NodeView> answers;
   EXPECT_EQ(Push(channel, {Forged("ghost")}, &answers).error_code(), kUnknown);
   EXPECT_TRUE(answers.empty()) << "the nonce of the probes is nobody's business";
@@ -39,7 +39,7 @@ TEST_F(TrustTest, WithoutTlsNobodyCommandsADaemon) {
   EXPECT_EQ(Status(0).nodes_size(), 1);
   std::string last;
   EXPECT_EQ(Refused(0, "no-certificate", &last), 2u);
-  EXPECT_THAT(last, HasSubstr("somebody without a name at 127.0.0.1:"));
+  EXPECT_THAT(last, HasSubstr("an unauthenticated caller at 127.0.0.1:"));
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("refused: to connect"));
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("at 127.0.0.1:"));
 }
@@ -58,7 +58,7 @@ TEST_F(TrustTest, WithoutTlsTheDaemonListensOnLoopbackAloneAndHasNoPeers) {
   WriteConfig(0, "");
   StartDaemon(0);
   EXPECT_TRUE(Status(0).insecure());
-  EXPECT_THAT(daemons_[0]->log(), HasSubstr("INSECURE: whoever reaches the daemons' port may steer this node"));
+  EXPECT_THAT(daemons_[0]->log(), HasSubstr("INSECURE: everybody who can reach the daemons' port may command this node"));
 }
 
 TEST_F(TrustTest, UnderTlsAStrangerGetsNothing) {
@@ -106,8 +106,8 @@ TEST_F(TrustTest, UnderTlsAStrangerGetsNothing) {
   ASSERT_TRUE(WaitUntil([&] { return Events(0, "stranger").size() >= 3; }));
   std::string told;
   for (const v1::Event& event : Events(0, "stranger")) told += event.message() + "\n";
-  EXPECT_THAT(told, HasSubstr("refused on peers: to connect: you show no certificate, said by somebody without a name at 127.0.0.1:"));
-  EXPECT_THAT(told, HasSubstr("said by node n2 at 127.0.0.1:"));
+  EXPECT_THAT(told, HasSubstr("refused on peers: to connect: you show no certificate, by an unauthenticated caller at 127.0.0.1:"));
+  EXPECT_THAT(told, HasSubstr("by node n2 at 127.0.0.1:"));
   EXPECT_LE(Events(0, "stranger").size(), 3 * Audit::kStrangersBurst);
   EXPECT_THAT(ReadFile(StateDir(0) + "/audit.log"), HasSubstr("\"action\":\"stranger\""));
 }
@@ -126,7 +126,7 @@ TEST_F(TrustTest, AnotherNodesCertificateSpeaksAndActsForThatNodeAlone) {
     std::vector<v1::NodeView> answers;
     const grpc::Status push = Push(channel, {Forged(node)}, &answers);
     EXPECT_EQ(push.error_code(), kDenied);
-    EXPECT_EQ(push.error_message(), "the certificate of node n2 does not speak for node '" + node + "'");
+    EXPECT_EQ(push.error_message(), "the certificate of node n2 is not that of node '" + node + "'");
     EXPECT_EQ(PutIntoStore(channel, "/r2cc/nodes/" + node).error_code(), kDenied);
   }
   // A first view of its own opens no door either.
@@ -167,7 +167,7 @@ TEST_F(TrustTest, AnotherUserMayAskAndAnOperatorFromAfarMaySteer) {
               testing::AllOf(testing::StartsWith("1 "), HasSubstr("operator alice at 127.0.0.1:"), HasSubstr("DRILL")));
   EXPECT_THAT(Ctl(alice + "nic drain n0/rail0"), HasSubstr("DRAINED"));
   ASSERT_FALSE(Events(0, "operator").empty());
-  EXPECT_THAT(Events(0, "operator").back().message(), HasSubstr("drain n0/rail0, said by operator alice at 127.0.0.1:"));
+  EXPECT_THAT(Events(0, "operator").back().message(), HasSubstr("drain n0/rail0, by operator alice at 127.0.0.1:"));
   EXPECT_THAT(Ctl(alice + "nic drain n0/rail1"),
               testing::AllOf(testing::StartsWith("1 "), HasSubstr("n0/rail1 is the last NIC of n0 that carries traffic")));
   EXPECT_THAT(Ctl(alice + "nic drain n0/rail1 --force"), HasSubstr("DRAINED"));

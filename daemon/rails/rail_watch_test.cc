@@ -119,7 +119,8 @@ TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsDoubted) {
   ASSERT_FALSE(Told(1, 0).empty());
   EXPECT_EQ(Told(1, 0).front(), EvidenceKind::kRailDoubtful);
   EXPECT_EQ(nodes_[1]->seen[0].detail,
-            "nobody ever answered n1/rail0 (n0/rail0 and 1 more were asked): a dead port, another VLAN, or a firewall that drops UDP");
+            "no probe was ever answered by a peer of n1/rail0 (n0/rail0 and 1 more were asked): a dead port, another VLAN, or a firewall "
+            "that drops UDP");
   EXPECT_TRUE(Told(0, 0).empty());  // it answers n2
   Mend();
   const size_t told = Told(1, 0).size();

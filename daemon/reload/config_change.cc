@@ -176,7 +176,7 @@ ConfigChange Change(const Config& in_force, const Config& next) {
   }
   if (in_force.attach != next.attach) {
     config.attach = next.attach;
-    change.applied.emplace_back("attach: whose jobs may, from now on");
+    change.applied.emplace_back("attach: the users whose jobs may attach");
   }
   const auto limits = [](const Config& one) { return std::tie(one.nics_per_node, one.nodes_max, one.forget_after); };
   if (limits(in_force) != limits(next)) {

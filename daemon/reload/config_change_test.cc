@@ -39,7 +39,7 @@ TEST(ConfigChange, WhatARunningDaemonTakes) {
   const ConfigChange change = Change(Parse(kBase), Parse(next + R"( peers { node: "n3" address: "h3:1" } log_level: "debug"
       drills { allow: true } grants { roles: VIEW everyone: true } limits { nodes: 7 forget_nodes_after_h: 5 } attach { uids: 7 })"));
   EXPECT_THAT(change.applied, ElementsAre("rates of NICs: rail1", "peers: new n3, another address for n2", "grants", "drills: allowed",
-                                          "log_level: debug", "attach: whose jobs may, from now on", "limits"));
+                                          "log_level: debug", "attach: the users whose jobs may attach", "limits"));
   EXPECT_THAT(change.needs_restart, IsEmpty());
   ASSERT_EQ(change.config.nics.size(), 2u);
   EXPECT_EQ(change.config.nics[1].rate_bits_per_s, 6u);

@@ -24,10 +24,10 @@ absl::StatusOr<Caller> Authenticator::Judge(const Origin& origin, const std::str
   const std::string& pem = origin.pem;
   if (pem.empty()) {
     if (insecure_) return caller;
-    return Refuse(
-        caller, "no-certificate", what,
-        absl::UnauthenticatedError(tls_ == nullptr ? "this daemon has no tls, so nobody can prove who he is; set tls in its configuration"
-                                                   : "you show no certificate"));
+    return Refuse(caller, "no-certificate", what,
+                  absl::UnauthenticatedError(tls_ == nullptr
+                                                 ? "this daemon has no tls, so it cannot authenticate callers; set tls in its configuration"
+                                                 : "you show no certificate"));
   }
   const auto certificate = Certificate::Parse(pem);
   if (!certificate.ok())

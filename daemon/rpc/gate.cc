@@ -66,8 +66,7 @@ void Gate::Take(std::unique_ptr<ClientEnd> client, Caller caller) {
   if (caller.kind != Caller::Kind::kLocal) {
     const GatePolicy::Greeting greeting = policy_.JudgeGreeting(host);
     if (greeting == GatePolicy::Greeting::kAddressHasMany) {
-      parts_.refusals->Count(parts_.listener, "too-many", caller.address,
-                             "more connections of one address that have not proved who they are");
+      parts_.refusals->Count(parts_.listener, "too-many", caller.address, "more connections of one address without a valid certificate");
       return;
     }
     if (greeting == GatePolicy::Greeting::kTakeForOldest) {
@@ -75,7 +74,7 @@ void Gate::Take(std::unique_ptr<ClientEnd> client, Caller caller) {
           std::find_if(relays_.begin(), relays_.end(), [](const auto& entry) { return entry.second->state == Relay::State::kGreeting; });
       if (oldest != relays_.end()) {
         parts_.refusals->Count(parts_.listener, "too-many", oldest->second->origin->caller.address,
-                               "a connection that has not proved who it is, for others that wait");
+                               "a connection without a valid certificate, closed for others that wait");
         End(oldest->second.get());
       }
     }

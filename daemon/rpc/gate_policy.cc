@@ -37,9 +37,10 @@ GatePolicy::Admitted GatePolicy::Admit(const Admission& admission, Nanos now) {
     return {nullptr, {"too-many", absl::StrCat("there are ", admission.group_max, " connections of ", share->group, " already")}};
   const size_t reserve = admission.group_max / kReservedShare;
   if (share->conversations > 0 && !admission.reserved && in_group >= admission.group_max - reserve)
-    return {nullptr,
-            {"too-many", absl::StrCat("the last ", reserve, " connections of ", share->group, " are for those who have none, and ",
-                                      admission.share, " has ", share->conversations)}};
+    return {
+        nullptr,
+        {"too-many", absl::StrCat("the last ", reserve, " connections of ", share->group,
+                                  " are reserved for callers without a connection, and ", admission.share, " has ", share->conversations)}};
   // A conversation costs as much as a stream, at least.
   if (!share->allowance.opened.Take(now))
     return {nullptr, {"too-fast", absl::StrCat(admission.share, " asks for more than ", admission.streams_per_second, " times a second")}};

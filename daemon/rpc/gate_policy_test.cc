@@ -71,7 +71,7 @@ TEST_F(GatePolicyTest, TheLastPlacesAreForThoseWhoHaveNone) {
   policy_ = std::move(fresh);
   for (int uid = 1; uid <= 6; ++uid) ASSERT_EQ(AdmitUpTo(OfUser(uid), 100), 16u);
   EXPECT_EQ(AdmitUpTo(OfUser(7), 100), 1u) << "96 of 128";
-  EXPECT_EQ(last_.why, "the last 32 connections of users are for those who have none, and uid 7 has 1");
+  EXPECT_EQ(last_.why, "the last 32 connections of users are reserved for callers without a connection, and uid 7 has 1");
   EXPECT_EQ(AdmitUpTo(OfUser(8), 100), 1u);
   GatePolicy::Admission root = OfUser(0);
   root.reserved = true;

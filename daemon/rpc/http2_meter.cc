@@ -35,7 +35,7 @@ bool Http2Meter::Header(Place* place, std::string_view* bytes) {
 
 std::optional<std::string> Http2Meter::FromClient(std::string_view bytes, Nanos now) {
   while (in_.preface_left > 0 && !bytes.empty()) {
-    if (bytes.front() != kPreface[kPreface.size() - in_.preface_left]) return "it speaks no HTTP/2";
+    if (bytes.front() != kPreface[kPreface.size() - in_.preface_left]) return "it does not use HTTP/2";
     --in_.preface_left;
     bytes.remove_prefix(1);
   }
@@ -100,7 +100,7 @@ std::optional<std::string> Http2Meter::Data(uint32_t number, std::string_view by
       if (held_bytes_ > bounds_.held_bytes_max)
         return absl::StrCat("it has more than ", bounds_.held_bytes_max, " bytes of requests under way");
       if (allowance_->held_bytes > bounds_.share_held_bytes_max)
-        return absl::StrCat("its conversations have more than ", bounds_.share_held_bytes_max, " bytes of requests under way");
+        return absl::StrCat("its connections have more than ", bounds_.share_held_bytes_max, " bytes of requests under way");
     }
     if (stream.header_bytes == kMessageHeaderBytes && stream.message_left == 0) stream.header_bytes = 0;
   }

@@ -91,7 +91,7 @@ TEST_F(Http2MeterTest, WhatAShareHoldsIsBounded) {
     const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     EXPECT_EQ(other.FromClient(preface + ask(1), now_), std::nullopt);
     EXPECT_EQ(allowance_.held_bytes, 2100u);
-    EXPECT_EQ(other.FromClient(ask(3), now_), "its conversations have more than 2500 bytes of requests under way");
+    EXPECT_EQ(other.FromClient(ask(3), now_), "its connections have more than 2500 bytes of requests under way");
   }
   EXPECT_EQ(allowance_.held_bytes, 1400u) << "what ended holds nothing";
   EXPECT_THAT(Send(ask(5)), HasSubstr("more than 1500 bytes of requests under way"));
@@ -122,7 +122,7 @@ TEST_F(Http2MeterTest, FramesThatAreNoRequestsAreBounded) {
 TEST_F(Http2MeterTest, OtherTongues) {
   Http2Meter meter(kBounds, &allowance_);
   EXPECT_FALSE(meter.begun());
-  EXPECT_EQ(meter.FromClient("GET / HTTP/1.1\r\n", now_), "it speaks no HTTP/2");
+  EXPECT_EQ(meter.FromClient("GET / HTTP/1.1\r\n", now_), "it does not use HTTP/2");
   EXPECT_THAT(Send(Frame(kHeaders, 4, 1, "h") + Frame(kData, 8, 1, "123")), HasSubstr("pads"));
 }
 

@@ -98,7 +98,7 @@ void LocalListener::Accept() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    LogWarning("the control socket takes no connection for a moment", {{"reason", std::strerror(errno)}});
+    LogWarning("the control socket accepts no connection for a moment", {{"reason", std::strerror(errno)}});
     loop_->RemoveFd(fd_);
     pause_ = loop_->RunAfter(kPause, [this] { Watch(); });
     return;

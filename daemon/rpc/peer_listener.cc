@@ -64,7 +64,7 @@ void PeerListener::Accept() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno == EAGAIN) return;
-    LogWarning("the daemons' port takes no connection for a moment", {{"reason", std::strerror(errno)}});
+    LogWarning("the daemons' port accepts no connection for a moment", {{"reason", std::strerror(errno)}});
     loop_->RemoveFd(fd_);
     pause_ = loop_->RunAfter(kPause, [this] { Watch(); });
     return;
@@ -76,7 +76,7 @@ void PeerListener::Take(int fd, std::string address) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (silent_.size() >= kSilentMax) {
-    refusals_->Count("peers", "too-many", silent_.front().address, "a connection that said nothing, for others that wait");
+    refusals_->Count("peers", "too-many", silent_.front().address, "a silent connection, closed for others that wait");
     Drop(silent_.begin());
   }
   const auto connection = silent_.insert(silent_.end(), {fd, std::move(address), loop_->Now() + kSilentFor});
@@ -93,12 +93,12 @@ void PeerListener::Look(std::list<Silent>::iterator connection) {
   if (first == kTlsBegins) {
     taker = &takers_.tls;
     if (!*taker)
-      refusals_->Count("peers", "tls", connection->address, "it speaks TLS, and this daemon has none: set tls in the configuration");
+      refusals_->Count("peers", "tls", connection->address, "it uses TLS, and this daemon has none: set tls in the configuration");
   } else if (first == kHttp2Begins) {
     taker = &takers_.clear;
-    if (!*taker) refusals_->Count("peers", "no-tls", connection->address, "it speaks without TLS, and has proved nothing");
+    if (!*taker) refusals_->Count("peers", "no-tls", connection->address, "it does not use TLS, so it cannot be authenticated");
   } else {
-    refusals_->Count("peers", "garbage", connection->address, "it speaks no protocol of ours");
+    refusals_->Count("peers", "garbage", connection->address, "it uses no known protocol");
   }
   if (taker == nullptr || !*taker) return Drop(connection);
   loop_->RemoveFd(connection->fd);
@@ -118,7 +118,7 @@ void PeerListener::ArmTimer() {
   timer_ = 0;
   const Nanos now = loop_->Now();
   while (!silent_.empty() && silent_.front().until <= now) {
-    refusals_->Count("peers", "silent", silent_.front().address, "a connection that said nothing");
+    refusals_->Count("peers", "silent", silent_.front().address, "a silent connection");
     Drop(silent_.begin());
   }
   if (!silent_.empty()) timer_ = loop_->RunAfter(silent_.front().until - now, [this] { ArmTimer(); });

@@ -72,7 +72,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
     if (from_.kind == Caller::Kind::kNode && node != from_.name) {
       const absl::Status why = authenticator_->Refuse(
           from_, "other-node", "a view of another node",
-          absl::PermissionDeniedError(absl::StrCat("the certificate of node ", from_.name, " does not speak for node '",
+          absl::PermissionDeniedError(absl::StrCat("the certificate of node ", from_.name, " is not that of node '",
                                                    CleanText(node.data(), std::min(node.size(), kNodeNameBytesMax)), "'")));
       absl::MutexLock lock(&mutex_);
       End(ToGrpc(why));

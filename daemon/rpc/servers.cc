@@ -37,7 +37,7 @@ Gate::Admission PeerAdmission(const Caller& caller) {
             .streams_burst = 1000};
   return {.share = caller.address.substr(0, caller.address.rfind(':')),
           .share_max = RpcServers::kConversationsPerAddressMax,
-          .group = "those who prove nothing",
+          .group = "callers without a certificate",
           .group_max = RpcServers::kUnprovenMax,
           .streams_per_second = 400,
           .streams_burst = 1000};

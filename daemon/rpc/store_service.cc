@@ -65,7 +65,7 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
     if (!waiting_.insert(change.key).second) return;
     if (backlog_.size() >= kBacklogMax) {
       backlog_.clear();
-      End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "this watcher reads too slowly; it begins again"));
+      End(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "this watcher reads too slowly; it starts again"));
       return;
     }
     backlog_.push_back(change.key);

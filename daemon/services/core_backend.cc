@@ -35,7 +35,7 @@ void CoreBackend::LetSpeak(const std::string& who, const Caller& from, std::func
   if (views.allowance.Take(now)) return taken();
   if (views.told == 0 || now - views.told >= kTooManyTold) {
     views.told = now;
-    LogWarning("a node speaks more often than it is heard", {{"who", Describe(from)}, {"views_per_second", kViewsPerSecond}});
+    LogWarning("rate limit: views of a node are delayed", {{"who", Describe(from)}, {"views_per_second", kViewsPerSecond}});
   }
   parts_.core->RunAfter(kNanosPerSecond / kViewsPerSecond, [this, alive = alive_, who, from, taken = std::move(taken)] {
     if (*alive) LetSpeak(who, from, taken);

@@ -49,7 +49,7 @@ NicVerdict OfDownLink(const health::NicKey& nic, const health::NicStatus& status
   const std::string look = absl::StrCat("on ", nic.node, ": `ip link show dev ", InterfaceOf(status), "`");
   if (cable == nullptr)
     return {"port",
-            absl::StrCat("port of ", name, " (NIC, cable or switch port): its own kernel says: ", status.reason),
+            absl::StrCat("port of ", name, " (NIC, cable or switch port): the kernel of its node reports: ", status.reason),
             {absl::StrCat(look, "; then the cable and the switch port that it leads to")}};
   const std::string between = absl::StrCat(name, " and ", cable->ToString());
   if (far_end == nullptr)
@@ -68,14 +68,15 @@ NicVerdict OfDownLink(const health::NicKey& nic, const health::NicStatus& status
 std::vector<std::string> AdviceFor(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault) {
   switch (fault.kind) {
     case health::FaultKind::kPort:
-      return {absl::StrCat("the link of ", nic.ToString(), " is up at this end, so begin at the far one: the switch port's state and VLAN"),
-              absl::StrCat("then the cable, then the NIC (on ", nic.node, ": `ip -s link show dev ", InterfaceOf(status), "`)")};
+      return {
+          absl::StrCat("the link of ", nic.ToString(), " is up at this end, so check the far end first: the switch port's state and VLAN"),
+          absl::StrCat("then the cable, then the NIC (on ", nic.node, ": `ip -s link show dev ", InterfaceOf(status), "`)")};
     case health::FaultKind::kPath: return {"both ports work: check the switches, routes and access lists between them"};
     case health::FaultKind::kPeers: return {"nothing here; ask `r2ccctl nic why` of the other end"};
     case health::FaultKind::kCable: return {"check the cable, and the link at both of its ends"};
     case health::FaultKind::kRail: return {"check the switch of this rail"};
     case health::FaultKind::kCannotTell:
-      return {LookAtBothEnds(nic, InterfaceOf(status), fault.peers), absl::StrCat("what would tell: ", fault.missing)};
+      return {LookAtBothEnds(nic, InterfaceOf(status), fault.peers), absl::StrCat("missing: ", fault.missing)};
     case health::FaultKind::kNone: break;
   }
   return {};
@@ -86,15 +87,15 @@ std::vector<std::string> LargeAdvice(const health::NicKey& nic, const health::La
   const std::string where = large.fault.kind == health::FaultKind::kPort
                                 ? absl::StrCat("the MTU of the switch port that ", nic.ToString(), " leads to, then that of its interface")
                                 : "the MTU of every switch port, tunnel and interface between the two ends";
-  return {absl::StrCat("check ", where, ": packets of ", large.loss.packet_bytes, " bytes have to pass, as both ends' MTU says"),
-          absl::StrCat("`r2ccctl doctor` on ", nic.node, " pings with whole packets and says which paths lose them")};
+  return {absl::StrCat("check ", where, ": packets of ", large.loss.packet_bytes, " bytes have to pass, because both ends have this MTU"),
+          absl::StrCat("`r2ccctl doctor` on ", nic.node, " pings with whole packets and shows which paths lose them")};
 }
 
 NicVerdict OfState(const health::NicKey& nic, const health::NicStatus& status) {
   const std::string name = nic.ToString();
   switch (status.state) {
     case health::NicState::kHealthy: return {"none", absl::StrCat("nothing is wrong with ", name), {}};
-    case health::NicState::kProving: return {"none", absl::StrCat(name, " works again and proves itself: ", status.reason), {}};
+    case health::NicState::kProving: return {"none", absl::StrCat(name, " works again and is observed: ", status.reason), {}};
     case health::NicState::kDegraded:
       return {"measured",
               absl::StrCat(name, " carries less than its due: ", status.reason),
@@ -166,17 +167,17 @@ NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<heal
   if (!answers.empty())
     return {"cannot-tell",
             absl::StrCat(name, " answers the rail probes of ", Names(answers), ", so it works; only its daemon cannot be asked"),
-            {absl::StrCat("what would tell more: the daemon of ", nic.node)}};
+            {absl::StrCat("missing: the daemon of ", nic.node)}};
   if (mute.empty())
     return {"cannot-tell",
             absl::StrCat("the daemon of ", nic.node, " cannot be asked, and no rail of this node leads to ", name),
-            {absl::StrCat("what would tell: a node that probes ", name)}};
+            {absl::StrCat("missing: a node that probes ", name)}};
   const std::string elsewhere = others.empty() ? ", or this rail"
                                                : absl::StrCat("; not the rail of ", Names(mute), ", where ", Names(others),
                                                               others.size() == 1 ? " answers" : " answer");
   return {"cannot-tell",
           absl::StrCat("neither ", name, " nor the daemon of ", nic.node, " answers: the node or its NIC", elsewhere),
-          {absl::StrCat("what would tell: a way to ", nic.node, " besides this rail (a management network, or a second rail)")}};
+          {absl::StrCat("missing: a path to ", nic.node, " in addition to this rail (a management network, or a second rail)")}};
 }
 
 absl::Status ExplainService::WhoAnswers(const std::string& node, const Caller& caller) const {
@@ -225,7 +226,7 @@ v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, c
     if (pair.key.peer.node != nic.node && answers_now(pair) && std::find(mute.begin(), mute.end(), pair.key.own) != mute.end())
       others.push_back(pair.key.peer);
   NicVerdict verdict = MakeVerdictFromAfar(nic, answers, mute, others);
-  verdict.advice.push_back(absl::StrCat("what is shown of it is the last that was heard; ", why));
+  verdict.advice.push_back(absl::StrCat("this is its last known state; ", why));
   return Reply(nic, status, verdict);
 }
 

@@ -21,7 +21,7 @@ NicStatus Nic(NicState state, bool link_up = true) {
 TEST(MakeVerdict, ALinkThatIsDownIsThePortByItsOwnWord) {
   const NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kFailed, false), Fault(), nullptr, nullptr);
   EXPECT_EQ(verdict.kind, "port");
-  EXPECT_EQ(verdict.text, "port of n1/rail2 (NIC, cable or switch port): its own kernel says: the reason");
+  EXPECT_EQ(verdict.text, "port of n1/rail2 (NIC, cable or switch port): the kernel of its node reports: the reason");
   ASSERT_EQ(verdict.advice.size(), 1U);
   EXPECT_EQ(verdict.advice[0], "on n1: `ip link show dev eth2`; then the cable and the switch port that it leads to");
 }
@@ -56,7 +56,7 @@ TEST(MakeVerdict, ProbesDecideWhileTheLinkIsUp) {
   EXPECT_EQ(verdict.advice,
             (std::vector<std::string>{"check eth2 of n1, " + kOther.ToString() + " and their switch ports; `r2ccctl nic drain n1/" +
                                           kNic.nic + "` keeps traffic off it meanwhile",
-                                      "what would tell: a third node"}))
+                                      "missing: a third node"}))
       << "two nodes have no third, and there is something to do";
 }
 
@@ -105,7 +105,7 @@ TEST(MakeVerdictFromAfar, WhatAnswersWorksAndOfTheRestNobodyCanTell) {
   EXPECT_EQ(verdict.text,
             "neither n1/rail2 nor the daemon of n1 answers: the node or its NIC; not the rail of n0/rail2, where n2/rail2 "
             "answers");
-  EXPECT_EQ(verdict.advice.front(), "what would tell: a way to n1 besides this rail (a management network, or a second rail)");
+  EXPECT_EQ(verdict.advice.front(), "missing: a path to n1 in addition to this rail (a management network, or a second rail)");
   verdict = MakeVerdictFromAfar(kNic, {}, {kOther}, {});
   EXPECT_EQ(verdict.text, "neither n1/rail2 nor the daemon of n1 answers: the node or its NIC, or this rail");
   verdict = MakeVerdictFromAfar(kNic, {}, {}, {});

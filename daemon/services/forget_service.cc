@@ -33,7 +33,7 @@ void ForgetService::Forget(const v1::ForgetNodeRequest& request, const Caller& c
   // Where nobody is to be forgotten here he may be elsewhere: an earlier request may have met him alive there.
   const bool others = !caller.forwarded() && !request.only_here() && (here.ok() || absl::IsNotFound(here));
   std::vector<std::string> to_ask = others ? Others(request.node()) : std::vector<std::string>();
-  const std::string handed_on = to_ask.empty() ? "" : absl::StrCat("and handed on to ", to_ask.size(), " other daemons");
+  const std::string handed_on = to_ask.empty() ? "" : absl::StrCat("and forwarded to ", to_ask.size(), " other daemons");
   if (here.ok() || to_ask.empty())
     parts_.audit->Add({.action = "forget", .node = Clean(request.node()), .status = here, .result = handed_on}, caller);
   if (to_ask.empty()) return answer(here.ok() ? absl::StatusOr<v1::ForgetNodeReply>(reply) : here);
@@ -50,7 +50,7 @@ absl::Status ForgetService::ForgetHere(const v1::ForgetNodeRequest& request, v1:
   if (entry == nullptr) return parts_.unknown_node(request.node());
   reply->set_silent_ns(parts_.executor->Now() - entry->heard);
   reply->set_configured(parts_.peer_set->IsConfigured(request.node()));
-  return parts_.peer_set->Forget(request.node(), "an operator said so");
+  return parts_.peer_set->Forget(request.node(), "an operator asked for it");
 }
 
 std::vector<std::string> ForgetService::Others(const std::string& node) const {

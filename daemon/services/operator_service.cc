@@ -82,7 +82,7 @@ absl::Status OperatorService::Check(const v1::NicActionRequest& request, const C
   const std::string& own = parts_.reporter->node();
   if (!ActionFor(request).has_value())
     return absl::InvalidArgumentError(
-        absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd; it is older than the one who asks"));
+        absl::StrCat("action ", static_cast<int>(request.action()), " is unknown to this r2ccd, which is older than the caller"));
   if (request.action() == v1::SET_WEIGHT && request.weight_permille() > health::kFullWeightPermille)
     return absl::InvalidArgumentError(
         absl::StrCat("weight ", request.weight_permille(), " is out of range; it is from 0 to ", health::kFullWeightPermille, " permille"));

@@ -59,7 +59,7 @@ class Audit::File {
                                 !foreign     ? "it stays as it is"
                                 : moved.ok() ? "it is kept as " + aside
                                              : std::string(moved.message()),
-                                ", and the audit begins anew");
+                                ", and a new audit is started");
         continue;
       }
       if (path == path_) {
@@ -134,8 +134,8 @@ void Audit::Add(const Word& word, const Caller& caller) {
   const absl::string_view said = word.status.ok() ? absl::string_view(word.result) : word.status.message();
   const std::string result = CleanText(said.data(), std::min(said.size(), kResultBytesMax));
   std::string text = absl::StrCat(word.status.ok() ? "" : "refused: ", word.action, " ", target, word.more.empty() ? "" : " ", word.more,
-                                  ", said by ", Describe(caller));
-  if (word.forwarded) absl::StrAppend(&text, ", handed on");
+                                  ", by ", Describe(caller));
+  if (word.forwarded) absl::StrAppend(&text, ", forwarded");
   if (!result.empty()) absl::StrAppend(&text, ": ", result);
   if (unsaid > 0) absl::StrAppend(&text, "; ", unsaid, " more refusals before it are not written");
   v1::Event event = reporter_->New("operator", text);
@@ -170,8 +170,8 @@ void Audit::AddStranger(const Stranger& stranger) {
   const uint64_t times = std::exchange(kind.untold, 0);
   v1::Event event = reporter_->New(
       "stranger",
-      absl::StrCat("refused on ", stranger.listener, ": ", clean(stranger.what), ", said by ", clean(stranger.who),
-                   times > 1 ? absl::StrCat("; with it ", times, " such (", stranger.reason, ") since this was told last") : ""));
+      absl::StrCat("refused on ", stranger.listener, ": ", clean(stranger.what), ", by ", clean(stranger.who),
+                   times > 1 ? absl::StrCat("; with it ", times, " such (", stranger.reason, ") since the last such event") : ""));
   v1::AuditRecord* audit = event.mutable_audit();
   audit->set_action("stranger");
   audit->set_target(reporter_->node());

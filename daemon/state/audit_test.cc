@@ -58,7 +58,7 @@ TEST_F(AuditTest, SaysWhoWhatWhenWhenceAndWhatCameOfIt) {
   Settle();
   const auto event = log_.After(0);
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->message(), "refused: fail n0/rail0 for 10m, said by operator alice at 10.9.0.7:4 on n1: drills are off");
+  EXPECT_EQ(event->message(), "refused: fail n0/rail0 for 10m, by operator alice at 10.9.0.7:4 on n1: drills are off");
   EXPECT_EQ(event->time_ns(), 1'700'000'000'000'000'000);
   const v1::AuditRecord& audit = event->audit();
   EXPECT_EQ(audit.action(), "fail");
@@ -73,7 +73,7 @@ TEST_F(AuditTest, SaysWhoWhatWhenWhenceAndWhatCameOfIt) {
 
   Done("rail1");
   const auto done = log_.After(1);
-  EXPECT_EQ(done->message(), "drain n0/rail1, said by uid 1000 (pid 4711)");
+  EXPECT_EQ(done->message(), "drain n0/rail1, by uid 1000 (pid 4711)");
   EXPECT_EQ(done->audit().uid(), 1000u);
   EXPECT_EQ(done->audit().pid(), 4711);
   EXPECT_EQ(done->audit().result(), "done");
@@ -87,8 +87,7 @@ TEST_F(AuditTest, OutlivesTheDaemon) {
   for (const char* nic : {"a", "b", "c"}) Done(nic);
   Restart();
   std::string trouble;
-  EXPECT_EQ(Loaded(2, &trouble),
-            (std::vector<std::string>{"drain n0/b, said by uid 1000 (pid 4711)", "drain n0/c, said by uid 1000 (pid 4711)"}));
+  EXPECT_EQ(Loaded(2, &trouble), (std::vector<std::string>{"drain n0/b, by uid 1000 (pid 4711)", "drain n0/c, by uid 1000 (pid 4711)"}));
   EXPECT_EQ(trouble, "");
 }
 
@@ -106,8 +105,7 @@ TEST_F(AuditTest, HasTwoGenerations) {
   EXPECT_EQ(Loaded(9, &trouble).size(), 1u);
   Done("b");
   Restart();
-  EXPECT_EQ(Loaded(9, &trouble),
-            (std::vector<std::string>{"drain n0/a, said by uid 1000 (pid 4711)", "drain n0/b, said by uid 1000 (pid 4711)"}))
+  EXPECT_EQ(Loaded(9, &trouble), (std::vector<std::string>{"drain n0/a, by uid 1000 (pid 4711)", "drain n0/b, by uid 1000 (pid 4711)"}))
       << "both generations are read, the older one first";
 }
 
@@ -128,7 +126,7 @@ TEST_F(AuditTest, ATornLineCostsNoOther) {
   EXPECT_EQ(trouble, "/lib/audit.log: 2 garbled lines of the audit are left out; they stay in the file");
   Done("d");
   Restart();
-  EXPECT_EQ(Loaded(9, &trouble).back(), "drain n0/d, said by uid 1000 (pid 4711)");
+  EXPECT_EQ(Loaded(9, &trouble).back(), "drain n0/d, by uid 1000 (pid 4711)");
 }
 
 // Nobody does anything more: the alarm ends all the same, and nothing is lacking.
@@ -193,7 +191,7 @@ TEST_F(AuditTest, AFileThatCannotBeReadStays) {
   Restart();
   std::string trouble;
   EXPECT_TRUE(Loaded(9, &trouble).empty());
-  EXPECT_EQ(trouble, "cannot read /lib/audit.log: Input/output error; it stays as it is, and the audit begins anew");
+  EXPECT_EQ(trouble, "cannot read /lib/audit.log: Input/output error; it stays as it is, and a new audit is started");
   files_.Damage("");
   Restart();
   EXPECT_EQ(Loaded(9, &trouble).size(), 1u);
@@ -210,7 +208,7 @@ TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {
   audit_->Add({.action = "drain", .node = "n0", .nic = "x", .status = absl::PermissionDeniedError("no")}, kUser);
   Settle();
   EXPECT_EQ(log_.After(log_.last_sequence() - 1)->message(),
-            "refused: drain n0/x, said by uid 1000 (pid 4711): no; 968 more refusals before it are not written");
+            "refused: drain n0/x, by uid 1000 (pid 4711): no; 968 more refusals before it are not written");
   Done("b");
   EXPECT_EQ(log_.After(log_.last_sequence() - 1)->audit().target(), "n0/b") << "what is done is always written";
 }
@@ -218,16 +216,15 @@ TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {
 TEST_F(AuditTest, StrangersAreWrittenAndWashNothingAway) {
   Done("a");
   for (int i = 0; i < 1000; ++i) audit_->AddStranger({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired", 3});
-  audit_->AddStranger({"peers", "garbage", "h9:2", "it speaks no protocol of ours"});
+  audit_->AddStranger({"peers", "garbage", "h9:2", "it uses no known protocol"});
   Settle();
   EXPECT_EQ(log_.last_sequence(), 1 + Audit::kStrangersBurst + 1) << "each kind has its own allowance";
   const auto first = log_.After(1);
   EXPECT_EQ(first->kind(), "stranger");
-  EXPECT_EQ(
-      first->message(),
-      "refused on peers: to act on a NIC: it expired, said by node n2 at h9:1; with it 3 such (certificate) since this was told last");
+  EXPECT_EQ(first->message(),
+            "refused on peers: to act on a NIC: it expired, by node n2 at h9:1; with it 3 such (certificate) since the last such event");
   EXPECT_TRUE(first->audit().refused());
-  EXPECT_EQ(log_.After(log_.last_sequence() - 1)->message(), "refused on peers: it speaks no protocol of ours, said by h9:2");
+  EXPECT_EQ(log_.After(log_.last_sequence() - 1)->message(), "refused on peers: it uses no known protocol, by h9:2");
   core_.Advance(Audit::kStrangersInterval);
   audit_->AddStranger({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired"});
   Settle();

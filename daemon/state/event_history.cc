@@ -38,8 +38,8 @@ class EventHistory::File {
       if (!text.ok()) {
         // Lack of permission is no damage: the file stays, and this life's events go to no file.
         if (path == path_) unreadable_ = true;
-        *trouble = absl::StrCat(text.status().message(), "; events of before are missing",
-                                unreadable_ ? ", and those of this life will not be kept" : "");
+        *trouble =
+            absl::StrCat(text.status().message(), "; events of before are missing", unreadable_ ? ", and new ones will not be kept" : "");
         continue;
       }
       const size_t before = events.size();

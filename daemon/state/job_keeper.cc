@@ -11,7 +11,7 @@ v1::KeptJobs JobKeeper::Load(std::string* trouble) {
   if (absl::IsNotFound(text.status())) return {};
   if (!text.ok()) {
     unreadable_ = true;
-    *trouble = absl::StrCat(text.status().message(), "; reports of earlier jobs are missing, and those of this life will not be kept");
+    *trouble = absl::StrCat(text.status().message(), "; reports of earlier jobs are missing, and new ones will not be kept");
     return {};
   }
   v1::KeptJobs jobs;

@@ -32,7 +32,7 @@ absl::StatusOr<SavedState> StateKeeper::Load(std::string* trouble) {
     aside = absl::StrCat(path_, ".damaged.", number);
   const absl::Status moved = files_->Rename(path_, aside);
   *trouble = absl::StrCat(state.status().message(), "; ", moved.ok() ? "it is kept as " + aside : std::string(moved.message()),
-                          ", and r2ccd starts without the operator's words: say drains, weights and drills again");
+                          ", and r2ccd starts without operators' settings: set drains, weights and drills again");
   return SavedState();
 }
 

@@ -90,7 +90,7 @@ TEST_F(StateKeeperTest, TheFirstDamagedFileIsKept) {
 
 TEST_F(StateKeeperTest, AFileThatIsNotUnderstoodIsSetAside) {
   const std::string way_out =
-      "; it is kept as /lib/state.damaged, and r2ccd starts without the operator's words: say drains, weights and "
+      "; it is kept as /lib/state.damaged, and r2ccd starts without operators' settings: set drains, weights and "
       "drills again";
   std::string many = "version: 1";
   for (size_t i = 0; i <= kWordsMax; ++i) many += " words { nic: 'r" + std::to_string(i) + "' }";

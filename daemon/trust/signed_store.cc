@@ -147,9 +147,9 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
     return std::nullopt;
   };
   if (stored.size() > kValueBytesMax)
-    return refuse("too-large", "whoever writes there", absl::StrCat("it has ", stored.size(), " bytes, and ", kValueBytesMax, " are read"));
+    return refuse("too-large", "an unknown writer", absl::StrCat("it has ", stored.size(), " bytes, and ", kValueBytesMax, " are read"));
   v1::SignedValue value;
-  if (!value.ParseFromString(stored)) return refuse("garbled", "whoever writes there", "it is garbled");
+  if (!value.ParseFromString(stored)) return refuse("garbled", "an unknown writer", "it is garbled");
   if (tls_ == nullptr) {
     if (!value.certificate().empty()) TakeLife(value.mutable_value());
     return std::move(*value.mutable_value());
@@ -157,17 +157,16 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
   const std::string node = absl::StartsWith(key, prefix_) ? key.substr(prefix_.size()) : "";
   if (value.certificate().empty()) {
     if (insecure_ && !has_signed_.contains(node)) return value.value();
-    return refuse("not-signed", "whoever writes there", "it is not signed");
+    return refuse("not-signed", "an unknown writer", "it is not signed");
   }
   const auto writer = NodeOf(node, value.certificate(), SignedText(key, value.value()), value.signature());
-  if (!writer.ok()) return refuse("not-proven", "whoever writes there", std::string(writer.status().message()));
+  if (!writer.ok()) return refuse("not-proven", "an unknown writer", std::string(writer.status().message()));
   if (*writer != node) return refuse("other-node", absl::StrCat("node ", *writer), absl::StrCat("node ", *writer, " wrote it"));
   if (insecure_) has_signed_[node] = true;
   const int64_t until = TakeLife(value.mutable_value());
   if (const int64_t now = tls_->now_s(); until <= now)
-    return refuse(
-        "too-old", absl::StrCat("node ", node),
-        absl::StrCat("its life ended ", now - until, " s ago by this machine's clock: somebody put a copy back, or a clock is wrong"));
+    return refuse("too-old", absl::StrCat("node ", node),
+                  absl::StrCat("it expired ", now - until, " s ago by this machine's clock: it is an old copy, or a clock is wrong"));
   until_s_[key] = until;
   return std::move(*value.mutable_value());
 }

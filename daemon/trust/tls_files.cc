@@ -87,7 +87,7 @@ absl::StatusOr<std::shared_ptr<const TlsContents>> Read(const TlsSpec& spec) {
   if (!authorities.ok()) return authorities.status();
   if (absl::Status status = ReadRefused(spec, &*authorities); !status.ok()) return status;
   if (!certificate->Fits(key->get()))
-    return absl::InvalidArgumentError(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both anew"));
+    return absl::InvalidArgumentError(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both again"));
   contents->pem = *std::move(pem);
   contents->key_pem = *key_pem;
   contents->authorities_pem = *ca_pem;
@@ -159,7 +159,7 @@ std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& n
     const bool all = (about.st_mode & 0007) != 0;
     if (all || ((about.st_mode & 0070) != 0 && static_cast<int64_t>(about.st_gid) == operators_gid))
       say(absl::StrCat(spec.key_file, " can be read by ",
-                       all ? "every user of this machine" : "all who may steer this node, and who has it speaks for the node", ": ",
+                       all ? "every user of this machine" : "all who may command this node; the key lets them impersonate the node", ": ",
                        OpenToService(spec.key_file, true), ", and have a new key issued if others had access"));
   }
   if (const auto pem = files.Read(spec.ca_file); !pem.ok()) {
@@ -173,7 +173,7 @@ std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& n
       say(absl::StrCat(spec.ca_file, " ", status.message(), "; ", kCopyAuthority));
   }
   if (certificate.has_value() && key != nullptr && !certificate->Fits(key.get()))
-    say(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both anew"));
+    say(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both again"));
   if (certificate.has_value() && authorities.has_value())
     for (const Purpose purpose :
          node.empty() ? std::vector<Purpose>{Purpose::kClient} : std::vector<Purpose>{Purpose::kServer, Purpose::kClient})

@@ -69,7 +69,7 @@ void FabricProbe::Open(Port* port) {
 
 void FabricProbe::Trouble(Port* port, const std::string& what) {
   if (std::exchange(port->trouble, what) != what)
-    outputs_.tell({node_, port->nic}, absl::StrCat("the subnet manager's word does not come through this port: ", what));
+    outputs_.tell({node_, port->nic}, absl::StrCat("the subnet manager's reports do not arrive at this port: ", what));
 }
 
 void FabricProbe::OnMad(Port* port, const std::string& mad, const FabricAddress& from) {
@@ -91,7 +91,7 @@ void FabricProbe::OnAnswer(Port* port, const SaMessage& answer) {
   if (!port->subscribed) return Trouble(port, absl::StrCat("it refuses the subscription with status ", answer.status));
   const bool news = !std::exchange(port->told, true) || !port->trouble.empty();
   port->trouble.clear();
-  if (news) outputs_.tell({node_, port->nic}, "the subnet manager's word comes through this port");
+  if (news) outputs_.tell({node_, port->nic}, "the subnet manager's reports arrive at this port");
 }
 
 void FabricProbe::Take(const SaNotice& notice) {

@@ -42,7 +42,7 @@ class FabricProbeTest : public testing::Test {
   void Subscribe() {
     Sample();
     Confirm();
-    EXPECT_THAT(Told(), testing::ElementsAre("n0/ibp24s0: the subnet manager's word comes through this port"));
+    EXPECT_THAT(Told(), testing::ElementsAre("n0/ibp24s0: the subnet manager's reports arrive at this port"));
   }
   std::vector<std::string> Told() { return std::exchange(told_, {}); }
   std::vector<std::string> Seen() { return std::exchange(seen_, {}); }
@@ -199,8 +199,7 @@ TEST_F(FabricProbeTest, TroubleIsToldOnceAndItsEnd) {
   fabric_.set_open_status(absl::NotFoundError("libibumad.so.3 cannot be loaded"));
   Sample();
   Sample();
-  EXPECT_THAT(Told(),
-              ElementsAre("n0/ibp24s0: the subnet manager's word does not come through this port: libibumad.so.3 cannot be loaded"));
+  EXPECT_THAT(Told(), ElementsAre("n0/ibp24s0: the subnet manager's reports do not arrive at this port: libibumad.so.3 cannot be loaded"));
   fabric_.set_open_status(absl::OkStatus());
   Sample();
   fabric_.handler("mlx5_0/1").on_timeout();
@@ -210,7 +209,7 @@ TEST_F(FabricProbeTest, TroubleIsToldOnceAndItsEnd) {
   EXPECT_THAT(Told(), ElementsAre(HasSubstr("it refuses the subscription with status 12")));
   Sample();
   Confirm();
-  EXPECT_THAT(Told(), ElementsAre("n0/ibp24s0: the subnet manager's word comes through this port"));
+  EXPECT_THAT(Told(), ElementsAre("n0/ibp24s0: the subnet manager's reports arrive at this port"));
   fabric_.handler("mlx5_0/1").on_lost(absl::UnavailableError("the port cannot be read"));
   EXPECT_THAT(Told(), ElementsAre(HasSubstr("the port cannot be read")));
   Sample();

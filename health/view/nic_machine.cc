@@ -213,7 +213,7 @@ std::string NicMachine::ReasonFor(NicState state) const {
       if (!drill_failed_) return cause;
       return cause.empty() ? "drill: fail-nic" : "drill: fail-nic; " + cause;
     }
-    case NicState::kProving: return link_known_ ? proof_cause_ : "no word of its link yet";
+    case NicState::kProving: return link_known_ ? proof_cause_ : "its link state is not known yet";
     case NicState::kDrained: return "drained by the operator";
     case NicState::kUncabled: return link_cause_ + ", and it was never up: no cable yet";
   }

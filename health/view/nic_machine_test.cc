@@ -48,7 +48,7 @@ World Healthy() {
 TEST(NicMachine, TheFirstWordNeedsNoProof) {
   World world;
   EXPECT_EQ(world.machine.state(), NicState::kProving);
-  EXPECT_EQ(world.machine.reason(), "no word of its link yet");
+  EXPECT_EQ(world.machine.reason(), "its link state is not known yet");
   EXPECT_EQ(world.machine.next_tick(), NicMachine::kNever);
   EXPECT_EQ(world.Do(NicEvent::kLinkUp), NicState::kHealthy);
 }

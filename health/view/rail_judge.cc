@@ -151,7 +151,7 @@ void RailJudge::JudgeSilence(Turn* turn) {
     nic.alone_since = 0;
     verdict.silent = verdict.port_dead = false;
     turn->Do(RailAction::What::kRenew);
-    turn->Report(EvidenceKind::kRailAnswers, {}, "nobody is left to ask");
+    turn->Report(EvidenceKind::kRailAnswers, {}, "no other node is left to ask");
     turn->Do(RailAction::What::kChanged);
   }
 }
@@ -220,8 +220,8 @@ void RailJudge::JudgeDoubt(Turn* turn) {
     return;
   }
   Doubt(turn, strange.front(),
-        absl::StrCat("nobody ever answered ", turn->key.ToString(), " (", strange.front().ToString(), " and ", strange.size() - 1,
-                     " more were asked): a dead port, another VLAN, or a firewall that drops UDP"));
+        absl::StrCat("no probe was ever answered by a peer of ", turn->key.ToString(), " (", strange.front().ToString(), " and ",
+                     strange.size() - 1, " more were asked): a dead port, another VLAN, or a firewall that drops UDP"));
 }
 
 void RailJudge::Doubt(Turn* turn, const NicKey& peer, const std::string& doubt) {

@@ -184,13 +184,13 @@ TEST_F(OrdinaryUserTest, MayBeKeptOutAndLetInWhileTheDaemonRuns) {
   StartDaemon(0);
   const auto before = Start("");
   ASSERT_TRUE(before->Says("attached 1 as rail0")) << before->report();
-  EXPECT_EQ(reload("attach { uids: 1001 }\n"), "attach: whose jobs may, from now on");
+  EXPECT_EQ(reload("attach { uids: 1001 }\n"), "attach: the users whose jobs may attach");
   const UserProcess job(RunDir(0), Address(0, 0), "", folder_ + "/second");
   ASSERT_TRUE(job.Says("R2CC: r2ccd at " + RunDir(0) +
                        "/attach.sock: it refused: uid 1000 may not attach: see attach in r2ccd's configuration; trying again"))
       << job.report();
   EXPECT_EQ(Jobs().size(), 1u) << "who is attached stays";
-  EXPECT_EQ(reload("attach { uids: 1000 }\n"), "attach: whose jobs may, from now on");
+  EXPECT_EQ(reload("attach { uids: 1000 }\n"), "attach: the users whose jobs may attach");
   EXPECT_TRUE(job.Says("attached 1 as rail0")) << job.report();
   EXPECT_EQ(Jobs().size(), 2u);
 }

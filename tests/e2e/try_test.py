@@ -87,7 +87,7 @@ class TryTest(TryCase):
     self.assertIn("the job goes on without it", self.text())
     self.assertIn("all rails are well again", self.text())
     self.assertRegex(self.text(), r"\$ r2ccctl nic why other/rail1\n")
-    self.assertIn("its own kernel says", self.text())
+    self.assertIn("the kernel of its node reports", self.text())
     self.assertRegex(self.text(), "[▁▂▃▄▅▆▇█]{3}")
     report = self.text().partition("$ r2ccctl job report try\n")[2]
     self.assertIn("rail1", report)

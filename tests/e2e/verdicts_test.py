@@ -80,7 +80,7 @@ class Verdicts(ClusterCase):
     rail = RailId(2, 0)
     self.lab.cut_switch_port(rail)
     answer = self.expect_verdict(rail, "port")
-    self.assertIn("its own kernel says", answer["verdict_text"])
+    self.assertIn("the kernel of its node reports", answer["verdict_text"])
     self.assertIn("link-down", [entry["kind"] for entry in answer["evidence"]])
     self.lab.heal_switch_port(rail)
     self.expect_verdict(rail, "none")

@@ -50,7 +50,7 @@ class Witnesses(NamespaceCase):
     self.assertGreater(took_s, ALONE_MAX_S - 5, "nobody has had the time to come back")
     self.expect_state(rail, ("HEALTHY",), PATIENCE_S)
     self.assertTrue(wait_until(lambda: self.weight(rail) > 0, PATIENCE_S, 0.2), "jobs do not try it")
-    self.assertIn("nobody is left to ask", self.cluster.ctl(0, "nic", "why", str(rail)))
+    self.assertIn("no other node is left to ask", self.cluster.ctl(0, "nic", "why", str(rail)))
     # Its witnesses come back, and judge it as before.
     for witness in (1, 2):
       self.cluster.start_daemon(witness)
