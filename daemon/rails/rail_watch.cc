@@ -45,8 +45,7 @@ RailWatch::RailWatch(std::string node, std::vector<health::NicIdentity> nics, he
                {[this](const std::string& nic, const std::vector<health::Datagram>& batch) { OnBatch(nic, batch); },
                 [this](const std::string& nic, const std::string& from) {
                   prober_.LostHere(nic, from);
-                  // A peer that is kept out hears nothing of the NIC. So what others say of it counts from the end of that on.
-                  if (!from.empty()) nics_.at(nic).accused_since = seams_.executor->Now();
+                  if (!from.empty()) judge_.PeerKeptOut(nic, seams_.executor->Now());
                 },
                 [this] { outputs_.on_state(); }}) {
   for (health::NicIdentity& identity : nics) Know(std::move(identity));

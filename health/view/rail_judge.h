@@ -76,6 +76,8 @@ class RailJudge {
 
   // The NIC's link is down. That is enough of a verdict.
   void LinkDown(const std::string& nic);
+  // A peer's datagrams to the NIC are dropped here, so the peer hears nothing of it: what others report counts from `now` on.
+  void PeerKeptOut(const std::string& nic, Nanos now) { nics_.at(nic).accused_since = now; }
   // Nothing is to be judged on any NIC: what was held begins again.
   void Rest();
   // The other ends of the NIC's paths that lose large packets. True: others than before.

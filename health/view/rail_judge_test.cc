@@ -103,6 +103,14 @@ TEST_F(RailJudgeTest, AnAccusationThatEndsBeginsAgain) {
   EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 1450 * kMs)), (Expected{{EvidenceKind::kRailSilent, {}}}));
 }
 
+TEST_F(RailJudgeTest, WhatOthersReportCountsFromTheEndOfAFloodOn) {
+  pairs_ = {Pair("n1", PairState::kSilent), Pair("n2", PairState::kUp)};
+  EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 1000 * kMs)), Expected());
+  judge_.PeerKeptOut("r0", 1150 * kMs);
+  EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 1349 * kMs)), Expected());
+  EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 1350 * kMs)), (Expected{{EvidenceKind::kRailSilent, {}}}));
+}
+
 TEST_F(RailJudgeTest, ACableHasOneEnd) {
   RailJudge cabled("n0", {"r0"});
   cabled.Add("r0");
