@@ -209,8 +209,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   ASSIGN_OR_RETURN(const AllCredentials credentials, LoadAllCredentials(config));
   if (config.insecure)
     LogWarning(
-        "INSECURE: everybody who can reach the daemons' port may command this node and impersonate every other; set tls, and remove "
-        "insecure: true",
+        "INSECURE: everybody who can reach the daemons' port may command this node and impersonate others; set tls, remove insecure: true",
         {{"listen", config.listen}});
   if (config.etcd.has_value() && !config.etcd->tls.has_value())
     LogWarning("the connections to etcd are not encrypted: set store.etcd_tls in the configuration");

@@ -45,8 +45,8 @@ struct State {
     // From 0 on is from the least on.
     const uint64_t collnet_min_bytes = config.collnet_min_bytes.has_value() ? std::max<uint64_t>(1, *config.collnet_min_bytes) : 0;
     auto* const rolls = new SocketRollCalls(every, Fnv1a64(Release()), config.deadline_ms * kNanosPerMs);
-    interposer = new Interposer({new Libnccl(&calls), cuda, &rails, rolls, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(),
-                                 every, collnet_min_bytes});
+    interposer = new Interposer(
+        {new Libnccl(&calls), cuda, &rails, rolls, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(), every, collnet_min_bytes});
   }
 };
 

@@ -110,7 +110,8 @@ TEST(ConfigPatternsTest, WhatDoesNotFitIsToldWithWhatThereIs) {
   EXPECT_THAT(Nics("nics { name: \"eth2\" interface: \"eth1\" } nics { interface: \"eth2*\" }"),
               ElementsAre(HasSubstr("interface 'eth2' fits eth2*, and its name is another NIC's")));
   EXPECT_THAT(Nics("nics { name: \"r\" interface: \"eth*\" }"), ElementsAre(HasSubstr("names NICs by their interfaces: it has no name")));
-  EXPECT_THAT(Nics("nics { name: \"r\" interface: \"eth1\" address: \"10.1.0.0/16\" }"), ElementsAre(HasSubstr("only a name and a rate are possible")));
+  EXPECT_THAT(Nics("nics { name: \"r\" interface: \"eth1\" address: \"10.1.0.0/16\" }"),
+              ElementsAre(HasSubstr("only a name and a rate are possible")));
   EXPECT_THAT(Nics("limits { nics_per_node: 2 } nics { interface: \"eth*\" }"),
               ElementsAre(HasSubstr("3 NICs fit, and more than 2 are refused")));
 }

@@ -225,7 +225,7 @@ TEST_F(R2ccdEtcdTest, OneThatRefusesIsOneClearLineAndDisturbsNobody) {
   EXPECT_EQ(Status(0).store(), "lost: etcd at " + nobody + ": Connection refused");
   const auto job = Attach(0);
   EXPECT_NE(job->AwaitState("n1", "rail0", plan::NicState::kHealthy), 0);
-  EXPECT_THAT(daemons_[0]->log(), HasSubstr("etcd is spoken to in the clear"));
+  EXPECT_THAT(daemons_[0]->log(), HasSubstr("the connections to etcd are not encrypted"));
   daemons_[0]->Signal(SIGTERM);
   EXPECT_EQ(daemons_[0]->Wait(), 0);
 }
