@@ -29,6 +29,7 @@ class Ways(ClusterCase):
     # A daemon that starts later learns them, too.
     self.cluster.kill_daemon(2)
     self.cluster.start_daemon(2)
+    self.cluster.wait_ready(2)
     self.expect_attached(2)
     self.assertTrue(wait_until(lambda: self.ways(2) == wanted, PATIENCE_S, 0.1), f"n2: {self.ways(2)}")
     self.expect_right_end()
