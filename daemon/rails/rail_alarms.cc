@@ -96,7 +96,7 @@ class Finder {
     for (const auto& [rails, peers] : found) {
       const auto& [answered, silent] = rails;
       crossed_.insert({answered, silent});
-      const auto facts = [&](const std::vector<NicKey>& who) {
+      const auto facts = [&, &answered = answered, &silent = silent](const std::vector<NicKey>& who) {
         return absl::StrCat(Listed(Texts(who)), who.size() == 1 ? " answers " : " answer ", Own(answered), " and not ", Own(silent));
       };
       if (peers.size() > 1 && !IsAnswered(answered)) {

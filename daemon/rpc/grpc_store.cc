@@ -71,7 +71,7 @@ void GrpcStore::Start(const std::string& prefix, Callbacks callbacks) {
 
 void GrpcStore::Connect() {
   calls_->Add(1);
-  const auto post = [this, alive = alive_, executor = executor_](std::function<void()> task) {
+  const auto post = [alive = alive_, executor = executor_](std::function<void()> task) {
     executor->Post([alive, task = std::move(task)] {
       if (*alive) task();
     });

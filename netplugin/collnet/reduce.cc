@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <xmmintrin.h>
 #endif
 
@@ -44,6 +45,14 @@ class DefaultFloats {
 #endif
 };
 
+#if defined(__x86_64__)
+// Clang's __builtin_cpu_supports() does not know it. The system keeps its registers if it keeps AVX's.
+bool HasF16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 }  // namespace
 
 bool CanReduce(abi::DataType type, abi::RedOp op) {
@@ -58,7 +67,7 @@ size_t ElementBytes(abi::DataType type) {
 bool Supports(InstructionSet set) {
   if (TableOf(set) == nullptr) return false;
 #if defined(__x86_64__)
-  if (set == InstructionSet::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  if (set == InstructionSet::kAvx2) return __builtin_cpu_supports("avx2") && HasF16c();
   if (set == InstructionSet::kAvx512)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl");

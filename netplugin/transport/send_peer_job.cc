@@ -82,6 +82,7 @@ void SendPeer::Close(FlowId flow) {
   // given.
   if (holds_buffers)
     links_.ForEach([&](const LinkName& name, SendLink& link) {
+      HasLock();
       if (!link.Holds(flow)) return;
       link.Release(flow) ? void(releasing_.push_back({flow, name, now()})) : Trouble(name, EvidenceCause::kFlowClosed);
     });
