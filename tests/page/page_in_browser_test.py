@@ -191,14 +191,17 @@ class PageInBrowserTest(unittest.TestCase):
     rows, saved = page.evaluate("""import('/page/view.js').then((view) => {
       const job = {name: '<b>train</b>', run: '7', processes: 8, peers: 3, left: 3, rails: 4, faults: 2, longestMs: 7.4,
         replayed: 1536, gaveUp: 0};
-      view.showJobs([{...job, stands: true}, {...job, atRisk: true}, job]);
+      const held = {function: 'AllReduce', number: 12, communicator_name: '<i>tp0</i>', rank: 3, ranks: 8, nic: 'rail1', ms: 280};
+      view.showJobs([{...job, stands: true}, {...job, atRisk: true}, {...job, held}]);
       view.showSaved([{since_ns: '0', until_ns: '86400000000000', faults_masked: 2, restarts: 1, gpu_hours_low: 1.25,
         gpu_hours_high: 40, reduced_ns: '7000000', died: [{cause: 'no-rail', jobs: 1}]}]);
       const texts = (elements) => [...elements].map((one) => one.textContent).join('|');
       return [[...document.querySelectorAll('#jobs tbody tr')].map((row) => texts(row.cells)),
         texts(document.querySelectorAll('#saved dd'))];
     })""")
-    self.assertEqual(rows, [f"<b>train</b> (7)|{state}|8|3|3 of 4|2|7 ms|1.5 KiB" for state in ("no progress", "at risk", "fewer rails")])
+    waited = "AllReduce 12 of <i>tp0</i> (rank 3 of 8) waited for rail1, 280 ms"
+    self.assertEqual(rows, [f"<b>train</b> (7){held}|{state}|8|3|3 of 4|2|7 ms|1.5 KiB"
+                            for state, held in (("no progress", ""), ("at risk", ""), ("fewer rails", waited))])
     self.assertEqual(saved, "2 in 24 h|1 in 24 h|1.3 to 40 in 24 h|7 ms in 24 h|1 in 24 h")
 
   def test_a_drill_needs_its_name_typed(self):

@@ -3,10 +3,9 @@ import {carries} from './states.js';
 
 // "AllReduce 12 of tp0 (rank 3 of 8) waited for rail0": the operation of NCCL that a lost rail held up longest.
 export function heldText(held) {
-  const number = held.number > 0 ? ` ${held.number}` : '';
-  const communicator = held.communicator_name || `communicator ${BigInt(held.communicator ?? 0).toString(16)}`;
-  const ranks = held.ranks > 0 ? ` of ${held.ranks}` : '';
-  return `${held.function}${number} of ${communicator} (rank ${held.rank ?? 0}${ranks}) waited for ${held.nic}`;
+  const name = held.communicator_name || BigInt(held.communicator).toString(16);
+  const ranks = held.ranks ? ` of ${held.ranks}` : '';
+  return `${held.function} ${held.number || ''} of ${name} (rank ${held.rank}${ranks}) waited for ${held.nic}`.replace('  ', ' ');
 }
 
 // Processes of one name, run and user are one job.
@@ -47,10 +46,10 @@ export function jobsOf(reply, model) {
       job.stallMs += stall;
       job.longestMs = Math.max(job.longestMs, stall);
       if (fault.open_links > 0) ++job.open;
-      // The longest first.
-      const held = fault.held?.[0];
-      const heldMs = Number(held?.held_ns ?? 0) / 1e6;
-      if (held && heldMs > (job.held?.ms ?? -1)) job.held = {...held, ms: heldMs, nic: fault.nic || fault.rail};
+      for (const held of fault.held ?? []) {
+        const ms = Number(held.held_ns) / 1e6;
+        if (!(ms <= job.held?.ms)) job.held = {...held, ms, nic: fault.nic || fault.rail};
+      }
     }
     job.faults += process.faults_untold;
     job.gaveUp += process.gave_up.length;

@@ -1,13 +1,12 @@
 // Where the page of another node is. Pure.
 
 // A name of a host, and of nothing else.
-const HOST = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+const HOST = /^[a-z0-9]+([-.][a-z0-9]+)*$/i;
 
 // The address of the NIC `nic` on the page of `node`; null: the node's name is none of a host. A page that was opened by the own node's
-// name in a domain, as https://n1.example:9460/, leads to the other node in that domain. `at`: this page's location.
+// name in a domain, as n1.example, leads to the other node in that domain. `at`: this page's location.
 export function pageOf(at, own, node, nic) {
   if (!HOST.test(node)) return null;
-  const domain = at.hostname.toLowerCase().startsWith(`${own.toLowerCase()}.`) ? at.hostname.slice(own.length) : '';
-  const port = at.port === '' ? '' : `:${at.port}`;
-  return `${at.protocol}//${node}${domain}${port}/#${new URLSearchParams({nic: `${node}/${nic}`})}`;
+  const domain = at.hostname.startsWith(`${own.toLowerCase()}.`) ? at.hostname.slice(own.length) : '';
+  return `${at.protocol}//${node}${domain}${at.port && `:${at.port}`}/#${new URLSearchParams({nic: `${node}/${nic}`})}`;
 }

@@ -205,7 +205,7 @@ test('a job names the operation that waited longest, and a daemon of another rel
   assert.equal(heldText(job.held), 'AllReduce 12 of tp0 (rank 3 of 8) waited for r2');
   assert.equal(job.held.ms, 280);
   const bare = {function: 'Send to 3', number: 0, communicator: '255', communicator_name: '', rank: 0, ranks: 0, nic: 'r1'};
-  assert.equal(heldText(bare), 'Send to 3 of communicator ff (rank 0) waited for r1');
+  assert.equal(heldText(bare), 'Send to 3 of ff (rank 0) waited for r1');
   assert.equal(jobsOf({jobs: [process({faults: [fault]})]}, model)[0].held, null);
 });
 

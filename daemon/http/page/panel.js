@@ -85,29 +85,26 @@ function done(why, nowMs) {
   ];
 }
 
-// The node that acts judges the certificate, and only the browser can show it there.
-function elsewhere(nic, model) {
-  const page = pageOf(location, model.own, nic.node, nic.name);
-  const name = `the page of ${clean(nic.node)}`;
-  return page === null ? name : h('a', {href: page, rel: 'noopener'}, name);
-}
-
 function drills(nic, model, who, act, nowMs) {
+  const own = nic.node === model.own,
+    may = who?.may_drill;
+  let away = null;
+  if (may && !own) {
+    // The node that acts judges the certificate, and only the browser can show it there.
+    const page = pageOf(location, model.own, nic.node, nic.name),
+      name = clean(nic.node);
+    away = h('p', {class: 'muted'}, 'Drills: open the page of ', page ? h('a', {href: page}, name) : name, ': its daemon judges who may.');
+  }
   if (nic.isDrill) {
     const left = h('strong', {'data-ends': String(nic.drillEndsMs)}, countdownOf(nic.drillEndsMs - nowMs));
     return [
       h('h3', {}, 'Drill'),
       h('p', {}, 'The drill ends in ', left, '. '),
-      who?.may_drill && nic.node === model.own
-        ? h('button', {'data-focus': 'restore', onclick: () => act('restore', nic, nic.key, 0)}, 'End it now')
-        : null,
-      who?.may_drill && nic.node !== model.own ? h('p', {class: 'muted'}, 'To end it now, open ', elsewhere(nic, model), '.') : null,
+      may && own ? h('button', {'data-focus': 'restore', onclick: () => act('restore', nic, nic.key, 0)}, 'End it now') : away,
     ];
   }
-  if (!who) return [];
-  if (!who.may_drill) return [h('p', {class: 'muted'}, `Drills: ${clean(who.why_not)}.`)];
-  if (nic.node !== model.own)
-    return [h('p', {class: 'muted'}, 'Drills: open ', elsewhere(nic, model), '. Its daemon judges the certificate.')];
+  if (!who || away) return [away];
+  if (!may) return [h('p', {class: 'muted'}, `Drills: ${clean(who.why_not)}.`)];
   const typed = h('input', {
     'data-focus': 'typed',
     'aria-label': `Type ${nic.key} to confirm`,

@@ -214,7 +214,7 @@ export function showJobs(jobs) {
                 'td',
                 {},
                 clean(job.run === '' ? job.name : `${job.name} (${job.run})`),
-                job.held && h('div', {class: 'muted'}, clean(`${heldText(job.held)}, ${spanOf(job.held.ms)}`)),
+                job.held ? h('div', {class: 'muted'}, clean(`${heldText(job.held)}, ${spanOf(job.held.ms)}`)) : null,
               ),
               h(
                 'td',
