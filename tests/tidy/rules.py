@@ -240,8 +240,8 @@ NOT_PURE_FOLDERS = ("plan/page/",)
 # Headers by name, not those to keep out: the system has more than anybody would list.
 PURE_HEADERS = set("""
     algorithm array bit cctype charconv cmath compare concepts cpuid.h cstddef cstdint cstdio cstdlib cstring deque functional
-    initializer_list iterator limits map memory numeric optional queue random set span string string_view tuple type_traits unordered_map utility variant
-    vector gmock/gmock.h gtest/gtest.h immintrin.h xmmintrin.h""".split())
+    initializer_list iterator limits map memory numeric optional queue random set span string string_view tuple type_traits unordered_map
+    utility variant vector gmock/gmock.h gtest/gtest.h immintrin.h xmmintrin.h""".split())
 SHARED_STATE = (r"\bstd::(atomic\w*|condition_variable\w*|future|jthread|lock_guard|mutex|once_flag|scoped_lock|shared_lock|shared_mutex|"
                 r"this_thread|thread|unique_lock)\b|\bthread_local\b|\b(CondVar|Mutex|MutexLock|SteadyClock)\b")
 
