@@ -7,7 +7,6 @@ SOURCES = {
     "//daemon:r2ccd": "/usr/sbin/r2ccd",
     "//deploy/config:r2ccd.textproto": "/etc/r2cc/r2ccd.textproto",
     "//deploy/image:r2cc-setup": "/usr/bin/r2cc-setup",
-    "//nccl/profiler:libnccl-profiler-r2cc.so": "/usr/lib/x86_64-linux-gnu/libnccl-profiler-r2cc.so",
     "//netplugin:libnccl-net-r2cc.so": "/usr/lib/x86_64-linux-gnu/libnccl-net-r2cc.so",
     "//netplugin/perf:r2cc-perf": "/usr/bin/r2cc-perf",
 }

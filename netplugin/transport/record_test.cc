@@ -41,6 +41,9 @@ TEST_F(RecordGaveUpTest, EachFateIsARecordOfItsRail) {
 }
 
 struct RecordPassedTest : RecordGaveUpTest {
+  RecordPassedTest() {
+    host.log = [](LogLevel, const std::string&) {};
+  }
   // The stall of a link of rail 2 that was lost at 1,000 and stalled from 900 to 1,400.
   void Pass(uint64_t communicator) {
     Action action{.kind = Action::Kind::kLinkPassed};
