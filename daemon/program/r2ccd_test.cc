@@ -331,7 +331,7 @@ TEST_F(R2ccdTest, WithoutDescriptorsItSaysSoInOneLine) {
     for (const std::string& argument : Arguments(0)) words += " '" + argument + "'";
     EXPECT_EQ(WEXITSTATUS(std::system(("{ " + words + "; } > " + log + " 2>&1").c_str())), 1) << limit;
     const std::string output = ReadFile(log);
-    EXPECT_NE(output.find("r2ccd: r2ccd begins with 256 descriptors and can open "), std::string::npos) << output;
+    EXPECT_NE(output.find("r2ccd: r2ccd needs 256 descriptors at its start and can open "), std::string::npos) << output;
     EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
   }
 }

@@ -52,8 +52,8 @@ TEST(RailPort, EachThatDoesNotOpenIsNamed) {
   faulty.FailCall(Call::kOpen, 1, EACCES);
   EXPECT_EQ(ListPorts(&first, &error).size(), 1u);
   EXPECT_EQ(error,
-            "R2CC: cannot open the RDMA device mlx5_0: Input/output error; the kernel's log may say why, and R2CC_TRANSPORT=tcp does "
-            "without; cannot open the RDMA device mlx5_1: Permission denied; allow this user to open /dev/infiniband/uverbs*, or set "
+            "R2CC: cannot open the RDMA device mlx5_0: Input/output error; dmesg may show the cause; R2CC_TRANSPORT=tcp uses no RDMA; "
+            "cannot open the RDMA device mlx5_1: Permission denied; allow this user to open /dev/infiniband/uverbs*, or set "
             "R2CC_TRANSPORT=tcp");
 }
 
