@@ -198,7 +198,8 @@ TEST_F(OrdinaryUserTest, MayBeKeptOutAndLetInWhileTheDaemonRuns) {
 TEST_F(OrdinaryUserTest, IsToldOnceThatThereIsNoDaemon) {
   ASSERT_EQ(mkdir(RunDir(0).c_str(), 0755), 0);
   const auto job = Start("");
-  const std::string line = "R2CC: no r2ccd at " + RunDir(0) + "/attach.sock (No such file or directory): going on without it, trying again";
+  const std::string line =
+      "R2CC: no r2ccd at " + RunDir(0) + "/attach.sock (No such file or directory): the job runs without it and tries again";
   ASSERT_TRUE(WaitUntil([&] { return job->report().find(line) != std::string::npos; })) << job->report();
   StartDaemon(0);
   ASSERT_TRUE(job->Says("attached 1 as rail0", kBackMax)) << job->report();
