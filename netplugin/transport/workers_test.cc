@@ -121,6 +121,8 @@ TEST_F(WorkersTest, ATaskWithoutASocketRunsWhenItIsWoken) {
   workers->Wake(token);
   task->AwaitRuns(1);
   workers->Remove(token, -1);
+  workers->Wake(Add(workers.get(), 0, other, second));
+  second->AwaitRuns(1);  // the worker has let go of the task before
   EXPECT_EQ(task.use_count(), 1);
 }
 
