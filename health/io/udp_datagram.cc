@@ -210,7 +210,8 @@ class UdpRailSocket final : public RailSocket {
   bool ReadBatch() {
     Slots& slots = *slots_;
     spare_ += budget_.TakeUpTo(kBatch - spare_, loop_->Now());
-    const int most = reads_.TakeUpTo(spare_, loop_->Now());
+    spare_reads_ += reads_.TakeUpTo(kBatch - spare_reads_, loop_->Now());
+    const int most = std::min(spare_, spare_reads_);
     if (most == 0) return false;
     NoteDrops();
     std::array<mmsghdr, kBatch> headers{};
@@ -226,6 +227,7 @@ class UdpRailSocket final : public RailSocket {
     }
     const int count = recvmmsg(fd_, headers.data(), static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
     if (count <= 0) return false;
+    spare_reads_ -= count;
     const int64_t realtime = RealtimeNow();
     const Nanos now = loop_->Now();
     std::vector<Datagram> batch;
@@ -307,6 +309,7 @@ class UdpRailSocket final : public RailSocket {
   TokenBucket budget_{kDatagramsPerSecond, kDatagramsBurst};
   int spare_ = 0;  // taken from it, and not used yet
   TokenBucket reads_{kReadsPerSecond, kReadsBurst};
+  int spare_reads_ = 0;  // taken from it, and not used yet
   SourceRates sources_;
   TimerId release_ = 0;
   TimerId pause_ = 0;

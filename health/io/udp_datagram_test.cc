@@ -236,6 +236,18 @@ TEST_F(UdpDatagramTest, TakesWhatTheFilterDescribesAndCountsTheRest) {
   EXPECT_EQ(socket->counts().dropped_by_kernel, 0u) << "there was room all the time";
 }
 
+// Each wakes up the loop for itself, as probes of many peers do: one that is read costs one place of the rate.
+TEST_F(UdpDatagramTest, DatagramsThatComeOneByOneAreReadWithoutAPause) {
+  const auto socket = Open({"", "127.0.0.1", 0});
+  const auto other = Open({"", "127.0.0.2", 0});
+  size_t sent = 0;
+  ASSERT_TRUE(RunUntil([&] {
+    if (got_.size() == sent && sent < 900) (void)(sent++ % 2 == 0 ? socket : other)->Send({"127.0.0.1", socket->port()}, "probe");
+    return got_.size() == 900;
+  })) << got_.size();
+  EXPECT_EQ(socket->counts().paused, 0u);
+}
+
 TEST_F(UdpDatagramTest, AFloodIsReadAtARate) {
   const auto socket = Open({"", "127.0.0.1", 0});
   const Nanos begin = loop_.Now();
