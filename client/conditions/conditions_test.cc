@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "client/conditions/fake_kubernetes_api.h"
 
@@ -85,6 +86,13 @@ TEST(FollowConditions, SaysOnceWhatFailsAndThatItWorksAgain) {
   EXPECT_THAT(lines, ElementsAre(HasSubstr("no view of the cluster"), "the view: it works again",
                                  "the condition of node n0 is not written: status 403", "n0: it works again"));
   EXPECT_LT(api.asked.size(), 10u) << "not at each look";
+}
+
+TEST(ConnectKubernetes, AServerThatClosesAConnectionEndsNoProcess) {
+  signal(SIGPIPE, SIG_DFL);
+  const auto api = ConnectKubernetes("localhost:1", "/nowhere");
+  EXPECT_TRUE(absl::IsUnavailable(api->Ask({"GET", "/api/v1/nodes/n0", "", ""}).status()));
+  raise(SIGPIPE);
 }
 
 TEST(ParseAnswer, TakesWholeAnswersAlone) {

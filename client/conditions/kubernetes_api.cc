@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -171,6 +172,8 @@ absl::StatusOr<std::string> ParseAnswer(const std::string& bytes) {
 }
 
 std::unique_ptr<KubernetesApi> ConnectKubernetes(const std::string& server, const std::string& account) {
+  // OpenSSL writes to a socket by write().
+  signal(SIGPIPE, SIG_IGN);
   return std::make_unique<TlsKubernetesApi>(server, account);
 }
 

@@ -26,7 +26,7 @@ class KubernetesApi {
 };
 
 // At `server`, host:port, over TLS. `account`: a directory with `ca.crt`, by which the server is known, and `token`; both are read again
-// for each request, as the kubelet changes them.
+// for each request, as the kubelet changes them. The process ignores SIGPIPE from then on: a server may close a connection at any time.
 std::unique_ptr<KubernetesApi> ConnectKubernetes(const std::string& server, const std::string& account);
 
 // The status and the body of an answer that the server ended by closing the connection. Pure.

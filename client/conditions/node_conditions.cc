@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/names.h"
 #include "client/table.h"
 #include "proto/ready.h"
 
@@ -38,6 +39,8 @@ NodeCondition ConditionOf(const v1::NodeView& node) {
 std::vector<NodeConditions::Write> NodeConditions::Look(const std::vector<v1::NodeView>& nodes, Nanos now) {
   std::vector<Write> writes;
   for (const v1::NodeView& node : nodes) {
+    // Its name becomes part of the path of a request that carries our token.
+    if (!IsNodeName(node.node())) continue;
     // A daemon that keeps the store and watches no NICs.
     if (node.nics().empty()) continue;
     Known& known = known_[node.node()];

@@ -46,6 +46,11 @@ TEST(NodeCondition, SaysWhatReadySaysOnTheNode) {
   EXPECT_EQ(ConditionOf(hostile).message.find('\x1b'), std::string::npos);
 }
 
+TEST_F(NodeConditionsTest, ANodeWithAPathForANameIsLeftOut) {
+  for (const char* name : {"", "n0/status", "../pods/x", "n0 HTTP/1.0\r\nX: y", "n0?force=true"})
+    EXPECT_TRUE(Look({Node(name, v1::FAILED)}).empty()) << name;
+}
+
 TEST_F(NodeConditionsTest, ATurnIsWrittenOnceAndAHeartbeatLater) {
   auto writes = Look({Node("n0", v1::HEALTHY)});
   ASSERT_EQ(writes.size(), 1u);
