@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "daemon/jobs/kept_job.h"
+
 namespace r2cc::daemon {
 namespace {
 
@@ -32,6 +36,20 @@ TEST(JobWays, TheLastOneOfEachCommunicatorIsKept) {
   EXPECT_EQ(job.ways(1).changes(), 1u);
   for (uint32_t communicator = 10; communicator < 200; ++communicator) put(communicator, 1, 1, 30);
   EXPECT_EQ(job.ways_size(), kJobWaysMax);
+}
+
+TEST(JobWays, WhatAFileStatesIsBoundedAndClean) {
+  v1::Job job;
+  for (int i = 0; i < 2 * kJobWaysMax; ++i) {
+    v1::AllReduceWay& way = *job.add_ways();
+    way.set_way("tree\x1b[31m" + std::string(5000, 'x'));
+    way.set_node("n7");
+  }
+  const v1::Job kept = Cleaned(job);
+  ASSERT_EQ(kept.ways_size(), kJobWaysMax);
+  EXPECT_EQ(kept.ways(0).way().substr(0, 6), "tree?[");
+  EXPECT_LE(kept.ways(0).way().size(), 1024u);
+  EXPECT_EQ(kept.ways(0).node(), "") << "it is this node's";
 }
 
 }  // namespace

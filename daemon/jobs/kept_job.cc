@@ -45,6 +45,10 @@ v1::Job Cleaned(v1::Job job) {
     fault.clear_nodes();
     CleanHeldOf(&fault);
   }
+  for (v1::AllReduceWay& way : *job.mutable_ways()) {
+    way.set_way(CleanKept(way.way()));
+    way.clear_node();
+  }
   for (v1::JobFailure& failure : *job.mutable_failures()) failure.set_peer_node(CleanKept(failure.peer_node()));
   if (job.has_waiting()) {
     v1::JobWaiting& waiting = *job.mutable_waiting();
