@@ -69,6 +69,7 @@ constexpr absl::string_view kLogHead = R"(
 
 Lines begin with `R2CC:`. A warning appears by default, and with `NCCL_DEBUG=WARN` or higher in NCCL's log. `R2CC_LOG=info`
 adds the info lines, and `R2CC_LOG=debug` all others. A warning that recurs within a short time is logged once.
+`libr2cc-nccl.so` writes its lines to standard error with every `R2CC_LOG`: their level is "always".
 
 | level | line contains | meaning for the job | what to do | variable |
 |---|---|---|---|---|
@@ -90,7 +91,8 @@ constexpr LogLine kLines[] = {
     {"info, or warn", " is not used (", "the link failed its data check, and is tried again", "the cause in brackets", "-"},
     {"info", " % of what the others do: its share follows", "the rail is slow; it gets less data", "`r2ccctl nic why`", "-"},
     {"info", " is as good as the others again", "the end of the line above", "-", "-"},
-    {"info", " is down: ", "the rail's interface or device is down", "the cable", "`R2CC_LINK_MONITOR`"},
+    {"info, or warn", " is down: ", "the rail's interface or device is down. A warning if an RDMA port is inactive when the job starts",
+     "the cable", "`R2CC_LINK_MONITOR`"},
     {"warn", " s, trying on until R2CC_DEADLINE_MS: tried ", "no rail, or no out-of-band address, reaches the peer",
      "the ports that the line names: [install](../start/install.md#ports)", "`R2CC_DEADLINE_MS`, `R2CC_OOB_IFNAME`"},
     {"warn", " answers on no channel: its process may be stopped or very busy; waiting", "the job waits without limit",
@@ -121,12 +123,12 @@ constexpr LogLine kLines[] = {
      "`NCCL_COLLNET_ENABLE`, `R2CC_MODE`"},
     {"warn", "; only members that reach all others own parts of the sum", "two members have no path to each other", "`r2ccctl path probe`",
      "-"},
-    {"info", "uses NCCL's tree in another order of nodes", "the seat is in use", "-", "`R2CC_SEAT`"},
-    {"info", "uses CollNet", "CollNet is in use by agreement", "-", "`R2CC_SEAT`, `NCCL_COLLNET_ENABLE`"},
-    {"info", "is NCCL's own again since call ", "neither the seat nor CollNet by agreement is in use", "-", "`R2CC_SEAT`"},
-    {"info", " has no libr2cc-nccl.so with R2CC_SEAT=1", "a rank lacks the seat's library or variables: the job runs as NCCL alone",
+    {"always", "uses NCCL's tree in another order of nodes", "the seat is in use", "-", "`R2CC_SEAT`"},
+    {"always", "uses CollNet", "CollNet is in use by agreement", "-", "`R2CC_SEAT`, `NCCL_COLLNET_ENABLE`"},
+    {"always", "is NCCL's own again since call ", "neither the seat nor CollNet by agreement is in use", "-", "`R2CC_SEAT`"},
+    {"always", " has no libr2cc-nccl.so with R2CC_SEAT=1", "a rank lacks the seat's library or variables: the job runs as NCCL alone",
      "`r2ccctl job env --seat` on all ranks", "`R2CC_SEAT`"},
-    {"warn", " has not ended. The job hangs until all ranks take part", "a rank has stopped, or has made fewer AllReduces",
+    {"always", " has not ended. The job hangs until all ranks take part", "a rank has stopped, or has made fewer AllReduces",
      "`r2ccctl doctor --job`", "`R2CC_SEAT`, `R2CC_SEAT_EVERY`"},
     {"info", " held up ", "the collectives that waited for a lost rail", "`r2ccctl job report`", "`NCCL_PROFILER_PLUGIN`"},
     {"warn", "the profiler records nothing: libnccl-net-r2cc.so of this release is not in this process",
