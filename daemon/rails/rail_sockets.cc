@@ -11,6 +11,8 @@ namespace {
 
 // How often a socket that could not be opened is tried again.
 constexpr Nanos kOpenInterval = kNanosPerSecond;
+// Of a NIC, as everybody on its rail can make up addresses and fill the log with them.
+constexpr Nanos kHeldOutLogInterval = 60 * kNanosPerSecond;
 
 }  // namespace
 
@@ -50,13 +52,16 @@ void RailSockets::Tick() {
 // A peer whose address somebody forges is kept out, too: its pairs are not judged meanwhile.
 void RailSockets::NoteHeldOut(const std::string& name, Rail* rail) {
   const std::vector<std::string>& now = rail->socket->held_out();
-  if (now != rail->held_out) {
-    for (const std::string& source : now)
-      if (std::find(rail->held_out.begin(), rail->held_out.end(), source) == rail->held_out.end())
-        LogWarning("a sender to the port of a NIC's rail probes is ignored for a while: it sends more than any daemon",
-                   {{"nic", name}, {"address", source}});
-    rail->held_out = now;
+  const auto news = std::find_if(now.begin(), now.end(), [&](const std::string& source) {
+    return std::find(rail->held_out.begin(), rail->held_out.end(), source) == rail->held_out.end();
+  });
+  const bool may_log = rail->held_out_logged == 0 || executor_->Now() - rail->held_out_logged >= kHeldOutLogInterval;
+  if (news != now.end() && may_log) {
+    rail->held_out_logged = executor_->Now();
+    LogWarning("rate limit: probes from an address are dropped for 10 s, because it sends more than a daemon does",
+               {{"nic", name}, {"address", *news}, {"addresses", now.size()}});
   }
+  rail->held_out = now;
   for (const std::string& source : now) outputs_.on_drops(name, source);
 }
 

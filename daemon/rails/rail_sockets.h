@@ -78,6 +78,7 @@ class RailSockets {
     uint64_t filtered = 0;
     uint64_t over_rate = 0;
     std::vector<std::string> held_out;
+    Nanos held_out_logged = 0;
     Nanos dropped_at = 0;
   };
   void Open();

@@ -1,4 +1,8 @@
 // Faults of many ports at once, and of nodes whose pairs are mostly asked every few seconds.
+#include <string>
+#include <vector>
+
+#include "base/log.h"
 #include "daemon/rails/rail_watch_rig.h"
 
 namespace r2cc::daemon {
@@ -79,6 +83,27 @@ TEST_F(RailWatchTest, OldAnswersOfManyDoNotKeepADeadPortAlive) {
   Mend();
   core_.Advance(5000 * kMs);
   EXPECT_EQ(Told(5, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+}
+
+// Everybody on a rail can make up addresses.
+TEST_F(RailWatchTest, AddressesThatAreKeptOutFillNoLog) {
+  Make(2, 1);
+  core_.Advance(1000 * kMs);
+  std::vector<std::string> lines;
+  const ScopedLogCapture capture([&](LogLevel, const std::string& line) {
+    if (line.find("rate limit") != std::string::npos) lines.push_back(line);
+  });
+  const auto hold_out = [&](int first, int seconds) {
+    for (int i = first; i < first + seconds; ++i) {
+      net_.HoldOut({Address(1, 0), 7460}, {"10.9.0." + std::to_string(i), "10.8.0." + std::to_string(i)});
+      core_.Advance(1000 * kMs);
+    }
+  };
+  hold_out(0, 50);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("10.9.0.0"), std::string::npos) << lines[0];
+  hold_out(50, 20);
+  EXPECT_EQ(lines.size(), 2u);
 }
 
 // Somebody floods a port in a peer's name, or in those of all: nobody is judged by what is kept out, and by all others as before.
