@@ -16,7 +16,6 @@
 #include "daemon/page/plan_publisher.h"
 #include "daemon/peers/peer_set.h"
 #include "daemon/rails/rail_watch.h"
-#include "daemon/rpc/backend.h"
 #include "daemon/services/operator_service.h"
 #include "health/io/topology.h"
 

@@ -14,7 +14,6 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/nics/local_health.h"
 #include "daemon/peers/peer_set.h"
-#include "daemon/rpc/backend.h"
 #include "daemon/state/audit.h"
 #include "daemon/state/state_keeper.h"
 #include "health/view/cluster_view.h"
