@@ -1,5 +1,5 @@
-// What may be asked of a daemon: for each request its reply, who may ask, and what answers. services/ fills the table; gRPC and HTTP serve
-// it. A new request is a line of ControlRows and a row of services/control_rows.cc.
+// Lists every request that a daemon answers: its reply, the role that its caller needs, and its handler. services/ fills the table; gRPC
+// and HTTP serve it. A new request is a line of ControlRows and a row of services/control_rows.cc.
 #ifndef R2CC_DAEMON_CORE_CONTROL_TABLE_H_
 #define R2CC_DAEMON_CORE_CONTROL_TABLE_H_
 
@@ -24,22 +24,22 @@ namespace r2cc::daemon {
 
 struct MetricFacts;
 
-// What the metrics show, as of now. HTTP alone asks.
+// Asks for the present values of the metrics. Only HTTP sends it.
 struct MetricsRequest {};
 
-// Who may ask.
+// The role that a request needs, and where it is checked.
 struct Access {
   enum class Where : uint8_t {
-    kDoor,   // by the node that is asked, before its core hears of the request
-    kHere,   // by the node that is asked, on its core
+    kDoor,   // by the server that receives the request, before the core gets it. The service Peer checks nothing, so it has no such request
+    kHere,   // by the node that receives the request, on its core
     kOwner,  // by the node that the request names, on its core: any other node forwards it
-    kKnown,  // by nobody: whoever may talk to the daemon may ask
+    kKnown,  // nowhere: each authenticated caller may send it
   };
-  std::string what;  // for people who are refused it: "the NICs"
+  std::string what;  // for the message of a refusal: "the NICs"
   Role role = Role::kView;
   Where judged = Where::kDoor;
-  std::string more_closely = {};     // what, where it is judged on the core; empty: `what`
-  std::optional<Role> or_role = {};  // who has this one may ask, too
+  std::string more_closely = {};     // in place of `what` if the core refuses; empty: `what`
+  std::optional<Role> or_role = {};  // this role suffices, too
 };
 
 template <typename RequestT, typename ReplyT>

@@ -14,7 +14,7 @@ namespace r2cc::health {
 // Datagrams a second of one sender, and at once. A daemon sends at most 200 pings a second, and answers each of 200 with up to two.
 constexpr int kSourceDatagramsPerSecond = 1000;
 constexpr int kSourceDatagramsBurst = 500;
-// Whoever sends more is kept out for this long after that.
+// A sender that exceeds its budget is kept out for this long.
 constexpr Nanos kSourceHeldOut = 10 * kNanosPerSecond;
 // Senders that are counted. With more, as of a flood that makes up its senders, the others share the socket's own rate.
 constexpr size_t kSourcesMax = 4096;
