@@ -39,9 +39,11 @@ void RecordUse(Host* host, uint32_t usable, Nanos when);
 // Which run this process belongs to, and when the plugin started.
 plan::EvidenceRecord RunRecord(const Host& host, Nanos started);
 
-// That so many requests have made no progress for `waited`, and what they wait for; 0 requests: that is over.
+// From `call` on the AllReduces of a communicator go by `way`, a plan::Way; see plan::EvidenceKind::kWay.
 plan::EvidenceRecord WayRecord(Nanos now, uint32_t communicator, uint64_t call, uint64_t bytes_min, uint32_t way,
                                uint32_t expected_permille);
+
+// That so many requests have made no progress for `waited`, and what they wait for; 0 requests: that is over.
 plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, const JobWait& wait, const LinkEnds& ends);
 
 // That the process of `peer` is of another release, by its greeting: once, and again when it says another. Empty: older than such words.
