@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,17 +23,26 @@ RollServer* RollServer::Start(sockaddr_storage* address, socklen_t bytes, uint64
     close(listener);
     return nullptr;
   }
-  auto* const server = new RollServer(listener, nonce);
+  std::unique_ptr<RollServer> server(new RollServer(listener, nonce));
   // The program's signals are for the program's threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([server] { server->Serve(); });
-  pthread_setname_np(thread.native_handle(), "r2cc-roll");
-  thread.detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return server;
+  struct Restore {
+    const sigset_t* mask;
+    ~Restore() { pthread_sigmask(SIG_SETMASK, mask, nullptr); }
+  } const restore{&before};
+  try {
+    std::thread thread([raw = server.get()] { raw->Serve(); });
+    pthread_setname_np(thread.native_handle(), "r2cc-roll");
+    thread.detach();
+  } catch (const std::system_error&) {
+    // The system has no thread left.
+    close(listener);
+    return nullptr;
+  }
+  return server.release();
 }
 
 void RollServer::Serve() {
