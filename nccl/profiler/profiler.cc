@@ -9,6 +9,8 @@ namespace {
 // What a handle names, in its lowest bits: NCCL leaves out children of an event that has no handle.
 enum class Kind : uint64_t { kOperation = 1, kPart = 2, kOther = 3 };
 constexpr uint64_t kKindBits = 2;
+// The first id is below this, so that a handle has room for each id that follows.
+constexpr OperationId kFirstIdEnd = OperationId{1} << 61;
 
 void* HandleOf(Kind kind, OperationId operation) {
   return reinterpret_cast<void*>(static_cast<uintptr_t>(operation << kKindBits | static_cast<uint64_t>(kind)));
@@ -22,6 +24,8 @@ OperationId OperationOf(const void* handle, Kind kind) {
 constexpr const char* kFunctions[] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv", "Send", "Recv"};
 
 }  // namespace
+
+Profiler::Profiler(const Clock* clock, int32_t pid, OperationId first) : clock_(clock), pid_(pid), log_(first % kFirstIdEnd) {}
 
 const char* FunctionName(uint8_t function) { return function < std::size(kFunctions) ? kFunctions[function] : nullptr; }
 

@@ -41,8 +41,8 @@ struct Event {
 
 class Profiler {
  public:
-  // The clock outlives it. `pid`: of this process.
-  Profiler(const Clock* clock, int32_t pid, OperationId first) : clock_(clock), pid_(pid), log_(first) {}
+  // The clock outlives it. `pid`: of this process. `first`: the first operation's id, of which a handle has room for 61 bits.
+  Profiler(const Clock* clock, int32_t pid, OperationId first);
 
   // A communicator begins: the number of its context, and the mask. `joined`: the plugin asks this profiler; else no event is asked for.
   void Open(OperationLog::Communicator communicator, bool joined, void** context, int* mask);

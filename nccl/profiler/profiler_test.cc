@@ -54,6 +54,22 @@ TEST_F(ProfilerTest, AnOperationThatWaitsIsNamed) {
   EXPECT_EQ(Held(), 0u);
 }
 
+// As on a machine that has run for longer than 208 days, by the nanoseconds since its boot.
+TEST(Profiler, AnyFirstIdFitsIntoAHandle) {
+  FakeClock clock;
+  for (const OperationId first : {OperationId{1} << 62, ~OperationId{0}, OperationId{1} << 61}) {
+    Profiler profiler(&clock, kPid, first);
+    void *context = nullptr, *coll = nullptr, *part = nullptr;
+    int mask = 0;
+    profiler.Open({.id = 7, .name = "", .rank = 0, .ranks = 2}, true, &context, &mask);
+    for (int i = 0; i < 3; ++i) profiler.Start(context, &coll, {.type = abi::kProfileColl, .function = "AllReduce"});
+    profiler.Start(context, &part, {.type = abi::kProfileProxyOp, .parent = coll, .pid = kPid});
+    clock.Advance(20);
+    std::array<abi::HeldOperationV1, 1> held{};
+    EXPECT_EQ(profiler.Held(0, clock.Now() - 10, clock.Now(), held), 1u) << first;
+  }
+}
+
 TEST_F(ProfilerTest, WithoutThePluginNothingIsAskedFor) {
   void* context = nullptr;
   int mask = -1;
