@@ -158,5 +158,18 @@ TEST(RollCall, WhatIsNoRequestIsNoHarm) {
   EXPECT_EQ(rank.calls.CheckIn(id, 1, 0)->Await().kind, Kind::kAll);
 }
 
+TEST(RollCall, StrangersThatSendNothingKeepNoRankWaiting) {
+  Rank rank;
+  const UniqueId id = Noted(&rank);
+  const auto address = *ReadNote(id);
+  std::vector<int> strangers;
+  for (int i = 0; i < 300; ++i) {
+    strangers.push_back(socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(strangers.back(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes), 0);
+  }
+  EXPECT_EQ(rank.calls.CheckIn(id, 1, 0)->Await().kind, Kind::kAll);
+  for (const int fd : strangers) close(fd);
+}
+
 }  // namespace
 }  // namespace r2cc::nccl

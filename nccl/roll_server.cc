@@ -49,14 +49,17 @@ void RollServer::Serve() {
   const SteadyClock clock;
   for (;;) {
     const bool is_full = clock.Now() < accepts_from_;
-    const bool accepts = !is_full && connections_.size() < kConnectionsMax;
+    const bool is_crowded = connections_.size() >= kConnectionsMax;
+    const bool accepts = !is_full && !is_crowded;
     std::vector<pollfd> files = {{listener_, static_cast<short>(accepts ? POLLIN : 0), 0}};
     for (const Connection& connection : connections_) files.push_back({connection.fd, POLLIN, 0});
-    poll(files.data(), files.size(), is_full ? static_cast<int>(kFullPause / kNanosPerMs) : connections_.empty() ? -1 : 1000);
+    const Nanos pause = is_full ? kFullPause : is_crowded ? kCrowdedMax : kNanosPerSecond;
+    poll(files.data(), files.size(), connections_.empty() && !is_full ? -1 : static_cast<int>(pause / kNanosPerMs));
     const Nanos now = clock.Now();
     size_t at = 1;
     for (auto connection = connections_.begin(); connection != connections_.end(); ++at) {
-      const bool is_over = (files[at].revents != 0 && !Receive(&*connection, now)) || now - connection->since > kConnectionMax;
+      const Nanos most = is_crowded ? kCrowdedMax : kConnectionMax;
+      const bool is_over = (files[at].revents != 0 && !Receive(&*connection, now)) || now - connection->since > most;
       if (is_over) close(connection->fd);
       connection = is_over ? connections_.erase(connection) : std::next(connection);
     }

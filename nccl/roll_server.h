@@ -31,6 +31,8 @@ class RollServer {
   // Each connection is a file of the job's process; a request takes microseconds.
   static constexpr size_t kConnectionsMax = 256;
   static constexpr Nanos kConnectionMax = 5 * kNanosPerSecond;
+  // While there are kConnectionsMax: strangers that send nothing then keep no rank waiting for longer than its own patience of 2 s.
+  static constexpr Nanos kCrowdedMax = 100 * kNanosPerMs;
   // When the process has no file left for a connection.
   static constexpr Nanos kFullPause = 20 * kNanosPerMs;
   static constexpr size_t kRollsMax = 1 << 16;
