@@ -49,7 +49,7 @@ std::optional<Verdict> ParseRollReply(std::span<const std::byte> bytes) {
   RollReply reply;
   if (bytes.size() != sizeof(reply)) return std::nullopt;
   std::memcpy(&reply, bytes.data(), sizeof(reply));
-  if (reply.magic != RollReply::kMagic || reply.kind > static_cast<uint32_t>(Verdict::Kind::kDiffers)) return std::nullopt;
+  if (reply.magic != RollReply::kMagic || reply.kind > static_cast<uint32_t>(Verdict::Kind::kNoRoom)) return std::nullopt;
   return Verdict{static_cast<Verdict::Kind>(reply.kind), reply.rank, reply.speaker};
 }
 

@@ -29,7 +29,8 @@ struct Attendee {
 };
 
 struct Verdict {
-  enum class Kind : uint32_t { kNone, kAll, kMissing, kDiffers };
+  // kNoRoom: the process has decided for as many communicators as it remembers.
+  enum class Kind : uint32_t { kNone, kAll, kMissing, kDiffers, kNoRoom };
   Kind kind = Kind::kNone;
   uint32_t rank = 0;     // the first one that is missing, or differs
   uint32_t speaker = 0;  // the first one that is there: it logs

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "nccl/roll_server.h"
+
 namespace r2cc::nccl {
 namespace {
 
@@ -156,6 +158,20 @@ TEST(RollCall, WhatIsNoRequestIsNoHarm) {
     close(fd);
   }
   EXPECT_EQ(rank.calls.CheckIn(id, 1, 0)->Await().kind, Kind::kAll);
+}
+
+// Else the AllReduces of a process that makes many communicators would fail in the end.
+TEST(RollCall, OneCommunicatorTooManyHasAVerdict) {
+  RollAddress address = *MeetingAddress(NcclsId());
+  address.nonce = 5;
+  ASSERT_NE(RollServer::Start(&address.address, address.bytes, address.nonce, 1), nullptr);
+  const auto of = [&](uint64_t key) {
+    address.key = key;
+    return SocketRollCall(address, {0, 1, 256, 3}, kNanosPerSecond / 2).Await().kind;
+  };
+  EXPECT_EQ(of(1), Kind::kAll);
+  EXPECT_EQ(of(2), Kind::kNoRoom);
+  EXPECT_EQ(of(1), Kind::kAll);
 }
 
 TEST(RollCall, StrangersThatSendNothingKeepNoRankWaiting) {

@@ -15,7 +15,7 @@
 
 namespace r2cc::nccl {
 
-RollServer* RollServer::Start(sockaddr_storage* address, socklen_t bytes, uint64_t nonce) {
+RollServer* RollServer::Start(sockaddr_storage* address, socklen_t bytes, uint64_t nonce, size_t rolls_max) {
   const int listener = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return nullptr;
   if (bind(listener, reinterpret_cast<sockaddr*>(address), bytes) != 0 || listen(listener, SOMAXCONN) != 0 ||
@@ -23,7 +23,7 @@ RollServer* RollServer::Start(sockaddr_storage* address, socklen_t bytes, uint64
     close(listener);
     return nullptr;
   }
-  std::unique_ptr<RollServer> server(new RollServer(listener, nonce));
+  std::unique_ptr<RollServer> server(new RollServer(listener, nonce, rolls_max));
   // The program's signals are for the program's threads.
   sigset_t all;
   sigset_t before;
@@ -89,15 +89,21 @@ bool RollServer::Receive(Connection* connection, Nanos now) {
   return false;
 }
 
+std::optional<Verdict> RollServer::Decide(const RollRequest& request, Nanos now) {
+  // No roll is ever forgotten, so all ranks of the communicator learn this.
+  if (rolls_.size() >= rolls_max_ && rolls_.count(request.key) == 0) return Verdict{Verdict::Kind::kNoRoom};
+  Roll& roll = rolls_[request.key];
+  if (!roll.CheckIn({request.rank, request.ranks, request.every, request.release})) return std::nullopt;
+  if (request.wants == 1) roll.Want(now);
+  return roll.Decide(now);
+}
+
 void RollServer::Answer(const Connection& connection, Nanos now) {
   const auto request = ParseRollRequest(connection.bytes);
   if (!request.has_value() || request->nonce != nonce_) return;
-  if (rolls_.size() >= kRollsMax && rolls_.count(request->key) == 0) return;
-  Roll& roll = rolls_[request->key];
-  if (!roll.CheckIn({request->rank, request->ranks, request->every, request->release})) return;
-  if (request->wants == 1) roll.Want(now);
-  const Verdict verdict = roll.Decide(now);
-  const RollReply reply{.kind = static_cast<uint32_t>(verdict.kind), .rank = verdict.rank, .speaker = verdict.speaker};
+  const auto verdict = Decide(*request, now);
+  if (!verdict.has_value()) return;
+  const RollReply reply{.kind = static_cast<uint32_t>(verdict->kind), .rank = verdict->rank, .speaker = verdict->speaker};
   // A fresh connection has room for it. A rank that does not get it asks again.
   (void)!send(connection.fd, &reply, sizeof(reply), MSG_NOSIGNAL);
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <unordered_map>
 
 #include "base/core/clock.h"
@@ -16,8 +17,11 @@ namespace r2cc::nccl {
 
 class RollServer {
  public:
+  // Each communicator that was begun or split off by an ID of this process, for as long as the process lives.
+  static constexpr size_t kRollsMax = 1 << 16;
+
   // Listens at `address`, whose port is 0 and is set. Null: it cannot.
-  static RollServer* Start(sockaddr_storage* address, socklen_t bytes, uint64_t nonce);
+  static RollServer* Start(sockaddr_storage* address, socklen_t bytes, uint64_t nonce, size_t rolls_max = kRollsMax);
   RollServer(const RollServer&) = delete;
   RollServer& operator=(const RollServer&) = delete;
 
@@ -35,17 +39,19 @@ class RollServer {
   static constexpr Nanos kCrowdedMax = 100 * kNanosPerMs;
   // When the process has no file left for a connection.
   static constexpr Nanos kFullPause = 20 * kNanosPerMs;
-  static constexpr size_t kRollsMax = 1 << 16;
 
-  RollServer(int listener, uint64_t nonce) : listener_(listener), nonce_(nonce) {}
+  RollServer(int listener, uint64_t nonce, size_t rolls_max) : listener_(listener), nonce_(nonce), rolls_max_(rolls_max) {}
   [[noreturn]] void Serve();
   void Accept(Nanos now);
   // False: the connection is over.
   bool Receive(Connection* connection, Nanos now);
   void Answer(const Connection& connection, Nanos now);
+  // Nothing: the request cannot belong to its communicator.
+  std::optional<Verdict> Decide(const RollRequest& request, Nanos now);
 
   const int listener_;
   const uint64_t nonce_;
+  const size_t rolls_max_;
   Nanos accepts_from_ = 0;
   std::list<Connection> connections_;
   std::unordered_map<uint64_t, Roll> rolls_;

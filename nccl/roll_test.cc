@@ -80,6 +80,8 @@ TEST(RollFrames, OnlyWholeOnesAreRead) {
   RollReply reply{.kind = 3, .rank = 5, .speaker = 6};
   EXPECT_EQ(*ParseRollReply(bytes(reply)), (Verdict{Kind::kDiffers, 5, 6}));
   reply.kind = 4;
+  EXPECT_EQ(ParseRollReply(bytes(reply))->kind, Kind::kNoRoom);
+  reply.kind = 5;
   EXPECT_FALSE(ParseRollReply(bytes(reply)).has_value());
   EXPECT_FALSE(ParseRollReply(bytes(request)).has_value());
 }

@@ -84,6 +84,10 @@ Result Shadow::CallRoll() {
                    (verdict.kind == Verdict::Kind::kMissing ? " has no libr2cc-nccl.so with R2CC_SEAT=1"
                                                             : " has another release of libr2cc-nccl.so, or another R2CC_SEAT_EVERY"));
       return Result::kSuccess;
+    case Verdict::Kind::kNoRoom:
+      is_alone_ = true;
+      if (rank_ == 0) parts_.log(stays + "the process that made its ID has decided for too many communicators");
+      return Result::kSuccess;
   }
   // The others may have learned that all are there, and wait for this rank.
   parts_.log("R2CC: communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) +
