@@ -35,6 +35,9 @@ struct State {
     }
     if (!config.seat) return;
     problem = calls.Unfit();
+    // Each process makes the ID itself then. All must be equal, as NCCL hashes them into the names of nodes: no note may be there.
+    if (problem.empty() && net::FromEnvironment("NCCL_COMM_ID") != nullptr)
+      problem = "with NCCL_COMM_ID no process decides for all ranks; unset it";
     Cuda* const cuda = problem.empty() ? CudaDriver::Open(config.deadline_ms * kNanosPerMs, &problem) : nullptr;
     if (cuda == nullptr) {
       Say("R2CC: R2CC_SEAT=1 has no effect: " + problem);

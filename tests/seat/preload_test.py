@@ -90,6 +90,11 @@ class PreloadTest(unittest.TestCase):
       out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", STUB_NCCL_VERSION=version, **self.preload())
       self.assertEqual((out, err), (OFF, f"R2CC: R2CC_SEAT=1 has no effect: {word}\n"))
 
+  def test_ids_that_each_process_makes_stay_alike(self):
+    out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", NCCL_COMM_ID="127.0.0.1:4711", **self.preload())
+    self.assertEqual(out, OFF)
+    self.assertEqual(err, "R2CC: R2CC_SEAT=1 has no effect: with NCCL_COMM_ID no process decides for all ranks; unset it\n")
+
   def test_an_agreement_that_waits_for_a_rank_says_at_which_call(self):
     out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="40", R2CC_DEADLINE_MS="2000", STUB_EVENTS_LATE="1", **self.preload())
     self.assertTrue(out.endswith("wrong 0, left 0\n"), out)

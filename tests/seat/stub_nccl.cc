@@ -93,7 +93,6 @@ Result pncclGetVersion(int* version) {
   return Result::kSuccess;
 }
 
-// Of floats the first one alone.
 // As NCCL's: a number, and the address where the ranks meet.
 Result pncclGetUniqueId(UniqueId* id) {
   static std::atomic<uint64_t> made{0};
@@ -124,6 +123,7 @@ Result pncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) {
   return Result::kSuccess;
 }
 
+// Of floats the first one alone.
 Result pncclAllReduce(const void* send, void* receive, size_t count, int type, int, Comm comm, Stream) {
   if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   Meeting& meeting = *comm->meeting;
