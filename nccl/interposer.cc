@@ -73,7 +73,7 @@ Result Interposer::Split(Comm comm, int color, int key, Comm* child, void* confi
   const Result result = split();
   int ranks = 0;
   int rank = 0;
-  // While the split is in progress, or its group has not ended, nobody can say how many ranks the child has.
+  // While the split is in progress, or its group has not ended, it is not known how many ranks the child has.
   if (result != Result::kSuccess || *child == nullptr || parent == nullptr || OwnGroup().depth > 0 ||
       parts_.nccl->Count(*child, &ranks) != Result::kSuccess || parts_.nccl->Rank(*child, &rank) != Result::kSuccess)
     return result;

@@ -17,7 +17,7 @@ class SocketRollCall final : public RollCall {
   // `limit`: how long the process that decides may be unreachable.
   SocketRollCall(const RollAddress& address, const Attendee& self, Nanos limit) : address_(address), self_(self), limit_(limit) {}
 
-  // MAY BLOCK for two seconds. False: nothing was sent.
+  // MAY BLOCK for four seconds: two to connect, two for the answer. False: there was no connection.
   bool CheckIn();
   Verdict Await() override;
   void End() override;

@@ -117,7 +117,7 @@ class RollCalls {
   virtual ~RollCalls() = default;
   // Of a communicator's ID that this process has just made: other ranks will find the process that decides in it.
   virtual void Note(UniqueId* id) = 0;
-  // Before this rank begins the communicator. Null: it has told nobody that it is there, so the verdict will not be that all are.
+  // Before this rank begins the communicator. Null: it sent nothing, so the verdict is not that all ranks are there.
   virtual std::shared_ptr<RollCall> CheckIn(const UniqueId& id, int ranks, int rank) = 0;
   // Of a communicator that the program has split off; `number`: of the split, on all ranks alike.
   virtual std::shared_ptr<RollCall> CheckInSplit(const RollCall& parent, uint32_t number, int color, int ranks, int rank) = 0;

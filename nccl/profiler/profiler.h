@@ -22,7 +22,7 @@ constexpr char kProfilerName[] = "R2CC";
 // No event of a GPU's channel is there, as these start a thread in NCCL.
 constexpr uint64_t kMask = abi::kProfileColl | abi::kProfileP2p | abi::kProfileProxyOp;
 
-// A descriptor in the words of all versions.
+// A descriptor of any version.
 struct Event {
   uint64_t type = 0;
   void* parent = nullptr;

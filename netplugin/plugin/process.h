@@ -53,7 +53,7 @@ class Process {
   bool is_running() const { return ready_.load(std::memory_order_acquire); }
   // A hash of the node's name. 0 until the engine is there.
   uint64_t node_key() const { return is_running() ? node_key_ : 0; }
-  // Whom stalls are told to, for the operations that they held up. False: there is another one already.
+  // Sets the function that names the operations that a stall held up. False: another one is set already.
   bool AskForHeld(abi::HeldOperationsV1 held) {
     abi::HeldOperationsV1 none = nullptr;
     return held_.compare_exchange_strong(none, held) || none == held;

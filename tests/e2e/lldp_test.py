@@ -22,7 +22,7 @@ class Lldp(NamespaceCase):
   def setUp(self) -> None:
     super().setUp()
     if shutil.which("lldpd") is None:
-      raise unittest.SkipTest("needs lldpd")
+      raise unittest.SkipTest("needs lldpd: it is not installed")
     self.lab = self.enterContext(NamespaceLab(nodes=2, rails=2, rate="500mbit"))
     self.processes = self.enterContext(Processes(self.folder))
     self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)
@@ -63,7 +63,3 @@ class Lldp(NamespaceCase):
       part = self.part(lldpd, nic)
       self.assertEqual(part.get("switch_port", ""), "", nic)
       self.assertTrue([line for line in part["missing"] if line.startswith("switch port")], part)
-
-
-if __name__ == "__main__":
-  unittest.main()

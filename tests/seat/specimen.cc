@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   Comm comms[kRanks];
   r2cc::nccl::UniqueId id{};
   if (ncclGetUniqueId(&id) != Result::kSuccess) return 4;
-  // A rank that goes past whoever stands before NCCL.
+  // A rank that calls NCCL directly.
   const char* const bare_text = std::getenv("SPECIMEN_BARE");
   const int bare = bare_text == nullptr ? -1 : std::atoi(bare_text);
   const bool splits = std::getenv("SPECIMEN_SPLITS") != nullptr;
