@@ -52,6 +52,8 @@ std::shared_ptr<Shadow> Interposer::Take(Comm comm) {
 
 Result Interposer::Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result) {
   if ((result != Result::kSuccess && result != Result::kInProgress) || comm == nullptr) return result;
+  // In a group, and while it is in progress, other ranks may not have begun it.
+  if (roll != nullptr && result == Result::kSuccess && OwnGroup().depth == 0) roll->Ask();
   const MutexLock lock(mutex_);
   known_[comm] = {.roll = std::move(roll)};
   return result;

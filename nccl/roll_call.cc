@@ -64,7 +64,7 @@ bool Connect(const Socket& socket, const RollAddress& address) {
 
 SocketRollCall::Exchanged SocketRollCall::Exchange(bool wants) {
   const Socket socket(address_.address.ss_family);
-  if (!Connect(socket, address_)) return {};
+  if (!Connect(socket, address_)) return Exchanged::kNothing;
   const RollRequest request{.wants = wants ? 1U : 0U,
                             .nonce = address_.nonce,
                             .key = address_.key,
@@ -72,23 +72,25 @@ SocketRollCall::Exchanged SocketRollCall::Exchange(bool wants) {
                             .ranks = self_.ranks,
                             .every = self_.every,
                             .release = self_.release};
-  Exchanged result{.sent = true};
   // A fresh connection has room for it.
-  if (send(socket.fd(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) return result;
+  if (send(socket.fd(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) return Exchanged::kSent;
   std::byte bytes[sizeof(RollReply)];
   size_t got = 0;
   while (got < sizeof(bytes)) {
-    if (!socket.Wait(POLLIN)) return result;
+    if (!socket.Wait(POLLIN)) return Exchanged::kSent;
     const ssize_t more = recv(socket.fd(), bytes + got, sizeof(bytes) - got, 0);
     if (more < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (more <= 0) return result;
+    if (more <= 0) return Exchanged::kSent;
     got += static_cast<size_t>(more);
   }
-  result.verdict = ParseRollReply(bytes);
-  return result;
+  const std::optional<Verdict> verdict = ParseRollReply(bytes);
+  if (!verdict.has_value()) return Exchanged::kSent;
+  const MutexLock lock(mutex_);
+  if (verdict->kind != Verdict::Kind::kNone) decided_ = verdict;
+  return Exchanged::kAnswered;
 }
 
-bool SocketRollCall::CheckIn() { return Exchange(false).sent; }
+bool SocketRollCall::CheckIn() { return Exchange(false) != Exchanged::kNothing; }
 
 Verdict SocketRollCall::Await() {
   const SteadyClock clock;
@@ -96,19 +98,13 @@ Verdict SocketRollCall::Await() {
   for (;;) {
     {
       const MutexLock lock(mutex_);
-      if (ended_) break;
+      if (decided_.has_value()) return *decided_;
+      if (ended_ || clock.Now() - last_heard >= limit_) return {};
     }
-    const Exchanged exchanged = Exchange(true);
-    if (exchanged.verdict.has_value()) {
-      if (exchanged.verdict->kind != Verdict::Kind::kNone) return *exchanged.verdict;
-      last_heard = clock.Now();
-    } else if (clock.Now() - last_heard >= limit_) {
-      break;
-    }
+    if (Exchange(true) == Exchanged::kAnswered) last_heard = clock.Now();
     const MutexLock lock(mutex_);
-    changed_.WaitFor(mutex_, kBetween, [this]() R2CC_REQUIRES(mutex_) { return ended_; });
+    if (!decided_.has_value()) changed_.WaitFor(mutex_, kBetween, [this]() R2CC_REQUIRES(mutex_) { return ended_; });
   }
-  return {};
 }
 
 void SocketRollCall::End() {

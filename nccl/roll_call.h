@@ -19,16 +19,15 @@ class SocketRollCall final : public RollCall {
 
   // MAY BLOCK for four seconds: two to connect, two for the answer. False: there was no connection.
   bool CheckIn();
+  void Ask() override { Exchange(false); }
   Verdict Await() override;
   void End() override;
 
   const RollAddress& address() const { return address_; }
 
  private:
-  struct Exchanged {
-    bool sent = false;
-    std::optional<Verdict> verdict;
-  };
+  enum class Exchanged { kNothing, kSent, kAnswered };
+  // Keeps a verdict that is final.
   Exchanged Exchange(bool wants);
 
   const RollAddress address_;
@@ -36,6 +35,7 @@ class SocketRollCall final : public RollCall {
   const Nanos limit_;
   Mutex mutex_;
   CondVar changed_;
+  std::optional<Verdict> decided_ R2CC_GUARDED_BY(mutex_);
   bool ended_ R2CC_GUARDED_BY(mutex_) = false;
 };
 

@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -132,6 +134,30 @@ TEST(RollCall, WithoutTheProcessThatDecidesThereIsNoVerdictAndNoHang) {
   SocketRollCall stranger(address, {0, 2, 256, 3}, kNanosPerSecond / 2);
   EXPECT_TRUE(stranger.CheckIn());
   EXPECT_EQ(stranger.Await().kind, Kind::kNone);
+}
+
+TEST(RollCall, WhatWasDecidedOutlivesTheProcessThatDecides) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    Rank maker;
+    const UniqueId id = Noted(&maker);
+    if (write(ends[1], &id, sizeof(id)) != sizeof(id)) _exit(1);
+    for (;;) pause();
+  }
+  UniqueId id;
+  ASSERT_EQ(read(ends[0], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
+  Rank rank;
+  const auto first = rank.calls.CheckIn(id, 2, 0);
+  const auto second = rank.calls.CheckIn(id, 2, 1);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  first->Ask();
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  EXPECT_EQ(first->Await().kind, Kind::kAll);
+  EXPECT_EQ(second->Await().kind, Kind::kAll) << "it checked in last";
+  for (const int end : ends) close(end);
 }
 
 TEST(RollCall, AnAbortEndsTheWait) {

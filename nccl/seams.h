@@ -106,6 +106,9 @@ class Rails {
 class RollCall {
  public:
   virtual ~RollCall() = default;
+  // After the communicator has begun on all ranks. Keeps what is decided already, so that Await() need not reach a process that may have
+  // ended by then. MAY BLOCK for four seconds.
+  virtual void Ask() = 0;
   // MAY BLOCK until it is decided, for all ranks alike. Its kind is none if this rank cannot learn it, or End() came first.
   virtual Verdict Await() = 0;
   // From any thread: nobody waits any longer.

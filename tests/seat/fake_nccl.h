@@ -225,6 +225,7 @@ class FakeCuda final : public Cuda {
 class FakeRollCall final : public RollCall {
  public:
   FakeRollCall(World* world, const Group* group, int rank, uint32_t every);
+  void Ask() override {}
   Verdict Await() override;
   void End() override { ended_ = true; }
 
