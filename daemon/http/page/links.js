@@ -1,9 +1,9 @@
 // Where the page of another node is. Pure.
 
-// A name of a host, and of nothing else.
-const HOST = /^[a-z0-9]+([-.][a-z0-9]+)*$/i;
+// A host's name without a domain: a node of another name could be anybody's host.
+const HOST = /^[a-z0-9]+(-[a-z0-9]+)*$/i;
 
-// The address of the NIC `nic` on the page of `node`; null: the node's name is none of a host. A page that was opened by the own node's
+// The address of the NIC `nic` on the page of `node`; null: the node's name is none of those. A page that was opened by the own node's
 // name in a domain, as n1.example, leads to the other node in that domain. `at`: this page's location.
 export function pageOf(at, own, node, nic) {
   if (!HOST.test(node)) return null;

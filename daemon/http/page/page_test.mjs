@@ -191,7 +191,7 @@ test('the page of another node is at its name, in the domain by which this page 
   assert.equal(at('https://N1.lab.example:9460/'), 'https://n2.lab.example:9460/#nic=n2%2Frail0');
   assert.equal(at('https://10.0.0.1:9460/'), 'https://n2:9460/#nic=n2%2Frail0');
   assert.equal(at('https://n10.lab.example/'), 'https://n2/#nic=n2%2Frail0');
-  for (const hostile of ['evil.com/x', 'a@evil.com', 'a:1', 'n 2', '', 'javascript:alert(1)', '-n2'])
+  for (const hostile of ['evil.com', 'evil.com/x', 'a@evil.com', 'a:1', 'n 2', '', 'javascript:alert(1)', '-n2'])
     assert.equal(pageOf(new URL('https://n1:9460/'), 'n1', hostile, 'rail0'), null);
 });
 
