@@ -75,12 +75,11 @@ void RailProber::SetTargets(std::vector<RailTarget> targets, Nanos now) {
   const auto auxiliary = std::count_if(pairs_.begin(), pairs_.end(), [](const auto& pair) { return !pair.second.target.active; });
   auxiliary_interval_ = std::max(policy_.auxiliary_interval_min,
                                  static_cast<Nanos>(static_cast<double>(auxiliary) / policy_.auxiliary_rate_per_s * kNanosPerSecond));
-  const auto large_interval = [](Nanos least, auto pairs, double rate_per_s) {
-    return std::max(least, static_cast<Nanos>(static_cast<double>(pairs) / rate_per_s * kNanosPerSecond));
+  const auto large_interval = [this](auto pairs, double rate_per_s) {
+    return std::max(policy_.large_interval_min, static_cast<Nanos>(static_cast<double>(pairs) / rate_per_s * kNanosPerSecond));
   };
-  large_active_interval_ =
-      large_interval(policy_.large_active_interval_min, std::ssize(pairs_) - auxiliary, policy_.large_active_rate_per_s);
-  large_auxiliary_interval_ = large_interval(policy_.large_auxiliary_interval_min, auxiliary, policy_.large_auxiliary_rate_per_s);
+  large_active_interval_ = large_interval(std::ssize(pairs_) - auxiliary, policy_.large_active_rate_per_s);
+  large_auxiliary_interval_ = large_interval(auxiliary, policy_.large_auxiliary_rate_per_s);
   for (auto& [key, pair] : pairs_) SizeLarge(&pair, now);
   // Spread over one interval.
   for (auto& [key, pair] : pairs_)
