@@ -105,7 +105,7 @@ def _perf(**kwargs):
             "/usr/share/doc/r2cc-perf/libraries.gz": ":libraries",
             "/usr/share/man/man1/r2cc-perf.1.gz": "//deploy/man:r2cc-perf.1",
         },
-        programs = {"/usr/bin/r2cc-perf": "//netplugin/perf:r2cc-perf"},
+        programs = {"/usr/bin/r2cc-perf": "//tools/perf:r2cc-perf"},
         **kwargs
     )
 
@@ -150,7 +150,7 @@ def _drill(**kwargs):
             _DRILL + "/client/r2ccctl": "../../../bin/r2ccctl",
             _DRILL + "/daemon/r2ccd": "../../../sbin/r2ccd",
             _DRILL + "/netplugin/libnccl-net-r2cc.so": "../../../lib/x86_64-linux-gnu/libnccl-net-r2cc.so",
-            _DRILL + "/netplugin/perf/r2cc-perf": "../../../../bin/r2cc-perf",
+            _DRILL + "/tools/perf/r2cc-perf": "../../../../bin/r2cc-perf",
         },
         release_module = _DRILL + "/deploy/drill/release.py",
         **kwargs

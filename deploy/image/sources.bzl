@@ -8,5 +8,5 @@ SOURCES = {
     "//deploy/config:r2ccd.textproto": "/etc/r2cc/r2ccd.textproto",
     "//deploy/image:r2cc-setup": "/usr/bin/r2cc-setup",
     "//netplugin:libnccl-net-r2cc.so": "/usr/lib/x86_64-linux-gnu/libnccl-net-r2cc.so",
-    "//netplugin/perf:r2cc-perf": "/usr/bin/r2cc-perf",
+    "//tools/perf:r2cc-perf": "/usr/bin/r2cc-perf",
 }

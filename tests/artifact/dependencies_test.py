@@ -8,19 +8,19 @@ from bazel import unittest_main
 # The plugin lives inside somebody else's process: no library that this process may have in another version.
 LIBRARIES = r"@system//:(abseil|grpc|protobuf|spdlog|cli11)"
 FORBIDDEN = {
-    "plugin": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|tests)[/:].*"),
+    "plugin": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|tests|tools)[/:].*"),
     # Nothing of the data plane.
-    "interposer": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|tests)[/:].*|"
+    "interposer": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|tests|tools)[/:].*|"
                              r"//netplugin(?!/(abi|config|gpu):).*"),
-    "tuner": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|plan|tests)[/:].*|"
+    "tuner": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|plan|tests|tools)[/:].*|"
                         r"//netplugin/(collnet|flow|link|rails|transport)[/:].*"),
-    "profiler": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|observe|plan|tests)[/:].*|"
+    "profiler": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|observe|plan|tests|tools)[/:].*|"
                            r"//netplugin(?!/abi:).*|//nccl:(?!loaded_symbol).*"),
     # A neighbour: nothing of the rest but base/core.
-    "observe": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|netplugin|nccl|plan|tests)[/:].*"),
-    "plan": re.compile(r"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|observe|deploy|tests)[/:].*"),
-    "client": re.compile(r"//(health|daemon|netplugin|nccl|observe|deploy|tests)[/:].*"),
-    "daemon": re.compile(r"//(netplugin|nccl|observe|client|deploy|tests)[/:].*"),
+    "observe": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|netplugin|nccl|plan|tests|tools)[/:].*"),
+    "plan": re.compile(r"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|observe|deploy|tests|tools)[/:].*"),
+    "client": re.compile(r"//(health|daemon|netplugin|nccl|observe|deploy|tests|tools)[/:].*"),
+    "daemon": re.compile(r"//(netplugin|nccl|observe|client|deploy|tests|tools)[/:].*"),
 }
 
 

@@ -60,7 +60,7 @@ class Comparison:
 
   def __init__(self, options: argparse.Namespace):
     self._options = options
-    self._perf = built_file("netplugin/perf/r2cc-perf")
+    self._perf = built_file("tools/perf/r2cc-perf")
     self._ours: pathlib.Path = options.plugin or built_file("netplugin/libnccl-net-r2cc.so")
     self._theirs: pathlib.Path = options.control or built_file("tests/control/libnccl-net-plain.so")
     self._environment = dict(pair for pairs in options.env for pair in pairs.items())

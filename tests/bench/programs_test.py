@@ -37,7 +37,7 @@ class Compare(unittest.TestCase):
 
   def test_a_plugin_that_does_not_run_is_named(self):
     argv = [str(built_file("tests/bench/compare")), "--small", "--pairs", "1", "--rails", "1",
-            "--plugin", str(built_file("netplugin/perf/r2cc-perf"))]
+            "--plugin", str(built_file("tools/perf/r2cc-perf"))]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     self.assertEqual((done.returncode, done.stdout), (1, ""))
     self.assertIn("give --plugin the path", done.stderr)

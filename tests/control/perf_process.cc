@@ -17,7 +17,7 @@ namespace r2cc::control {
 namespace {
 
 // Relative to a test's runfiles.
-constexpr char kPerf[] = "netplugin/perf/r2cc-perf";
+constexpr char kPerf[] = "tools/perf/r2cc-perf";
 constexpr char kPlugins[] = "tests/control/";
 
 int64_t NowMs() {

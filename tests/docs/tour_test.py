@@ -8,7 +8,7 @@ from tests.docs.named_tests import cases, missing
 from tests.tidy import tree
 
 STEP = re.compile(r"`([\w./-]+\.(?:cc|h|py|cu)):([\w()]+)`")
-FILE = re.compile(r"`((?:base|client|daemon|deploy|health|nccl|netplugin|plan|proto|tests)/[\w./-]+\.(?:cc|h|py|bzl|proto|cu))`")
+FILE = re.compile(r"`((?:base|client|daemon|deploy|health|nccl|netplugin|plan|proto|tests|tools)/[\w./-]+\.(?:cc|h|py|bzl|proto|cu))`")
 
 
 def has_function(text: str, name: str) -> bool:

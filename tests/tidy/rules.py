@@ -203,7 +203,6 @@ MAY_INCLUDE = {
     "netplugin/transport/verbs": ("base/core", "netplugin/config", "netplugin/flow", "netplugin/gpu", "netplugin/link", "netplugin/rails",
                                   "netplugin/transport/fake_bugs.h", "netplugin/transport/links.h", "netplugin/transport/poller.h",
                                   "netplugin/transport/unique_fd.h", "netplugin/transport/verbs"),
-    "netplugin/perf": ("base/command_line", "base/core", "netplugin/abi", "netplugin/perf"),
     "netplugin/tuner": ("netplugin/abi", "netplugin/tuner"),
     "observe": (),
     "observe/record": ("base/core", "observe/record"),
@@ -216,17 +215,19 @@ MAY_INCLUDE = {
     "observe/cuda": ("base/core", "observe/record", "observe/admission", "observe/ring", "observe/gather", "observe/producer",
                      "observe/cuda"),
     "bazel": ("bazel",),
+    "tools": (),
+    "tools/perf": ("base/command_line", "base/core", "netplugin/abi", "tools/perf"),
 }
 # Each folder below these has a row of its own.
 NEED_ROWS = ("daemon",)
 # Folder -> what its files may not include although the row above has it: a transport stands behind the seam.
 MAY_NOT_INCLUDE = {
-    "netplugin/transport": ("netplugin/transport/tcp", "netplugin/transport/verbs", "netplugin/plugin", "netplugin/perf"),
+    "netplugin/transport": ("netplugin/transport/tcp", "netplugin/transport/verbs", "netplugin/plugin"),
 }
 OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "nccl/", "netplugin/", "observe/", "plan/", "proto/",
-               "tests/")
+               "tests/", "tools/")
 # These run inside somebody else's process: nothing that may be there in another version.
-PLAIN_FOLDERS = ("base/core/", "nccl/", "netplugin/", "observe/", "plan/")
+PLAIN_FOLDERS = ("base/core/", "nccl/", "netplugin/", "observe/", "plan/", "tools/")
 LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt|CLI)/"
 # r2cc-perf is a program of its own: it may parse its flags with CLI11.
 PERF_LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt)/"
@@ -288,7 +289,7 @@ def folders(source):
       yield number, f"{included}: includes are named from the workspace root"
     elif bound is not None and included.startswith(OUR_FOLDERS) and not _may_include(bound, included):
       yield number, f"{bound}/ may not include {included}"
-    elif source.path.startswith(PLAIN_FOLDERS) and re.match(PERF_LIBRARIES if bound == "netplugin/perf" else LIBRARIES, included):
+    elif source.path.startswith(PLAIN_FOLDERS) and re.match(PERF_LIBRARIES if bound == "tools/perf" else LIBRARIES, included):
       yield number, f"{included}: the plugin and what it is made of use the standard library alone"
 
 

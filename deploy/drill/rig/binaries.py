@@ -14,5 +14,5 @@ def built_file(label: str) -> pathlib.Path:
 
 
 def built_binaries(plugin: pathlib.Path | None = None) -> Binaries:
-  return Binaries(daemon=built_file("daemon/r2ccd"), ctl=built_file("client/r2ccctl"), perf=built_file("netplugin/perf/r2cc-perf"),
+  return Binaries(daemon=built_file("daemon/r2ccd"), ctl=built_file("client/r2ccctl"), perf=built_file("tools/perf/r2cc-perf"),
                   plugin=plugin or built_file("netplugin/libnccl-net-r2cc.so"))

@@ -79,7 +79,7 @@ def main() -> int:
     return 1
   loop = built_file("tests/rigs/one_guest/write_loop")
   script = _SCRIPT.replace("ROUNDS", str(options.rounds)).replace("LOOP", str(pathlib.Path(loop).resolve()))
-  for word, file in (("PERF", "netplugin/perf/r2cc-perf"), ("PLUGIN", "netplugin/libnccl-net-r2cc.so")):
+  for word, file in (("PERF", "tools/perf/r2cc-perf"), ("PLUGIN", "netplugin/libnccl-net-r2cc.so")):
     script = script.replace(word, str(pathlib.Path(built_file(file)).resolve()))
   try:
     with signals_unwind(), guest.Guest(rails=1) as machine:

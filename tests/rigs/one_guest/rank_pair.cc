@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kPatienceNs = 60'000'000'000;
 constexpr int kLookMs = 20;
-constexpr char kPerf[] = "netplugin/perf/r2cc-perf";
+constexpr char kPerf[] = "tools/perf/r2cc-perf";
 constexpr char kPlugin[] = "netplugin/libnccl-net-r2cc.so";
 constexpr const char* kNodes[2] = {"a", "b"};
 

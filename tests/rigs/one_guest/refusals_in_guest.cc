@@ -18,7 +18,7 @@ using testing::HasSubstr;
 std::string Said(const std::string& prefix, int* status) {
   // Where every user may read them.
   Shell(
-      "mkdir -p /tmp/refusals && cp -Lu netplugin/perf/r2cc-perf netplugin/libnccl-net-r2cc.so /tmp/refusals/ && chmod 755 /tmp/refusals");
+      "mkdir -p /tmp/refusals && cp -Lu tools/perf/r2cc-perf netplugin/libnccl-net-r2cc.so /tmp/refusals/ && chmod 755 /tmp/refusals");
   const std::string command = "R2CC_RAILS=v0a R2CC_TRANSPORT=verbs R2CC_OOB_IFNAME=127.0.0.1 R2CC_ATTACH=none timeout 60 " + prefix +
                               " /tmp/refusals/r2cc-perf --plugin /tmp/refusals/libnccl-net-r2cc.so --ranks 2 -b 4 -n 1 --timeout 30 2>&1";
   std::string said;

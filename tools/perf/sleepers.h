@@ -1,0 +1,31 @@
+// Children that were forked and sleep, as a job's data loaders do: for as long as they live they hold a copy of every descriptor that
+// nobody took care of, also when the rank itself has died.
+#ifndef R2CC_TOOLS_PERF_SLEEPERS_H_
+#define R2CC_TOOLS_PERF_SLEEPERS_H_
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "tools/perf/status.h"
+
+namespace r2cc::perf {
+
+class Sleepers {
+ public:
+  // Ends them; if the rank is killed before, they end by themselves after kLifeS.
+  ~Sleepers() { End(); }
+
+  static constexpr unsigned kLifeS = 300;
+
+  // Says of each "r2cc-perf[RANK]: forked child PID" on standard error. They keep everything open but the standard streams.
+  Status Fork(int count, int rank);
+  void End();
+
+ private:
+  std::vector<pid_t> pids_;
+};
+
+}  // namespace r2cc::perf
+
+#endif  // R2CC_TOOLS_PERF_SLEEPERS_H_
