@@ -6,7 +6,7 @@ def r2cc_py_test(name, srcs, deps = [], data = [], tags = [], args = [], size = 
     """A py_test whose `*_test.py` sources are unittest modules; they need no `if __name__ == "__main__"`.
 
     A test that cannot run here calls `self.skipTest("needs root: ...")`: where R2CC_REQUIRE names root, that is a failure.
-    Modules are imported by their path from the workspace root: `from deploy.drill import rig`.
+    Modules are imported by their path from the workspace root: `from testing.lab import layout`.
 
     Args:
       name: the test target.

@@ -10,7 +10,7 @@ _DRILL = "/usr/share/r2cc-drill"
 _DRILL_MODULES = ["arguments", "chart", "comparison", "guest_drill", "main", "record", "report", "runner", "story"]
 _TRIAL_MODULES = ["arguments", "machines", "main", "network", "trial"]
 _GUEST_FILES = ["guest.py", "init.sh", "kernel.py", "rails.sh", "start.sh", "verbs_lab.py"]
-_RIG_MODULES = [
+_LAB_MODULES = [
     "all_reduce_times",
     "binaries",
     "cluster",
@@ -131,9 +131,9 @@ def _drill(**kwargs):
     for module in _TRIAL_MODULES:
         modules["%s/deploy/trial/%s.py" % (_DRILL, module)] = "//deploy/trial:%s.py" % module
     for file in _GUEST_FILES:
-        modules["%s/deploy/drill/guest/%s" % (_DRILL, file)] = "//deploy/drill/guest:" + file
-    for module in _RIG_MODULES:
-        modules["%s/deploy/drill/rig/%s.py" % (_DRILL, module)] = "//deploy/drill/rig:%s.py" % module
+        modules["%s/testing/guest/%s" % (_DRILL, file)] = "//testing/guest:" + file
+    for module in _LAB_MODULES:
+        modules["%s/testing/lab/%s.py" % (_DRILL, module)] = "//testing/lab:%s.py" % module
     debian_package(
         name = "r2cc-drill",
         executables = {

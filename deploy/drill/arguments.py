@@ -4,8 +4,8 @@ import argparse
 import pathlib
 from typing import Any, Callable, NoReturn, Sequence
 
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.layout import rate_bits_per_s
+from testing.lab.lab import LabError
+from testing.lab.layout import rate_bits_per_s
 
 EXIT_USAGE = 2
 

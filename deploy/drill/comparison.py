@@ -4,10 +4,10 @@ the plugin's own schedule does it."""
 import dataclasses
 from typing import Callable
 
-from deploy.drill.rig.all_reduce_times import all_reduce_bound_s, time_of
-from deploy.drill.rig.cluster import Cluster, JobOptions
-from deploy.drill.rig.lab import LabError, RailId
-from deploy.drill.rig.layout import rate_bits_per_s
+from testing.lab.all_reduce_times import all_reduce_bound_s, time_of
+from testing.lab.cluster import Cluster, JobOptions
+from testing.lab.lab import LabError, RailId
+from testing.lab.layout import rate_bits_per_s
 
 # So slow that rails are the limit, and not the processors of one machine that has all nodes.
 RATE = "100mbit"

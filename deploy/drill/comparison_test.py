@@ -2,7 +2,7 @@ import types
 import unittest
 
 from deploy.drill import comparison
-from deploy.drill.rig.lab import LabError, RailId
+from testing.lab.lab import LabError, RailId
 
 
 class FakeLab:

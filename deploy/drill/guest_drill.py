@@ -9,10 +9,10 @@ from typing import Any, Callable, Mapping, Sequence
 
 from rich.console import Console
 
-from deploy.drill.guest import guest, kernel
-from deploy.drill.rig.cluster import JobOptions, keep_logs
-from deploy.drill.rig.lab import LabError
 from deploy.drill.runner import Patience
+from testing.guest import guest, kernel
+from testing.lab.cluster import JobOptions, keep_logs
+from testing.lab.lab import LabError
 
 RAILS = 2
 # One processor has both ranks, both kernels' work and the checks: an all_reduce of this takes a tenth of a second.

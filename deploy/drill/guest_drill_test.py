@@ -10,8 +10,8 @@ from unittest import mock
 from rich.console import Console
 
 from deploy.drill import arguments, guest_drill
-from deploy.drill.guest import guest
-from deploy.drill.rig.lab import LabError
+from testing.guest import guest
+from testing.lab.lab import LabError
 
 PASSED = {"pass": True, "reason": "", "iterations": 7}
 

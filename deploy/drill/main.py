@@ -16,20 +16,20 @@ from rich.console import Console
 
 from deploy.drill import guest_drill, story
 from deploy.drill.arguments import parse_arguments
-from deploy.drill.guest.verbs_lab import VerbsLab
 from deploy.drill.record import Record, judge, summary
 from deploy.drill.release import RELEASE, REVISION
 from deploy.drill.report import LiveReport, print_end
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, JobOptions, keep_logs
-from deploy.drill.rig.lab import Lab, LabError, monotonic_ns
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from deploy.drill.rig.loopback import LoopbackLab
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes
 from deploy.drill.runner import Patience, Runner
 from deploy.drill.story import Action, Step
+from testing.guest.verbs_lab import VerbsLab
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, JobOptions, keep_logs
+from testing.lab.lab import Lab, LabError, monotonic_ns
+from testing.lab.lifetime import EndedBySignal, signals_unwind
+from testing.lab.loopback import LoopbackLab
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes
 
 EXIT_FAILED = 1
 NODES, RAILS = 4, 4

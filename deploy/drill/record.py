@@ -6,10 +6,10 @@ from typing import Any, Sequence
 
 from deploy.drill import comparison, story
 from deploy.drill.comparison import Comparison
-from deploy.drill.rig import stalls
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.stalls import Window
-from deploy.drill.rig.traces import Row
+from testing.lab import stalls
+from testing.lab.lab import RailId
+from testing.lab.stalls import Window
+from testing.lab.traces import Row
 
 # A line of the plugin's log (netplugin/transport/record.cc).
 _GIVEN_UP = re.compile(r"R2CC: link \S+ -> \S+ given up \([^)]*\), (\d+) bytes replayed")

@@ -4,9 +4,9 @@ from deploy.drill import story
 from deploy.drill import comparison
 from deploy.drill.comparison import Comparison
 from deploy.drill.record import Fault, Phase, Record, count_failovers, count_failovers_told, judge, measure, summary
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.stalls import Window
-from deploy.drill.rig.traces import Row
+from testing.lab.lab import RailId
+from testing.lab.stalls import Window
+from testing.lab.traces import Row
 
 S = 1_000_000_000
 GOOD = {"pass": True, "wrong_elements": 0, "late_writes": 0}

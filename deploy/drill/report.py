@@ -13,8 +13,8 @@ from deploy.drill import comparison
 from deploy.drill.chart import Chart, draw
 from deploy.drill.comparison import Comparison
 from deploy.drill.record import Fault, Mark, Phase, Record
-from deploy.drill.rig import stalls
-from deploy.drill.rig.stalls import Window
+from testing.lab import stalls
+from testing.lab.stalls import Window
 
 BAR_S = 0.5
 BAR_COLUMNS = 40

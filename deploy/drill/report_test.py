@@ -4,7 +4,7 @@ import unittest
 
 from deploy.drill import report
 from deploy.drill.record import Record
-from deploy.drill.rig.traces import Row
+from testing.lab.traces import Row
 
 S = 1_000_000_000
 

@@ -6,13 +6,13 @@ from typing import Any, Callable, Protocol, Sequence
 
 from deploy.drill import comparison, story
 from deploy.drill.record import Fault, Mark, Phase, Record, count_failovers, count_failovers_told, measure
-from deploy.drill.rig import stalls
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions
-from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
-from deploy.drill.rig.processes import wait_until
-from deploy.drill.rig.stalls import Window, middle_of_iteration
-from deploy.drill.rig.traces import Row
 from deploy.drill.story import Action, Step
+from testing.lab import stalls
+from testing.lab.cluster import Cluster, Job, JobOptions
+from testing.lab.lab import LabError, RailId, monotonic_ns
+from testing.lab.processes import wait_until
+from testing.lab.stalls import Window, middle_of_iteration
+from testing.lab.traces import Row
 
 TICK_S = 0.1
 # Some seconds of all ranks' traces.

@@ -2,11 +2,11 @@ import types
 import unittest
 
 from deploy.drill.record import Record
-from deploy.drill.rig.cluster import JobOptions
-from deploy.drill.rig.lab import Counters, LabError, RailId, monotonic_ns
-from deploy.drill.rig.traces import Row
 from deploy.drill.runner import Patience, Runner, middle_of_iteration
 from deploy.drill.story import Action, Step
+from testing.lab.cluster import JobOptions
+from testing.lab.lab import Counters, LabError, RailId, monotonic_ns
+from testing.lab.traces import Row
 
 MS = 1_000_000
 QUICKLY = Patience(start_s=0.5, attach_s=0.3, stop_s=0.5, hang_s=0.6, standstill_s=0.15, aim_s=0.2)

@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 
-from deploy.drill.rig.lab import RailId
+from testing.lab.lab import RailId
 
 
 class Action(enum.Enum):

@@ -5,8 +5,8 @@ import shlex
 import subprocess
 from typing import Mapping, Protocol, Sequence
 
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.processes import ManagedProcess, Processes
+from testing.lab.lab import LabError
+from testing.lab.processes import ManagedProcess, Processes
 
 _COMMAND_TIMEOUT_S = 30
 # The program, until it ends or standard input does, as it does when ssh is gone. A shell gives what it starts with & another standard

@@ -3,9 +3,9 @@ import pathlib
 import tempfile
 import unittest
 
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.processes import Processes, wait_until
 from deploy.trial.machines import Here, RemoteProcesses, There, run
+from testing.lab.lab import LabError
+from testing.lab.processes import Processes, wait_until
 
 # What sshd does with the words: one string, for a shell.
 SSH = ["sh", "-c", 'exec sh -c "$1"', "ssh"]

@@ -6,11 +6,11 @@ import sys
 from rich.console import Console
 
 from deploy.drill.release import RELEASE, REVISION
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
 from deploy.trial.arguments import parse_arguments
 from deploy.trial.trial import Trial
+from testing.lab.binaries import built_binaries
+from testing.lab.lab import LabError
+from testing.lab.lifetime import EndedBySignal, signals_unwind
 
 EXIT_FAILED = 1
 LOG_WIDTH = 120

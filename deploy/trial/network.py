@@ -4,7 +4,7 @@ import dataclasses
 import ipaddress
 import json
 
-from deploy.drill.rig.lab import LabError
+from testing.lab.lab import LabError
 
 # For benchmarks between network devices (RFC 2544): no other network has these.
 _TEMPORARY = ipaddress.ip_network("198.18.0.0/16")

@@ -1,8 +1,8 @@
 import json
 import unittest
 
-from deploy.drill.rig.lab import LabError
 from deploy.trial import network
+from testing.lab.lab import LabError
 
 
 def ports(**addresses: list[str]) -> dict[str, network.Port]:

@@ -18,14 +18,14 @@ from rich.console import Console
 
 from deploy.drill.record import Mark, Record
 from deploy.drill.report import LiveReport, goodput_chart
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Binaries, keep_logs
-from deploy.drill.rig.lab import LabError, monotonic_ns
-from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
-from deploy.drill.rig.traces import TraceFollower
 from deploy.trial import network
 from deploy.trial.machines import Here, Machine, RemoteProcesses, There, run
 from deploy.trial.network import Rail
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Binaries, keep_logs
+from testing.lab.lab import LabError, monotonic_ns
+from testing.lab.processes import ManagedProcess, Processes, wait_until
+from testing.lab.traces import TraceFollower
 
 FOLDER_PREFIX = "r2cc-try-"
 _START_S = 30.0

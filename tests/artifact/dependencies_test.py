@@ -7,20 +7,22 @@ from bazel import unittest_main
 
 # The plugin lives inside somebody else's process: no library that this process may have in another version.
 LIBRARIES = r"@system//:(abseil|grpc|protobuf|spdlog|cli11)"
+# What no product is built from.
+OUTSIDE = "deploy|testing|tests|tools"
 FORBIDDEN = {
-    "plugin": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|tests|tools)[/:].*"),
+    "plugin": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|nccl|observe|{OUTSIDE})[/:].*"),
     # Nothing of the data plane.
-    "interposer": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|tests|tools)[/:].*|"
+    "interposer": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|{OUTSIDE})[/:].*|"
                              r"//netplugin(?!/(abi|config|gpu):).*"),
-    "tuner": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|nccl|observe|plan|tests|tools)[/:].*|"
+    "tuner": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|nccl|observe|plan|{OUTSIDE})[/:].*|"
                         r"//netplugin/(collnet|flow|link|rails|transport)[/:].*"),
-    "profiler": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|observe|plan|tests|tools)[/:].*|"
+    "profiler": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|observe|plan|{OUTSIDE})[/:].*|"
                            r"//netplugin(?!/abi:).*|//nccl:(?!loaded_symbol).*"),
     # A neighbour: nothing of the rest but base/core.
-    "observe": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|deploy|netplugin|nccl|plan|tests|tools)[/:].*"),
-    "plan": re.compile(r"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|observe|deploy|tests|tools)[/:].*"),
-    "client": re.compile(r"//(health|daemon|netplugin|nccl|observe|deploy|tests|tools)[/:].*"),
-    "daemon": re.compile(r"//(netplugin|nccl|observe|client|deploy|tests|tools)[/:].*"),
+    "observe": re.compile(rf"{LIBRARIES}|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|plan|{OUTSIDE})[/:].*"),
+    "plan": re.compile(rf"@system//.*|//(base(?!/core)|health|daemon|client|proto|netplugin|nccl|observe|{OUTSIDE})[/:].*"),
+    "client": re.compile(rf"//(health|daemon|netplugin|nccl|observe|{OUTSIDE})[/:].*"),
+    "daemon": re.compile(rf"//(netplugin|nccl|observe|client|{OUTSIDE})[/:].*"),
 }
 
 

@@ -6,12 +6,12 @@ import statistics
 import sys
 from typing import Any
 
-from deploy.drill.rig import all_reduce_times
-from deploy.drill.rig.cluster import Cluster, JobOptions
-from deploy.drill.rig.lab import LabError, RailId
-from deploy.drill.rig.layout import rate_bits_per_s
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes
+from testing.lab import all_reduce_times
+from testing.lab.cluster import Cluster, JobOptions
+from testing.lab.lab import LabError, RailId
+from testing.lab.layout import rate_bits_per_s
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes
 from tests.bench import in_namespaces, machine
 from tests.bench.in_namespaces import Figures, say
 

@@ -7,11 +7,11 @@ import statistics
 import sys
 import time
 
-from deploy.drill.rig import all_reduce_times
-from deploy.drill.rig.cluster import Cluster, JobOptions
-from deploy.drill.rig.lab import LabError, RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes
+from testing.lab import all_reduce_times
+from testing.lab.cluster import Cluster, JobOptions
+from testing.lab.lab import LabError, RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes
 from tests.bench import in_namespaces
 from tests.bench.in_namespaces import Figures, say
 

@@ -10,9 +10,9 @@ import sys
 import time
 from typing import Any
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
+from testing.lab.binaries import built_file
+from testing.lab.lab import LabError
+from testing.lab.lifetime import EndedBySignal, signals_unwind
 from tests.bench import compare_figures, iperf, machine, paired, perf_run
 from tests.bench.compare_figures import Pair
 from tests.bench.options import named_values, names_file, positive_numbers

@@ -12,11 +12,11 @@ import sys
 import time
 from typing import Iterator
 
-from deploy.drill.rig import stalls
-from deploy.drill.rig.cluster import Cluster, JobOptions
-from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
+from testing.lab import stalls
+from testing.lab.cluster import Cluster, JobOptions
+from testing.lab.lab import LabError, RailId, monotonic_ns
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import ManagedProcess, Processes, wait_until
 from tests.bench import in_namespaces, machine
 from tests.bench.detect_figures import ACCUSED, Broken, Event, Found, false_verdicts, found, state_of, stations_ms
 from tests.bench.fault_figures import percentile

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 
-from deploy.drill.rig.binaries import built_file
+from testing.lab.binaries import built_file
 from tests.bench import stall_statistics
 
 _DRILL_TIMEOUT_S = 300

@@ -4,8 +4,8 @@ import dataclasses
 import time
 from typing import Callable
 
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.layout import rate_bits_per_s
+from testing.lab.lab import RailId
+from testing.lab.layout import rate_bits_per_s
 from tests.bench import fault_figures, traffic
 from tests.bench.fault_figures import Tally
 from tests.bench.fault_stage import AFTER_FAULT_S, RAILS, SETTLE_S, Setup, Stage

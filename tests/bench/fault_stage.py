@@ -10,12 +10,12 @@ import time
 from types import TracebackType
 from typing import Any, Callable, Sequence
 
-from deploy.drill.rig import stalls
-from deploy.drill.rig.cluster import Binaries, Cluster, Job, JobOptions, keep_logs
-from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
-from deploy.drill.rig.stalls import Window
+from testing.lab import stalls
+from testing.lab.cluster import Binaries, Cluster, Job, JobOptions, keep_logs
+from testing.lab.lab import LabError, RailId, monotonic_ns
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
+from testing.lab.stalls import Window
 from tests.bench import fault_figures, traffic
 from tests.bench.fault_figures import Tally
 from tests.bench.pauses import Pauses

@@ -6,10 +6,10 @@ import json
 import pathlib
 import sys
 
-from deploy.drill.rig import layout, namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
+from testing.lab import layout, namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.lab import LabError
+from testing.lab.lifetime import EndedBySignal, signals_unwind
 from tests.bench import fault_figures, machine
 from tests.bench.fault_cases import CASES, run_case
 from tests.bench.fault_stage import Setup

@@ -5,10 +5,10 @@ import argparse
 import sys
 import time
 
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import wait_until
+from testing.lab.cluster import Cluster, Job, JobOptions
+from testing.lab.lab import LabError
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import wait_until
 from tests.bench import in_namespaces, machine
 from tests.bench.in_namespaces import Figures, say
 

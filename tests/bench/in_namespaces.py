@@ -7,13 +7,13 @@ import sys
 import tempfile
 from typing import Any, Callable
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, keep_logs
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, keep_logs
+from testing.lab.lab import LabError
+from testing.lab.lifetime import EndedBySignal, signals_unwind
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes
 
 Figures = dict[str, Any]
 

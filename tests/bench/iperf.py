@@ -5,8 +5,8 @@ import pathlib
 import tempfile
 from typing import Any, Mapping, Sequence
 
-from deploy.drill.rig.processes import Processes, wait_until
-from deploy.drill.rig.loopback import LoopbackLab
+from testing.lab.processes import Processes, wait_until
+from testing.lab.loopback import LoopbackLab
 
 _START_S = 10.0
 _END_S = 15.0

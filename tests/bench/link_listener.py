@@ -8,8 +8,8 @@ import threading
 from types import TracebackType
 from typing import Sequence
 
-from deploy.drill.rig.lab import monotonic_ns
-from deploy.drill.rig.netns_socket import open_in
+from testing.lab.lab import monotonic_ns
+from testing.lab.netns_socket import open_in
 
 _RTM_NEWLINK = 16
 _RTMGRP_LINK = 1

@@ -1,10 +1,10 @@
 import struct
 import unittest
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import wait_until
+from testing.lab import namespaces
+from testing.lab.lab import RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import wait_until
 from tests.bench.link_listener import LinkListener, links_down
 
 UP, LOWER_UP = 0x1, 0x10000

@@ -11,14 +11,14 @@ import sys
 import tempfile
 import time
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions, keep_logs
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from deploy.drill.rig.loopback import LoopbackLab
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, Job, JobOptions, keep_logs
+from testing.lab.lab import LabError
+from testing.lab.lifetime import EndedBySignal, signals_unwind
+from testing.lab.loopback import LoopbackLab
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 from tests.bench import alarm_plan, fault_figures
 from tests.bench.alarm_plan import Alarms
 from tests.bench.options import named_values, names_file, own_path

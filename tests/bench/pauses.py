@@ -8,10 +8,10 @@ import tempfile
 from types import TracebackType
 from typing import Callable, Sequence
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.processes import wait_until
-from deploy.drill.rig.stalls import Window
+from testing.lab.binaries import built_file
+from testing.lab.lab import LabError
+from testing.lab.processes import wait_until
+from testing.lab.stalls import Window
 
 START_S = 5.0
 

@@ -1,7 +1,7 @@
 import unittest
 
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.stalls import Window
+from testing.lab.lab import LabError
+from testing.lab.stalls import Window
 from tests.bench import pauses
 
 

@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 from typing import Any, Mapping, Sequence
 
-from deploy.drill.rig.processes import clean_environment
+from testing.lab.processes import clean_environment
 
 RANKS = 2
 _TIMEOUT_S = 120

@@ -5,8 +5,8 @@ import subprocess
 import unittest
 from typing import Any
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_file
+from testing.lab import namespaces
+from testing.lab.binaries import built_file
 
 _TIMEOUT_S = 240
 

@@ -12,14 +12,14 @@ import sys
 import tempfile
 import time
 
-from deploy.drill.rig import namespaces, stalls
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions, keep_logs
-from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
-from deploy.drill.rig.stalls import Window
+from testing.lab import namespaces, stalls
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, Job, JobOptions, keep_logs
+from testing.lab.lab import LabError, RailId, monotonic_ns
+from testing.lab.lifetime import EndedBySignal, signals_unwind
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
+from testing.lab.stalls import Window
 from tests.bench import fault_figures
 from tests.bench.options import names_file, own_path
 

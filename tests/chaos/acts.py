@@ -7,10 +7,10 @@ import signal
 import time
 from typing import Callable, Protocol
 
-from deploy.drill.rig.cluster import Job
-from deploy.drill.rig.lab import LabError, RailId
-from deploy.drill.rig.layout import rate_bits_per_s
-from deploy.drill.rig.processes import ManagedProcess, Processes
+from testing.lab.cluster import Job
+from testing.lab.lab import LabError, RailId
+from testing.lab.layout import rate_bits_per_s
+from testing.lab.processes import ManagedProcess, Processes
 from tests.chaos.script import Fault
 from tests.chaos.world import ChaosCluster, ChaosLab, usage
 

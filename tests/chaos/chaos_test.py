@@ -12,7 +12,7 @@ import unittest
 import unittest.mock
 from typing import Any
 
-from deploy.drill.rig import namespaces
+from testing.lab import namespaces
 from tests.chaos import main
 
 MINUTES, SEED = 3, 1

@@ -5,8 +5,8 @@ import collections
 import dataclasses
 from typing import Any, Iterable, Sequence
 
-from deploy.drill.rig.stalls import Window, overlap_ns
-from deploy.drill.rig.traces import Row
+from testing.lab.stalls import Window, overlap_ns
+from testing.lab.traces import Row
 
 # Shorter waits are no stalls: on a busy machine a healthy job has them.
 STALL_LEAST_NS = 50_000_000

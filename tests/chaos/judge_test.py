@@ -1,7 +1,7 @@
 import unittest
 
-from deploy.drill.rig.stalls import Window
-from deploy.drill.rig.traces import Row
+from testing.lab.stalls import Window
+from testing.lab.traces import Row
 from tests.chaos.judge import FaultDone, JobDone, Run, Timeline, Usage, growth
 
 S = 1_000_000_000

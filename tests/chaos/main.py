@@ -13,13 +13,13 @@ import shutil
 import sys
 import tempfile
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import keep_logs
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.layout import rate_bits_per_s
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from deploy.drill.rig.processes import Processes
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import keep_logs
+from testing.lab.lab import LabError
+from testing.lab.layout import rate_bits_per_s
+from testing.lab.lifetime import EndedBySignal, signals_unwind
+from testing.lab.processes import Processes
 from tests.bench.options import named_values, names_file, own_path
 from tests.chaos import run as runs
 from tests.chaos import script as scripts

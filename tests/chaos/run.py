@@ -8,10 +8,10 @@ import subprocess
 import time
 from typing import Callable
 
-from deploy.drill.rig.cluster import Job, JobOptions
-from deploy.drill.rig.lab import LabError, monotonic_ns
-from deploy.drill.rig.processes import Processes, wait_until
-from deploy.drill.rig.traces import TraceFollower
+from testing.lab.cluster import Job, JobOptions
+from testing.lab.lab import LabError, monotonic_ns
+from testing.lab.processes import Processes, wait_until
+from testing.lab.traces import TraceFollower
 from tests.chaos import judge
 from tests.chaos.acts import Act, LeftOut, Word, act_of
 from tests.chaos.judge import FaultDone, JobDone, Run, Timeline, Usage

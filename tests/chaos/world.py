@@ -8,11 +8,11 @@ import signal
 import subprocess
 from typing import Iterator, Sequence
 
-from deploy.drill.rig.cluster import Binaries, Cluster
-from deploy.drill.rig.lab import LabError, RailId
-from deploy.drill.rig.layout import RAIL_MTU
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import ManagedProcess, Processes, clean_environment
+from testing.lab.cluster import Binaries, Cluster
+from testing.lab.lab import LabError, RailId
+from testing.lab.layout import RAIL_MTU
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import ManagedProcess, Processes, clean_environment
 from tests.chaos.judge import Usage
 
 ETCD = "/usr/bin/etcd"

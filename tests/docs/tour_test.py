@@ -8,7 +8,8 @@ from tests.docs.named_tests import cases, missing
 from tests.tidy import tree
 
 STEP = re.compile(r"`([\w./-]+\.(?:cc|h|py|cu)):([\w()]+)`")
-FILE = re.compile(r"`((?:base|client|daemon|deploy|health|nccl|netplugin|plan|proto|tests|tools)/[\w./-]+\.(?:cc|h|py|bzl|proto|cu))`")
+FOLDERS = "base|client|daemon|deploy|health|nccl|netplugin|plan|proto|testing|tests|tools"
+FILE = re.compile(rf"`((?:{FOLDERS})/[\w./-]+\.(?:cc|h|py|bzl|proto|cu))`")
 
 
 def has_function(text: str, name: str) -> bool:

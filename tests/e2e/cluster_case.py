@@ -6,11 +6,11 @@ import tempfile
 import time
 import unittest
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions, keep_logs
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, Job, JobOptions, keep_logs
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 
 # Generous: these waits end as soon as what they wait for is there.
 PATIENCE_S = 60

@@ -5,12 +5,12 @@ import time
 import unittest
 from typing import Callable
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, Job, JobOptions
+from testing.lab.lab import RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, expect_iterations, keep_test_logs
 
 # Values whose sums are rounded: the order of additions shows in the last bits.

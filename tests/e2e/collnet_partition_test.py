@@ -2,12 +2,12 @@ import pathlib
 import tempfile
 import unittest
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, Job, JobOptions
+from testing.lab.lab import RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, expect_iterations, keep_test_logs
 
 # Rail K reaches rail K alone. Nodes 0 and 1 have no rail in common then; each reaches nodes 2 and 3.

@@ -1,5 +1,5 @@
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.processes import wait_until
+from testing.lab.lab import RailId
+from testing.lab.processes import wait_until
 from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 
 

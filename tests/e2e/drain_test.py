@@ -5,9 +5,9 @@ import re
 import subprocess
 import time
 
-from deploy.drill.rig.cluster import Job, JobOptions
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.processes import ManagedProcess, wait_until
+from testing.lab.cluster import Job, JobOptions
+from testing.lab.lab import RailId
+from testing.lab.processes import ManagedProcess, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 
 # Probes of 9,000 bytes take most of what is no data: three peers' pairs are asked each 0.3 s and ask back, 180 KB/s of a rail. A job that

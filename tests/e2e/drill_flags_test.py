@@ -1,8 +1,8 @@
 import subprocess
 import unittest
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.processes import clean_environment
+from testing.lab.binaries import built_file
+from testing.lab.processes import clean_environment
 
 
 class BadFlags(unittest.TestCase):

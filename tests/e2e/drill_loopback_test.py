@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import unittest
 
-from deploy.drill.rig.binaries import built_file
+from testing.lab.binaries import built_file
 from tests.e2e.drill_process import copy_tree, run_drill
 
 # An empty bounding set leaves even root without a single privilege.

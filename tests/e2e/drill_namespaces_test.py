@@ -1,6 +1,6 @@
 """The drill with other flags, and with plugins that must fail it."""
 
-from deploy.drill.rig.binaries import built_file
+from testing.lab.binaries import built_file
 from tests.e2e.drill_process import DrillCase, run_drill
 
 

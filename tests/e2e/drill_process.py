@@ -9,9 +9,9 @@ import subprocess
 import unittest
 from typing import Any, Sequence
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.processes import clean_environment
+from testing.lab import namespaces
+from testing.lab.binaries import built_file
+from testing.lab.processes import clean_environment
 
 # Several times what a drill takes, so that only a hang meets it.
 _TIMEOUT_S = 280

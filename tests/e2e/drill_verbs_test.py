@@ -2,7 +2,7 @@
 
 import unittest
 
-from deploy.drill.guest import guest
+from testing.guest import guest
 from tests.e2e.drill_process import run_drill
 
 

@@ -8,13 +8,13 @@ import tempfile
 import threading
 import unittest
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import PEER_PORT, Cluster
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.netns_socket import open_in
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import PEER_PORT, Cluster
+from testing.lab.lab import RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.netns_socket import open_in
+from testing.lab.processes import Processes, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
 
 ICMP_UNREACHABLE, ICMP_PORT = 3, 3

@@ -4,11 +4,11 @@ import os
 import time
 import unittest
 
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions
-from deploy.drill.rig.lab import RailId, monotonic_ns
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, Job, JobOptions
+from testing.lab.lab import RailId, monotonic_ns
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase, expect_iterations
 
 NAMED_WITHIN_S = 12

@@ -2,11 +2,11 @@
 
 import json
 
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster
+from testing.lab.lab import RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
 
 

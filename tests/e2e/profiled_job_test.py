@@ -1,8 +1,8 @@
 """Which collective of which rank a lost rail held up, as the profiler of each process names it to the plugin and the daemon."""
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.processes import wait_until
+from testing.lab.binaries import built_file
+from testing.lab.lab import RailId
+from testing.lab.processes import wait_until
 from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 
 

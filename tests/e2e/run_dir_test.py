@@ -2,10 +2,10 @@
 
 import unittest
 
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, JobOptions
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, JobOptions
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
 
 SOCKETS = ("attach.sock", "r2ccd.sock")

@@ -7,7 +7,7 @@ import statistics
 import time
 import unittest
 
-from deploy.drill.rig.lab import RailId
+from testing.lab.lab import RailId
 from tests.e2e.stalled_case import BUSY_MS, LARGE, STALL_MOST_MS, StalledCase
 
 

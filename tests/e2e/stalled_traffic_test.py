@@ -3,8 +3,8 @@
 import time
 import unittest
 
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.processes import wait_until
+from testing.lab.lab import RailId
+from testing.lab.processes import wait_until
 from tests.e2e.cluster_case import PATIENCE_S
 from tests.e2e.stalled_case import BUSY_MS, LARGE, STALL_MOST_MS, StalledCase
 

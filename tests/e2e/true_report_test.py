@@ -9,12 +9,12 @@ import subprocess
 import time
 import unittest
 
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster, Job, JobOptions
-from deploy.drill.rig.lab import LabError, RailId, monotonic_ns
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
-from deploy.drill.rig.traces import Row
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster, Job, JobOptions
+from testing.lab.lab import LabError, RailId, monotonic_ns
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
+from testing.lab.traces import Row
 from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase, expect_iterations
 
 TOLERANCE_PART = 0.1

@@ -7,10 +7,10 @@ import subprocess
 import threading
 from typing import Callable
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import clean_environment, wait_until
+from testing.lab.binaries import built_file
+from testing.lab.lab import RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import clean_environment, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, NamespaceCase
 
 # What sshd does: a shell for one string of words, and where the connection is from.

@@ -1,7 +1,7 @@
 """Whose fault it is, as `r2ccctl nic why` says it: real daemons, and a job that keeps the rails full while they probe them."""
 
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.processes import wait_until
+from testing.lab.lab import RailId
+from testing.lab.processes import wait_until
 from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 
 

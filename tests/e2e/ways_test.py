@@ -3,7 +3,7 @@
 import os
 import pathlib
 
-from deploy.drill.rig.processes import wait_until
+from testing.lab.processes import wait_until
 from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 
 

@@ -16,8 +16,8 @@ import tempfile
 import time
 from typing import Any, Sequence
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
+from testing.lab.binaries import built_file
+from testing.lab.processes import ManagedProcess, Processes, wait_until
 from tests.bench import machine
 from tests.bench.detect_figures import Event, page_ns, state_of
 from tests.bench.fault_figures import percentile

@@ -5,7 +5,7 @@ import dataclasses
 from types import TracebackType
 from typing import Any, Callable
 
-from deploy.drill.rig.lab import RailId, monotonic_ns
+from testing.lab.lab import RailId, monotonic_ns
 from tests.bench import fault_figures
 from tests.gpu import figures
 from tests.gpu.collective_names import BUS_OPERATIONS

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from deploy.drill.rig import all_reduce_times
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.layout import rate_bits_per_s
+from testing.lab import all_reduce_times
+from testing.lab.lab import RailId
+from testing.lab.layout import rate_bits_per_s
 from tests.bench import machine
 from tests.gpu import figures
 from tests.gpu.bench import MIB, SETTLE_S, Context

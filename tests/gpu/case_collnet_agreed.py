@@ -3,7 +3,7 @@ seat where that is as good, and back. Jobs with it and without it live at the sa
 
 from typing import Any, Sequence
 
-from deploy.drill.rig.lab import RailId
+from testing.lab.lab import RailId
 from tests.gpu import figures
 from tests.gpu.bench import MIB, SETTLE_S, Context
 from tests.gpu.case_collnet import check_data

@@ -3,8 +3,8 @@
 import time
 from typing import Any, Callable
 
-from deploy.drill.rig.lab import RailId, monotonic_ns
-from deploy.drill.rig.layout import rate_bits_per_s
+from testing.lab.lab import RailId, monotonic_ns
+from testing.lab.layout import rate_bits_per_s
 from tests.gpu import figures
 from tests.gpu.bench import Bench, Context, Loop
 from tests.gpu.job import JobBroken

@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-from deploy.drill.rig.lab import RailId
+from testing.lab.lab import RailId
 from tests.gpu import figures
 from tests.gpu.bench import Context
 from tests.gpu.figures import Row

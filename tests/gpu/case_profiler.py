@@ -4,7 +4,7 @@ import re
 import time
 from typing import Any, Sequence
 
-from deploy.drill.rig.binaries import built_file
+from testing.lab.binaries import built_file
 from tests.gpu import figures
 from tests.gpu.bench import MIB, SETTLE_S, Context
 from tests.gpu.case_healthy import Item, in_turns

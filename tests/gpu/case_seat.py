@@ -4,8 +4,8 @@ import re
 import time
 from typing import Any, Sequence
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.lab import RailId
+from testing.lab.binaries import built_file
+from testing.lab.lab import RailId
 from tests.gpu import figures
 from tests.gpu.bench import MIB, SETTLE_S, Context
 from tests.gpu.case_collnet import check_data

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any, Sequence
 
-from deploy.drill.rig.lab import RailId
+from testing.lab.lab import RailId
 from tests.gpu import figures
 from tests.gpu.bench import Context
 from tests.gpu.case_seat import BACK, THERE, environment, lines

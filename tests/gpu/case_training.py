@@ -3,7 +3,7 @@
 import math
 from typing import Any, Callable
 
-from deploy.drill.rig.lab import RailId
+from testing.lab.lab import RailId
 from tests.gpu import figures
 from tests.gpu.bench import Context
 from tests.gpu.job import Job, JobBroken

@@ -7,8 +7,8 @@ import tempfile
 import time
 from typing import Any
 
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.processes import ManagedProcess
+from testing.lab.lab import RailId
+from testing.lab.processes import ManagedProcess
 from tests.gpu import tools
 from tests.gpu.bench import Context
 from tests.gpu.job import JobBroken

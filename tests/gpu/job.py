@@ -9,8 +9,8 @@ import socket
 import time
 from typing import Any, Callable
 
-from deploy.drill.rig.lab import monotonic_ns
-from deploy.drill.rig.processes import ManagedProcess
+from testing.lab.lab import monotonic_ns
+from testing.lab.processes import ManagedProcess
 from tests.gpu import figures
 from tests.gpu.control import RankPeer
 from tests.gpu.figures import Row

@@ -4,7 +4,7 @@ import sys
 import tempfile
 import unittest
 
-from deploy.drill.rig.processes import Processes
+from testing.lab.processes import Processes
 from tests.gpu import control
 from tests.gpu.job import Job, JobBroken
 

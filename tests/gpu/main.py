@@ -15,12 +15,12 @@ import time
 import traceback
 from types import FrameType
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Binaries
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.layout import rate_bits_per_s
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Binaries
+from testing.lab.lab import LabError
+from testing.lab.layout import rate_bits_per_s
+from testing.lab.lifetime import EndedBySignal, signals_unwind
 from tests.gpu import cases, mps, tools
 from tests.gpu.bench import Context
 from tests.gpu.cases import Case

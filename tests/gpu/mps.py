@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from typing import Iterator
 
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab.processes import Processes, wait_until
 from tests.gpu.tools import Missing
 
 PROGRAM = "nvidia-cuda-mps-control"

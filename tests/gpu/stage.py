@@ -9,10 +9,10 @@ import time
 from types import TracebackType
 from typing import Any, Callable, Sequence
 
-from deploy.drill.rig.cluster import Binaries, Cluster
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import ManagedProcess, Processes
+from testing.lab.cluster import Binaries, Cluster
+from testing.lab.lab import RailId
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import ManagedProcess, Processes
 from tests.bench import traffic
 from tests.gpu.job import Job, TICK_S
 from tests.gpu.placement import Network, Placement, dealt_processors, rank_environment

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab.binaries import built_file
+from testing.lab.processes import Processes, wait_until
 from tests.ibsim import simulated_fabric
 from tests.ibsim.simulated_fabric import PATIENCE_S, SimulatedFabric
 

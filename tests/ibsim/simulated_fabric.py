@@ -5,7 +5,7 @@ import pathlib
 import shutil
 from typing import Mapping, Sequence
 
-from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
+from testing.lab.processes import ManagedProcess, Processes, wait_until
 
 FABRIC = pathlib.Path(__file__).absolute().parent / "fabric.net"
 # Generous: these waits end as soon as what they wait for is there.

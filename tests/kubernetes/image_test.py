@@ -12,11 +12,11 @@ import unittest
 from bazel import unittest_main
 from deploy.drill import story
 from deploy.drill.record import Record, judge
-from deploy.drill.rig.cluster import Binaries, Cluster, JobOptions
-from deploy.drill.rig.lab import monotonic_ns
-from deploy.drill.rig.loopback import LoopbackLab
-from deploy.drill.rig.processes import Processes
 from deploy.drill.runner import Runner
+from testing.lab.cluster import Binaries, Cluster, JobOptions
+from testing.lab.lab import monotonic_ns
+from testing.lab.loopback import LoopbackLab
+from testing.lab.processes import Processes
 from tests.kubernetes import pod
 
 SIZE_MAX = 40 << 20

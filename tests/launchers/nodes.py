@@ -12,12 +12,12 @@ import tempfile
 import unittest
 from typing import Callable
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Cluster
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import ManagedProcess, Processes, wait_until
+from testing.lab import namespaces
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Cluster
+from testing.lab.lab import LabError
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import ManagedProcess, Processes, wait_until
 from tests.e2e.cluster_case import PATIENCE_S, keep_test_logs
 
 USER = pwd.getpwnam("nobody")

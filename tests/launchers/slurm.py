@@ -2,7 +2,7 @@
 
 import secrets
 
-from deploy.drill.rig.processes import wait_until
+from testing.lab.processes import wait_until
 from tests.e2e.cluster_case import PATIENCE_S
 from tests.launchers.nodes import LaunchCase
 

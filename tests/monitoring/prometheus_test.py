@@ -9,9 +9,9 @@ import sys
 import textwrap
 import urllib.parse
 
-from deploy.drill.rig.lab import RailId
-from deploy.drill.rig.processes import wait_until
 from deploy.monitoring import queries
+from testing.lab.lab import RailId
+from testing.lab.processes import wait_until
 from tests.e2e.cluster_case import PATIENCE_S, ClusterCase
 
 _MONITORING = pathlib.Path(__file__).resolve().parents[2] / "deploy/monitoring"

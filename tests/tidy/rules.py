@@ -225,7 +225,7 @@ MAY_NOT_INCLUDE = {
     "netplugin/transport": ("netplugin/transport/tcp", "netplugin/transport/verbs", "netplugin/plugin"),
 }
 OUR_FOLDERS = ("base/", "bazel/", "client/", "daemon/", "deploy/", "health/", "nccl/", "netplugin/", "observe/", "plan/", "proto/",
-               "tests/", "tools/")
+               "testing/", "tests/", "tools/")
 # These run inside somebody else's process: nothing that may be there in another version.
 PLAIN_FOLDERS = ("base/core/", "nccl/", "netplugin/", "observe/", "plan/", "tools/")
 LIBRARIES = r"^(absl|grpc|grpcpp|google|spdlog|fmt|CLI)/"

@@ -13,12 +13,12 @@ import time
 import unittest
 
 from bazel import unittest_main
-from deploy.drill.rig import namespaces
-from deploy.drill.rig import stalls
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.cluster import Binaries, Cluster, Job, JobOptions
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab import namespaces
+from testing.lab import stalls
+from testing.lab.binaries import built_binaries
+from testing.lab.cluster import Binaries, Cluster, Job, JobOptions
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import Processes, wait_until
 from tests.e2e.cluster_case import keep_test_logs
 
 # Generous: these waits end as soon as what they wait for is there.

@@ -8,9 +8,9 @@ import pathlib
 import statistics
 import sys
 
-from deploy.drill.rig.binaries import built_file
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from deploy.drill.guest import guest
+from testing.lab.binaries import built_file
+from testing.lab.lifetime import EndedBySignal, signals_unwind
+from testing.guest import guest
 
 _MESSAGE_BYTES = 524288  # as in write_loop.cc
 _MESSAGES = 100

@@ -10,8 +10,8 @@ import tempfile
 import time
 import unittest
 
-from deploy.drill.rig.processes import wait_until
-from deploy.drill.guest import guest
+from testing.lab.processes import wait_until
+from testing.guest import guest
 
 PATIENCE_S = 60  # waits end as soon as what they wait for is there
 

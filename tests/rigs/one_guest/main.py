@@ -4,8 +4,8 @@ import argparse
 import os
 import sys
 
-from deploy.drill.rig.lifetime import EndedBySignal, signals_unwind
-from deploy.drill.guest import guest
+from testing.lab.lifetime import EndedBySignal, signals_unwind
+from testing.guest import guest
 
 
 def main() -> int:

@@ -4,7 +4,7 @@ import os
 import unittest
 
 from bazel.unittest_main import test_args
-from deploy.drill.guest import guest
+from testing.guest import guest
 from tests.rigs.one_guest import program_report
 
 

@@ -4,8 +4,8 @@ import pathlib
 import shlex
 from typing import Mapping
 
-from deploy.drill.rig.binaries import built_binaries
-from deploy.drill.rig.traces import Row, TraceFollower
+from testing.lab.binaries import built_binaries
+from testing.lab.traces import Row, TraceFollower
 from tests.rigs.two_guests.two_guests import TwoGuests
 
 RAILS = 2

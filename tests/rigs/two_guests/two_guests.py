@@ -12,8 +12,8 @@ import time
 from types import TracebackType
 from typing import Callable, Mapping, Sequence
 
-from deploy.drill.guest import guest
-from deploy.drill.rig.processes import wait_until
+from testing.guest import guest
+from testing.lab.processes import wait_until
 from tests.rigs.two_guests.monitor import Monitor
 
 _HERE = pathlib.Path(__file__).absolute().parent

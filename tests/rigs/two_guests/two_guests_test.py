@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from deploy.drill.guest import guest
+from testing.guest import guest
 from tests.rigs.two_guests import ranks
 from tests.rigs.two_guests.two_guests import TwoGuests
 

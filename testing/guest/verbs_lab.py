@@ -8,9 +8,9 @@ import subprocess
 from types import TracebackType
 from typing import Callable, Sequence
 
-from deploy.drill.rig.lab import Counters, LabError, RailId
-from deploy.drill.rig.loopback import free_port
-from deploy.drill.rig.netns_socket import NetnsSocket
+from testing.lab.lab import Counters, LabError, RailId
+from testing.lab.loopback import free_port
+from testing.lab.netns_socket import NetnsSocket
 
 _INTERFACES = pathlib.Path("/sys/class/net")
 # Both nodes are in one kernel: beside their rails they meet on its loopback interface.

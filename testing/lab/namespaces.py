@@ -10,9 +10,9 @@ import subprocess
 from types import TracebackType
 from typing import Sequence
 
-from deploy.drill.rig.lab import Counters, LabError, RailId, monotonic_ns
-from deploy.drill.rig.layout import Layout, owner_pid, rate_bits_per_s
-from deploy.drill.rig.netns_socket import NetnsSocket
+from testing.lab.lab import Counters, LabError, RailId, monotonic_ns
+from testing.lab.layout import Layout, owner_pid, rate_bits_per_s
+from testing.lab.netns_socket import NetnsSocket
 
 _COMMAND_TIMEOUT_S = 20
 

@@ -2,8 +2,8 @@
 
 import unittest
 
-from deploy.drill.guest import verbs_lab
-from deploy.drill.rig.lab import LabError, RailId
+from testing.guest import verbs_lab
+from testing.lab.lab import LabError, RailId
 
 
 class VerbsLabTest(unittest.TestCase):

@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 
-from deploy.drill.rig.lab import LabError, monotonic_ns
+from testing.lab.lab import LabError, monotonic_ns
 
 _CLONE_NEWNET = 0x40000000
 _SIOCGIFFLAGS = 0x8913

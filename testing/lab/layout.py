@@ -7,7 +7,7 @@ interfaces, firewall and names are never touched and removing the namespaces rem
 import dataclasses
 import re
 
-from deploy.drill.rig.lab import LabError, RailId
+from testing.lab.lab import LabError, RailId
 
 NODES_MAX = 32
 RAILS_MAX = 16

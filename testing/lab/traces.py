@@ -8,7 +8,7 @@ collective, where wait_ns is its duration. Times are CLOCK_MONOTONIC.
 import dataclasses
 import pathlib
 
-from deploy.drill.rig.lab import LabError
+from testing.lab.lab import LabError
 
 HEADER = "kind,time_ns,rank,flow,bytes,wait_ns"
 

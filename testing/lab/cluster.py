@@ -10,10 +10,10 @@ import subprocess
 import time
 from typing import Any, Sequence
 
-from deploy.drill.rig.lab import Lab, LabError, RailId
-from deploy.drill.rig.loopback import LoopbackLab
-from deploy.drill.rig.processes import ManagedProcess, Processes, clean_environment, wait_until
-from deploy.drill.rig.traces import TraceFollower
+from testing.lab.lab import Lab, LabError, RailId
+from testing.lab.loopback import LoopbackLab
+from testing.lab.processes import ManagedProcess, Processes, clean_environment, wait_until
+from testing.lab.traces import TraceFollower
 
 PEER_PORT = 7460
 HTTP_PORT = 9460

@@ -2,9 +2,9 @@ import pathlib
 import tempfile
 import unittest
 
-from deploy.drill.rig import traces
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.traces import Row
+from testing.lab import traces
+from testing.lab.lab import LabError
+from testing.lab.traces import Row
 
 TEXT = traces.HEADER + "\nrecv,1000,2,r1.c0.recv.r2,1048576,250\niteration,2000,2,7,67108864,900\n"
 

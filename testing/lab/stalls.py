@@ -4,7 +4,7 @@ import dataclasses
 import statistics
 from typing import Iterable, Sequence
 
-from deploy.drill.rig.traces import Row
+from testing.lab.traces import Row
 
 STALL_WINDOW_NS = 2_000_000_000
 # How far into an iteration a fault strikes.

@@ -9,7 +9,7 @@ import time
 from types import TracebackType
 from typing import Callable, Mapping, Sequence
 
-from deploy.drill.rig.lab import LabError
+from testing.lab.lab import LabError
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)

@@ -1,8 +1,8 @@
 import dataclasses
 import unittest
 
-from deploy.drill.rig import layout
-from deploy.drill.rig.lab import LabError, RailId
+from testing.lab import layout
+from testing.lab.lab import LabError, RailId
 
 LAYOUT = layout.Layout(nodes=4, rails=4, fabric="rail", rate="500mbit", owner=4194304, serial=7)
 FULL = dataclasses.replace(LAYOUT, fabric="full")

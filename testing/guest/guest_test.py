@@ -4,7 +4,7 @@ import pathlib
 import unittest
 from unittest import mock
 
-from deploy.drill.guest import guest
+from testing.guest import guest
 
 
 class MissingFeature(unittest.TestCase):

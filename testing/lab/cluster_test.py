@@ -3,7 +3,7 @@
 import types
 import unittest
 
-from deploy.drill.rig.cluster import Job, grants_text
+from testing.lab.cluster import Job, grants_text
 
 
 class GrantsTest(unittest.TestCase):

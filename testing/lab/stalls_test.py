@@ -1,8 +1,8 @@
 import unittest
 
-from deploy.drill.rig import stalls
-from deploy.drill.rig.stalls import Window
-from deploy.drill.rig.traces import Row
+from testing.lab import stalls
+from testing.lab.stalls import Window
+from testing.lab.traces import Row
 
 MS = 1_000_000
 

@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from deploy.drill.guest import kernel
+from testing.guest import kernel
 
 
 class ElfOf(unittest.TestCase):

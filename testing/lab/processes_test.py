@@ -5,8 +5,8 @@ import sys
 import tempfile
 import unittest
 
-from deploy.drill.rig.lab import LabError
-from deploy.drill.rig.processes import Processes, clean_environment, wait_until
+from testing.lab.lab import LabError
+from testing.lab.processes import Processes, clean_environment, wait_until
 
 
 def alive(pid: int) -> bool:
@@ -38,9 +38,9 @@ class ProcessesTest(unittest.TestCase):
     self.assertFalse(alive(paused.pid))
 
   def test_nothing_outlives_a_killed_owner(self):
-    script = ("import pathlib, sys, time\nfrom deploy.drill.rig.processes import Processes\n"
+    script = ("import pathlib, sys, time\nfrom testing.lab.processes import Processes\n"
               "print(Processes(pathlib.Path(sys.argv[1])).start('child', ['sleep', '60']).pid, flush=True)\ntime.sleep(60)\n")
-    root = pathlib.Path(__file__).absolute().parents[3]
+    root = pathlib.Path(__file__).absolute().parents[2]
     with Processes(self.logs) as processes:
       owner = processes.start("owner", [sys.executable, "-c", script, str(self.logs)], {"PYTHONPATH": str(root)})
       self.assertTrue(wait_until(lambda: owner.output().endswith("\n"), 20), owner.errors())

@@ -1,6 +1,6 @@
 import unittest
 
-from deploy.drill.rig import all_reduce_times
+from testing.lab import all_reduce_times
 
 
 class AllReduceTimes(unittest.TestCase):

@@ -4,11 +4,11 @@ import subprocess
 import sys
 import unittest
 
-from deploy.drill.rig import namespaces
-from deploy.drill.rig.lab import LabError, RailId
-from deploy.drill.rig.layout import owner_pid
-from deploy.drill.rig.namespaces import NamespaceLab
-from deploy.drill.rig.processes import wait_until
+from testing.lab import namespaces
+from testing.lab.lab import LabError, RailId
+from testing.lab.layout import owner_pid
+from testing.lab.namespaces import NamespaceLab
+from testing.lab.processes import wait_until
 
 _SENDER = """
 import socket, sys
@@ -224,7 +224,7 @@ class NamespaceLabTest(unittest.TestCase):
 class SocketIsAvailable(unittest.TestCase):
 
   def test_loopback_needs_no_privilege(self):
-    from deploy.drill.rig.loopback import LoopbackLab
+    from testing.lab.loopback import LoopbackLab
     with LoopbackLab() as lab:
       addresses = lab.rails_variable(3).split(",")
       self.assertEqual(addresses, ["127.10.0.4", "127.11.0.4", "127.12.0.4", "127.13.0.4"])

@@ -2,9 +2,9 @@
 
 import pathlib
 
-from deploy.drill.rig.cluster import Binaries
+from testing.lab.cluster import Binaries
 
-_ROOT = pathlib.Path(__file__).absolute().parents[3]
+_ROOT = pathlib.Path(__file__).absolute().parents[2]
 
 
 def built_file(label: str) -> pathlib.Path:

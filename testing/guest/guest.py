@@ -17,8 +17,8 @@ import tempfile
 import time
 from typing import Callable, Mapping, Sequence
 
-from deploy.drill.rig.processes import ManagedProcess, Processes
-from deploy.drill.guest import kernel
+from testing.lab.processes import ManagedProcess, Processes
+from testing.guest import kernel
 
 _HERE = pathlib.Path(__file__).absolute().parent
 _PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86_64", "busybox": "/bin/busybox", "modinfo": "/sbin/modinfo", "rdma": "rdma"}

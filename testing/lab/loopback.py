@@ -4,7 +4,7 @@ import socket
 from types import TracebackType
 from typing import Callable, Sequence
 
-from deploy.drill.rig.lab import Counters, LabError, RailId, monotonic_ns
+from testing.lab.lab import Counters, LabError, RailId, monotonic_ns
 
 
 def free_port(address: str) -> int:
