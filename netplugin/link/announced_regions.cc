@@ -30,9 +30,7 @@ bool AnnouncedRegions::Changed(const std::shared_ptr<const Region>& region, Nano
 void AnnouncedRegions::Tell(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
   // Who knows these keys need not know those before.
   Confirmed(region->id, region->generation);
-  Frame frame{.type = FrameType::kRegion};
-  frame.region = region;
-  control_queue_->SendUntilAnswered({FrameType::kRegion, region->id, region->generation}, std::move(frame), home, false, now);
+  control_queue_->SendUntilAnswered({FrameType::kRegion, region->id, region->generation}, frames::RegionTold{region}, home, false, now);
 }
 
 }  // namespace r2cc::net

@@ -25,8 +25,9 @@ void ControlQueue::Put(ChannelId channel, Frame frame) {
 }
 
 void ControlQueue::Send(ChannelId channel, const Frame& frame) {
-  if (frame.type != FrameType::kFenced) return Put(channel, frame);
-  for (Frame& part : SplitFenced(frame, ++answers_)) Put(channel, std::move(part));
+  const auto* const fenced = std::get_if<frames::Fenced>(&frame);
+  if (fenced == nullptr) return Put(channel, frame);
+  for (frames::Fenced& part : SplitFenced(*fenced, ++answers_)) Put(channel, std::move(part));
 }
 
 bool ControlQueue::SendOnLink(const Frame& frame, LinkId home, ChannelState least) {
@@ -46,24 +47,22 @@ bool ControlQueue::SendBest(const Frame& frame, LinkId home) {
   return true;
 }
 
-bool ControlQueue::Report(FlowReport report, LinkId home) {
-  Frame frame{.type = report.grants ? FrameType::kGrant : FrameType::kAck, .flow = report.flow};
-  frame.message = report.placed_through;
-  frame.numbers = std::move(report.capacities);
-  frame.places = std::move(report.places);
-  return SendBest(frame, home);
-}
+bool ControlQueue::Report(FlowReport report, LinkId home) { return SendBest(std::move(report), home); }
 
 bool ControlQueue::SendAll(const Frame& frame) {
   // One answer, whichever channel brings which part.
-  const std::vector<Frame> parts = frame.type == FrameType::kFenced ? SplitFenced(frame, ++answers_) : std::vector<Frame>{frame};
-  for (ChannelId channel = kOobChannel; channel < static_cast<ChannelId>(links_.size()); ++channel)
-    for (size_t i = 0; open(channel) && i < parts.size(); ++i) Put(channel, parts[i]);
+  std::vector<frames::Fenced> parts;
+  if (const auto* const fenced = std::get_if<frames::Fenced>(&frame)) parts = SplitFenced(*fenced, ++answers_);
+  for (ChannelId channel = kOobChannel; channel < static_cast<ChannelId>(links_.size()); ++channel) {
+    if (!open(channel)) continue;
+    if (parts.empty()) Put(channel, frame);
+    for (const frames::Fenced& part : parts) Put(channel, part);
+  }
   return any_open();
 }
 
 void ControlQueue::SendUntilAnswered(const Key& key, Frame frame, LinkId home, bool all_channels, Nanos now) {
-  R2CC_CHECK(IsRepeatedAnyway(frame.type));
+  R2CC_CHECK(IsRepeatedAnyway(TypeOf(frame)));
   Kept& kept = kept_[key] = Kept{std::move(frame), home, all_channels, 0};
   Send(&kept, now);
 }

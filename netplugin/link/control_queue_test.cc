@@ -60,7 +60,7 @@ TEST_F(ControlQueueTest, WhatIsKeptGoesOnAllChannelsTheSecondTime) {
   control_queue.Up(0);
   control_queue.Open(2);
   const ControlQueue::Key key{FrameType::kBye, 7, 0};
-  control_queue.SendUntilAnswered(key, Frame{.type = FrameType::kBye, .flow = 7}, kHome, false, 1);
+  control_queue.SendUntilAnswered(key, frames::Bye{.flow = 7}, kHome, false, 1);
   EXPECT_EQ(Taken(), Channels{0});
   control_queue.Tick(kNanosPerMs);
   EXPECT_EQ(Taken(), Channels{});

@@ -25,18 +25,17 @@ class Sender {
       for (const Action& action : actions) {
         if (action.kind == Action::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
         if (action.kind == Action::Kind::kProveLink)
-          session_.Receive(action.link, {.type = FrameType::kProved, .link = action.link, .incarnation = action.incarnation, .ok = true},
-                           now_);
+          session_.Receive(action.link, frames::Proved{.link = action.link, .incarnation = action.incarnation, .ok = true}, now_);
       }
   }
 
   FlowId Open(uint16_t rail, double weight) {
     const FlowId flow = session_.OpenFlow(1, rail, now_);
-    session_.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, now_);
+    session_.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .ok = true}, now_);
     EXPECT_TRUE(session_.SetWeight(flow, weight));
     weights_[flow] = weight;
-    Frame grant{.type = FrameType::kGrant, .flow = flow};
-    grant.numbers.assign(kGranted, data_.size());
+    FlowReport grant{.flow = flow, .grants = true};
+    grant.capacities.assign(kGranted, data_.size());
     session_.Receive(kOobChannel, grant, now_);
     for (int i = 0; i < 2; ++i) Post(flow);
     return flow;

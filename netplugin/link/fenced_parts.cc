@@ -7,11 +7,11 @@
 
 namespace r2cc::net {
 
-std::vector<Frame> SplitFenced(const Frame& fenced, uint64_t answer, size_t body_bytes_max) {
-  Frame empty = fenced;
-  empty.number = answer;
+std::vector<frames::Fenced> SplitFenced(const frames::Fenced& fenced, uint64_t answer, size_t body_bytes_max) {
+  frames::Fenced empty = fenced;
+  empty.answer = answer;
   empty.arrivals.clear();
-  std::vector<Frame> parts;
+  std::vector<frames::Fenced> parts;
   size_t left_bytes = 0;
   const auto begin_part = [&] {
     parts.push_back(empty);
@@ -43,14 +43,14 @@ std::vector<Frame> SplitFenced(const Frame& fenced, uint64_t answer, size_t body
   return parts;
 }
 
-bool FencedParts::Add(const Frame& part) {
+bool FencedParts::Add(const frames::Fenced& part) {
   if (part.parts == 1) return true;
   if (part.link >= answers_.size()) answers_.resize(size_t{part.link} + 1);
   Answer& answer = answers_[part.link];
   if (part.incarnation < answer.incarnation) return false;
-  if (part.incarnation == answer.incarnation && part.number < answer.number) return false;
-  const bool begins = part.incarnation > answer.incarnation || part.number > answer.number || part.parts != answer.seen.size();
-  if (begins) answer = {part.incarnation, part.number, part.parts, std::vector<bool>(part.parts)};
+  if (part.incarnation == answer.incarnation && part.answer < answer.number) return false;
+  const bool begins = part.incarnation > answer.incarnation || part.answer > answer.number || part.parts != answer.seen.size();
+  if (begins) answer = {part.incarnation, part.answer, part.parts, std::vector<bool>(part.parts)};
   if (answer.seen[part.part]) return false;
   answer.seen[part.part] = true;
   return --answer.missing == 0;

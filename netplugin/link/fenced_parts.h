@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "netplugin/link/frame.h"
+#include "netplugin/link/frames.h"
 
 namespace r2cc::net {
 
 // One answer as frames that each fit into a packet whose body has `body_bytes_max` bytes; mostly one. A flow whose arrivals do not fit into
 // what is left of a part goes on in the next one. `answer` tells the parts of this answer from those of others.
-std::vector<Frame> SplitFenced(const Frame& fenced, uint64_t answer, size_t body_bytes_max = kControlBodyBytesMax);
+std::vector<frames::Fenced> SplitFenced(const frames::Fenced& fenced, uint64_t answer, size_t body_bytes_max = kControlBodyBytesMax);
 
 // The initiator's end: which parts of each link's newest answer are there. What a part says of arrivals stays true, so it is used at once
 // and not kept: here only the numbers are.
@@ -20,7 +20,7 @@ class FencedParts {
  public:
   // True if `part` is the whole answer, or the last missing part of one. Parts may come more than once and on several channels, in any
   // order. A part of a newer answer, or one for a later incarnation, begins anew; older ones are ignored.
-  bool Add(const Frame& part);
+  bool Add(const frames::Fenced& part);
 
  private:
   struct Answer {

@@ -26,25 +26,25 @@ constexpr Incarnation kFirst = 1;
 // By flow and message.
 using Arrivals = std::map<std::pair<FlowId, MessageId>, std::vector<bool>>;
 
-void AddTo(Arrivals* all, const Frame& frame) {
+void AddTo(Arrivals* all, const frames::Fenced& frame) {
   for (const FlowArrivals& flow : frame.arrivals)
     for (const MessageArrivals& message : flow.partial)
       EXPECT_TRUE(all->emplace(std::pair(flow.flow, message.message), message.placed).second) << "told twice";
 }
 
 // As it comes out at the other end.
-Frame Travelled(const Frame& frame) {
+frames::Fenced Travelled(const frames::Fenced& frame) {
   const Bytes packet = Encode(frame, kTag);
   EXPECT_EQ(packet.size(), kPacketHeaderBytes + BodyBytes(frame));
   EXPECT_EQ(PacketLength(packet), packet.size());
   Frame out;
   EXPECT_TRUE(Decode(packet, kTag, &out));
-  return out;
+  return std::get<frames::Fenced>(out);
 }
 
-Frame FencedOf(FlowId flows, size_t messages, size_t chunks) {
+frames::Fenced FencedOf(FlowId flows, size_t messages, size_t chunks) {
   std::mt19937_64 random(1);
-  Frame frame{.type = FrameType::kFenced, .link = 3, .incarnation = 5, .cause = 2};
+  frames::Fenced frame{.link = 3, .incarnation = 5, .cause = 2};
   for (FlowId flow = 1; flow <= flows; ++flow) {
     FlowArrivals& arrivals = frame.arrivals.emplace_back(FlowArrivals{flow, flow, {}});
     for (size_t i = 0; i < messages; ++i) {
@@ -58,25 +58,25 @@ Frame FencedOf(FlowId flows, size_t messages, size_t chunks) {
 // ---- frames ----
 
 TEST(SplitFenced, WhatFitsIntoOnePacketIsOnePart) {
-  const Frame whole = FencedOf(3, 2, 17);
-  const std::vector<Frame> parts = SplitFenced(whole, 9);
+  const frames::Fenced whole = FencedOf(3, 2, 17);
+  const std::vector<frames::Fenced> parts = SplitFenced(whole, 9);
   ASSERT_EQ(parts.size(), 1u);
   EXPECT_EQ(parts[0].part, 0u);
   EXPECT_EQ(parts[0].parts, 1u);
-  EXPECT_EQ(parts[0].number, 9u);
-  EXPECT_EQ(SplitFenced(Frame{.type = FrameType::kFenced}, 9).size(), 1u);
+  EXPECT_EQ(parts[0].answer, 9u);
+  EXPECT_EQ(SplitFenced(frames::Fenced{}, 9).size(), 1u);
 }
 
 TEST(SplitFenced, EveryPartOfALargeAnswerIsAPacket) {
-  const Frame whole = FencedOf(256, kOpenMessages, kChunksMax);
+  const frames::Fenced whole = FencedOf(256, kOpenMessages, kChunksMax);
   ASSERT_GT(BodyBytes(whole), 16u << 20);
-  const std::vector<Frame> parts = SplitFenced(whole, 9);
+  const std::vector<frames::Fenced> parts = SplitFenced(whole, 9);
   Arrivals expected, arrived;
   AddTo(&expected, whole);
   for (uint32_t i = 0; i < parts.size(); ++i) {
-    const Frame part = Travelled(parts[i]);
+    const frames::Fenced part = Travelled(parts[i]);
     EXPECT_EQ(std::pair(part.part, part.parts), std::pair(i, static_cast<uint32_t>(parts.size())));
-    EXPECT_EQ(std::tuple(part.link, part.incarnation, part.cause, part.number), std::tuple(whole.link, whole.incarnation, whole.cause, 9u));
+    EXPECT_EQ(std::tuple(part.link, part.incarnation, part.cause, part.answer), std::tuple(whole.link, whole.incarnation, whole.cause, 9u));
     for (const FlowArrivals& flow : part.arrivals) EXPECT_EQ(flow.placed_through, flow.flow);
     AddTo(&arrived, part);
   }
@@ -84,12 +84,12 @@ TEST(SplitFenced, EveryPartOfALargeAnswerIsAPacket) {
 }
 
 TEST(SplitFenced, PartsAreFilled) {
-  const Frame whole = FencedOf(10, 10, 80);
-  const size_t least = BodyBytes(Frame{.type = FrameType::kFenced});
+  const frames::Fenced whole = FencedOf(10, 10, 80);
+  const size_t least = BodyBytes(frames::Fenced{});
   for (const size_t body_bytes : {least + 64, least + 200, least + 1000}) {
-    const std::vector<Frame> parts = SplitFenced(whole, 1, body_bytes);
+    const std::vector<frames::Fenced> parts = SplitFenced(whole, 1, body_bytes);
     Arrivals arrived;
-    for (const Frame& part : parts) {
+    for (const frames::Fenced& part : parts) {
       EXPECT_LE(BodyBytes(part), body_bytes);
       AddTo(&arrived, part);
     }
@@ -101,7 +101,8 @@ TEST(SplitFenced, PartsAreFilled) {
 }
 
 TEST(SplitFenced, PartsThatCannotBeAreRefused) {
-  Frame frame = FencedOf(1, 1, 1), out;
+  frames::Fenced frame = FencedOf(1, 1, 1);
+  Frame out;
   for (const auto& [part, parts] : {std::pair(0u, 0u), {1u, 1u}, {7u, 3u}, {0u, kFencedPartsMax + 1}, {~0u, ~0u}}) {
     frame.part = part;
     frame.parts = parts;
@@ -111,11 +112,8 @@ TEST(SplitFenced, PartsThatCannotBeAreRefused) {
 
 // ---- numbers ----
 
-Frame PartOf(uint64_t answer, uint32_t part, uint32_t parts, Incarnation incarnation = 2, LinkId link = 1) {
-  Frame frame{.type = FrameType::kFenced, .link = link, .incarnation = incarnation, .number = answer};
-  frame.part = part;
-  frame.parts = parts;
-  return frame;
+frames::Fenced PartOf(uint64_t answer, uint32_t part, uint32_t parts, Incarnation incarnation = 2, LinkId link = 1) {
+  return {.link = link, .incarnation = incarnation, .answer = answer, .part = part, .parts = parts};
 }
 
 TEST(FencedParts, AreWholeOnceInAnyOrder) {
@@ -163,7 +161,7 @@ TEST(FencedParts, AnAcceptorWithMuchUnderWayAnswersInPacketsThatThePeerAccepts) 
   Arrivals expected;
   std::byte buffer[1];
   for (FlowId flow = 1; flow <= kFlows; ++flow) {
-    session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = flow}, 0);
+    session.Receive(kOobChannel, frames::FlowOpen{.flow = flow}, 0);
     session.AcceptFlow(flow, 0);
     for (MessageId message = 0; message < kOpenMessages; ++message) {
       session.Post(flow, buffer, kChunksMax * kChunkBytes, 0);
@@ -177,15 +175,15 @@ TEST(FencedParts, AnAcceptorWithMuchUnderWayAnswersInPacketsThatThePeerAccepts) 
     }
   }
   session.TakeActions();
-  Frame fence{.type = FrameType::kFence, .link = 0, .incarnation = kFirst};
+  frames::Fence fence{.link = 0, .incarnation = kFirst};
   session.Receive(kOobChannel, fence, 0);
   session.LinkClosed(0, kFirst, true, 0);
   Arrivals arrived;
   FencedParts parts;
   size_t whole = 0;
   for (const Action& action : session.TakeActions()) {
-    if (action.kind != Action::Kind::kSend || action.frame.type != FrameType::kFenced) continue;
-    const Frame part = Travelled(action.frame);
+    if (action.kind != Action::Kind::kSend || TypeOf(action.frame) != FrameType::kFenced) continue;
+    const frames::Fenced part = Travelled(std::get<frames::Fenced>(action.frame));
     EXPECT_GT(part.parts, 1u);
     AddTo(&arrived, part);
     whole += parts.Add(part);
@@ -201,12 +199,12 @@ struct InitiatorWithPartsTest : testing::Test {
   InitiatorWithPartsTest() {
     session.OobUp("peer", std::vector<RailInfo>(1, RailInfo{.up = true, .endpoints = {{}}}), 0);
     session.link_input().Connected(0, kFirst, 0);
-    session.Receive(kOobChannel, Frame{.type = FrameType::kProved, .link = 0, .incarnation = kFirst, .ok = true}, 0);
+    session.Receive(kOobChannel, frames::Proved{.link = 0, .incarnation = kFirst, .ok = true}, 0);
     for (int i = 0; i < 2; ++i) {
       const FlowId flow = session.OpenFlow(1, 0, 0);
-      session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, 0);
-      Frame grant{.type = FrameType::kGrant, .flow = flow};
-      grant.numbers = {sizeof(data)};
+      session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .ok = true}, 0);
+      FlowReport grant{.flow = flow, .grants = true};
+      grant.capacities = {sizeof(data)};
       session.Receive(kOobChannel, grant, 0);
       session.Post(flow, data, sizeof(data), 0);
       flows.push_back(flow);
@@ -218,8 +216,8 @@ struct InitiatorWithPartsTest : testing::Test {
   }
 
   // An answer in two parts, a flow in each: of the first message of either all but the last chunk has arrived.
-  std::vector<Frame> Answer(uint64_t number) const {
-    Frame frame{.type = FrameType::kFenced, .link = 0, .incarnation = kFirst};
+  std::vector<frames::Fenced> Answer(uint64_t number) const {
+    frames::Fenced frame{.link = 0, .incarnation = kFirst};
     std::vector<bool> placed(kChunks, true);
     placed.back() = false;
     for (const FlowId flow : flows) frame.arrivals.push_back({flow, 0, {{0, kChunkBytes, placed}}});
@@ -227,12 +225,12 @@ struct InitiatorWithPartsTest : testing::Test {
     return SplitFenced(frame, number, body_bytes);
   }
   // Bytes to replay, or none if the fence is not over.
-  std::vector<uint64_t> Replayed(const Frame& part) {
+  std::vector<uint64_t> Replayed(const frames::Fenced& part) {
     session.Receive(kOobChannel, Travelled(part), 0);
     std::vector<uint64_t> replayed;
     for (const Action& action : session.TakeActions()) {
       if (action.kind == Action::Kind::kLinkFenced) replayed.push_back(action.report.replayed_bytes);
-      if (action.kind == Action::Kind::kSend && action.frame.type == FrameType::kFencedAck) ++confirmed;
+      if (action.kind == Action::Kind::kSend && TypeOf(action.frame) == FrameType::kFencedAck) ++confirmed;
     }
     return replayed;
   }
@@ -246,7 +244,7 @@ struct InitiatorWithPartsTest : testing::Test {
 
 TEST_F(InitiatorWithPartsTest, ReplaysWhenAllPartsOfOneAnswerAreThere) {
   ASSERT_EQ(pulled, 2 * kChunks);
-  const std::vector<Frame> first = Answer(1), second = Answer(2);
+  const std::vector<frames::Fenced> first = Answer(1), second = Answer(2);
   ASSERT_EQ(first.size(), 2u);
   EXPECT_TRUE(Replayed(first[1]).empty());
   EXPECT_TRUE(Replayed(first[1]).empty());
@@ -256,7 +254,7 @@ TEST_F(InitiatorWithPartsTest, ReplaysWhenAllPartsOfOneAnswerAreThere) {
   EXPECT_EQ(Replayed(second[1]), std::vector<uint64_t>{2 * kChunkBytes});
   EXPECT_EQ(confirmed, 1);
   // Told again, and confirmed again, nothing more is replayed.
-  const std::vector<Frame> third = Answer(3);
+  const std::vector<frames::Fenced> third = Answer(3);
   EXPECT_TRUE(Replayed(third[0]).empty());
   EXPECT_TRUE(Replayed(third[1]).empty());
   EXPECT_EQ(confirmed, 2);

@@ -1,5 +1,9 @@
 #include "netplugin/link/frame_size.h"
 
+#include <variant>
+
+#include "base/core/overloaded.h"
+
 namespace r2cc::net {
 
 size_t WireBytes(const MessageArrivals& message) { return sizeof(MessageId) + 2 * sizeof(uint32_t) + (message.placed.size() + 7) / 8; }
@@ -23,14 +27,25 @@ size_t BodyBytes(const Frame& frame) {
   constexpr size_t kNamesBytes =
       sizeof(FlowId) + sizeof(LinkId) + sizeof(Incarnation) + sizeof(uint32_t) + sizeof(uint8_t) + sizeof(uint64_t) + sizeof(MessageId);
   constexpr size_t kCountsBytes = 2 * sizeof(uint32_t);
-  const size_t part_bytes = frame.type == FrameType::kFenced ? 2 * sizeof(uint32_t) : 0;
-  size_t bytes = kNamesBytes + part_bytes + kCountsBytes + frame.numbers.size() * sizeof(uint64_t);
-  for (const FlowArrivals& flow : frame.arrivals) bytes += WireBytes(flow);
-  if (frame.type == FrameType::kGrant)
-    bytes += sizeof(uint32_t) + frame.places.size() * (sizeof(RegionId) + sizeof(uint32_t) + sizeof(uint64_t));
-  if (frame.type == FrameType::kRegion) bytes += WireBytes(*frame.region);
-  if (HasEndpoint(frame.type)) bytes += sizeof(uint8_t) + frame.endpoint.size();
-  return bytes;
+  constexpr size_t kPlaceBytes = sizeof(RegionId) + sizeof(uint32_t) + sizeof(uint64_t);
+  const size_t own_bytes = std::visit(Overloaded{
+                                          [](const FlowReport& report) {
+                                            const size_t places_bytes =
+                                                report.grants ? sizeof(uint32_t) + report.places.size() * kPlaceBytes : 0;
+                                            return report.capacities.size() * sizeof(uint64_t) + places_bytes;
+                                          },
+                                          [](const frames::Fenced& fenced) {
+                                            size_t bytes = 2 * sizeof(uint32_t);
+                                            for (const FlowArrivals& flow : fenced.arrivals) bytes += WireBytes(flow);
+                                            return bytes;
+                                          },
+                                          [](const frames::RegionTold& told) { return WireBytes(*told.region); },
+                                          [](const frames::LinkOffer& offer) { return sizeof(uint8_t) + offer.endpoint.size(); },
+                                          [](const frames::LinkAnswer& answer) { return sizeof(uint8_t) + answer.endpoint.size(); },
+                                          [](const auto&) { return size_t{0}; },
+                                      },
+                                      frame);
+  return kNamesBytes + kCountsBytes + own_bytes;
 }
 
 }  // namespace r2cc::net

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "netplugin/link/frame.h"
+#include "netplugin/link/frames.h"
 
 namespace r2cc::net {
 

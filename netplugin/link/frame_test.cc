@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/core/hash.h"
@@ -15,34 +16,25 @@
 namespace r2cc::net {
 namespace {
 
-Frame FullFrame() {
-  Frame frame{.type = FrameType::kFenced, .flow = 7, .link = 3, .incarnation = 9, .cause = 2, .ok = true};
-  frame.number = 0x1122334455667788;
-  frame.message = 42;
-  frame.numbers = {1, 2, 1ull << 40};
-  frame.arrivals = {{7, 41, {{42, 4096, {true, false, true}}, {44, 4096, std::vector<bool>(17, true)}}}, {8, 0, {}}};
-  return frame;
+frames::Fenced FullFenced() {
+  return {.link = 3,
+          .incarnation = 9,
+          .cause = 2,
+          .answer = 0x1122334455667788,
+          .part = 1,
+          .parts = 3,
+          .arrivals = {{7, 41, {{42, 4096, {true, false, true}}, {44, 4096, std::vector<bool>(17, true)}}}, {8, 0, {}}}};
 }
 
-Frame FullGrant() {
-  Frame frame{.type = FrameType::kGrant, .flow = 7, .message = 3};
-  frame.numbers = {100, 200};
-  frame.places = {{5, 2, 4096}, {}};
-  return frame;
-}
+FlowReport FullGrant() { return {.flow = 7, .placed_through = 3, .grants = true, .capacities = {100, 200}, .places = {{5, 2, 4096}, {}}}; }
 
-Frame FullRegion() {
-  Frame frame{.type = FrameType::kRegion};
+frames::RegionTold FullRegion() {
   const std::vector<RailEndpoint> keys = {{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {1, 2, 0, 255}}};
-  frame.region = std::make_shared<Region>(Region{5, 2, 0x10000, 4096, {keys, {}, {{TransportKind::kVerbs, {7}}}}});
-  return frame;
+  return {std::make_shared<Region>(Region{5, 2, 0x10000, 4096, {keys, {}, {{TransportKind::kVerbs, {7}}}}})};
 }
 
-Frame FullOffer() {
-  Frame frame{.type = FrameType::kLinkOffer, .link = 4, .incarnation = 7};
-  frame.number = NumberOf({5, 6, TransportKind::kVerbs});
-  frame.endpoint = {1, 2, 0, 255};
-  return frame;
+frames::LinkOffer FullOffer() {
+  return {.link = 4, .incarnation = 7, .rails = NumberOf({5, 6, TransportKind::kVerbs}), .endpoint = {1, 2, 0, 255}};
 }
 
 constexpr uint32_t kTag = 0x12345678;
@@ -50,9 +42,9 @@ constexpr uint32_t kTag = 0x12345678;
 TEST(Offer, ComesBackWithItsRails) {
   Frame got;
   ASSERT_TRUE(Decode(Encode(FullOffer(), kTag), kTag, &got));
-  EXPECT_EQ(got.endpoint, FullOffer().endpoint);
+  EXPECT_EQ(std::get<frames::LinkOffer>(got).endpoint, FullOffer().endpoint);
   OfferedRails rails;
-  ASSERT_TRUE(RailsOf(got.number, &rails));
+  ASSERT_TRUE(RailsOf(std::get<frames::LinkOffer>(got).rails, &rails));
   EXPECT_EQ(rails.local, 5);
   EXPECT_EQ(rails.remote, 6);
   EXPECT_EQ(rails.transport, TransportKind::kVerbs);
@@ -82,37 +74,56 @@ Hello FullHello() {
 }
 
 TEST(Wire, FramesComeBackAsTheyWere) {
-  const Frame frame = FullFrame();
-  const Bytes bytes = Encode(frame, kTag);
+  const Bytes bytes = Encode(FullFenced(), kTag);
   EXPECT_EQ(PacketLength(bytes), bytes.size());
   Frame out;
   ASSERT_TRUE(Decode(bytes, kTag, &out));
   EXPECT_EQ(Encode(out, kTag), bytes);
-  ASSERT_EQ(out.arrivals.size(), 2u);
-  EXPECT_EQ(out.arrivals[0].partial[0].placed, (std::vector<bool>{true, false, true}));
+  const auto& fenced = std::get<frames::Fenced>(out);
+  EXPECT_EQ(fenced.answer, FullFenced().answer);
+  ASSERT_EQ(fenced.arrivals.size(), 2u);
+  EXPECT_EQ(fenced.arrivals[0].partial[0].placed, (std::vector<bool>{true, false, true}));
 }
 
 TEST(Wire, GrantsAndRegionsComeBackAsTheyWere) {
-  Frame grant, region;
-  ASSERT_TRUE(Decode(Encode(FullGrant(), kTag), kTag, &grant));
+  Frame out;
+  ASSERT_TRUE(Decode(Encode(FullGrant(), kTag), kTag, &out));
+  EXPECT_EQ(TypeOf(out), FrameType::kGrant);
+  const auto& grant = std::get<FlowReport>(out);
+  EXPECT_EQ(grant.capacities, FullGrant().capacities);
   ASSERT_EQ(grant.places.size(), 2u);
   EXPECT_EQ(grant.places[0].region, 5u);
   EXPECT_EQ(grant.places[0].generation, 2u);
   EXPECT_EQ(grant.places[0].offset, 4096u);
   EXPECT_EQ(grant.places[1].region, 0u);
-  ASSERT_TRUE(Decode(Encode(FullRegion(), kTag), kTag, &region));
-  EXPECT_EQ(*region.region, *FullRegion().region);
   // What was decoded before is not left behind.
-  ASSERT_TRUE(Decode(Encode(FullFrame(), kTag), kTag, &grant));
-  ASSERT_TRUE(Decode(Encode(FullFrame(), kTag), kTag, &region));
-  EXPECT_TRUE(grant.places.empty());
-  EXPECT_EQ(region.region, nullptr);
+  ASSERT_TRUE(Decode(Encode(FlowReport{.flow = 7, .placed_through = 4}, kTag), kTag, &out));
+  EXPECT_EQ(TypeOf(out), FrameType::kAck);
+  EXPECT_TRUE(std::get<FlowReport>(out).places.empty());
+  ASSERT_TRUE(Decode(Encode(FullRegion(), kTag), kTag, &out));
+  EXPECT_EQ(*std::get<frames::RegionTold>(out).region, *FullRegion().region);
+}
+
+// The numbers of a body that is all ones, by type: what the type does not use is neither kept nor sent on.
+TEST(Wire, WhatATypeDoesNotUseIsNotRead) {
+  Bytes ones = Encode(frames::Ping{}, kTag);
+  for (size_t at = kPacketHeaderBytes; at < ones.size() - 2 * sizeof(uint32_t); ++at) ones[at] = 1;
+  const uint32_t crc = Crc32c(ones.data() + kPacketHeaderBytes, ones.size() - kPacketHeaderBytes) ^ kTag;
+  std::memcpy(ones.data() + 12, &crc, sizeof(crc));
+  Frame out;
+  ASSERT_TRUE(Decode(ones, kTag, &out));
+  EXPECT_EQ(std::get<frames::Ping>(out).number, 0x0101010101010101u);
+  EXPECT_EQ(Encode(out, kTag), Encode(frames::Ping{0x0101010101010101}, kTag));
+  for (const uint16_t type : {uint16_t{0}, static_cast<uint16_t>(static_cast<uint16_t>(FrameType::kLinkAnswer) + 1), uint16_t{0x100}}) {
+    std::memcpy(ones.data() + 4, &type, sizeof(type));
+    EXPECT_FALSE(Decode(ones, kTag, &out)) << "no frame has this type: " << type;
+  }
 }
 
 TEST(Wire, APlaceOrARegionThatCannotBeIsRefused) {
   Frame out;
   const auto refused = [&](const Frame& frame) { return !Decode(Encode(frame, kTag), kTag, &out); };
-  Frame grant = FullGrant();
+  FlowReport grant = FullGrant();
   grant.places.pop_back();
   EXPECT_TRUE(refused(grant)) << "one place for two buffers";
   grant.places.clear();
@@ -124,9 +135,7 @@ TEST(Wire, APlaceOrARegionThatCannotBeIsRefused) {
   const auto refuses = [&](auto change) {
     Region region = *FullRegion().region;
     change(&region);
-    Frame frame{.type = FrameType::kRegion};
-    frame.region = std::make_shared<Region>(region);
-    return refused(frame);
+    return refused(frames::RegionTold{std::make_shared<Region>(region)});
   };
   EXPECT_FALSE(refuses([](Region* region) { region->keys.clear(); })) << "gone";
   EXPECT_TRUE(refuses([](Region* region) { region->id = 0; }));
@@ -171,7 +180,7 @@ TEST(Wire, OnePacketIsNotTakenForAnother) {
   Hello hello;
   Frame frame;
   HelloReply reply;
-  EXPECT_FALSE(Decode(Encode(FullFrame(), kTag), &hello));
+  EXPECT_FALSE(Decode(Encode(FullFenced(), kTag), &hello));
   EXPECT_FALSE(Decode(Encode(FullHello()), kTag, &frame));
   EXPECT_FALSE(Decode(Encode(FullHello()), &reply));
 }
@@ -183,14 +192,14 @@ TEST(Wire, AStrangersFirstBytesAreEnoughToRefuseHim) {
 }
 
 TEST(Wire, ALengthBeyondTheLimitIsRefused) {
-  Bytes bytes = Encode(FullFrame(), kTag);
+  Bytes bytes = Encode(FullFenced(), kTag);
   const uint32_t length = kControlBodyBytesMax + 1;
   std::memcpy(bytes.data() + 8, &length, sizeof(length));
   EXPECT_GT(PacketLength(bytes), kPacketBytesMax);
 }
 
 TEST(Wire, EverySingleFlippedBitIsNoticed) {
-  for (const Bytes& good : {Encode(FullFrame(), kTag), Encode(FullGrant(), kTag), Encode(FullRegion(), kTag), Encode(FullHello())}) {
+  for (const Bytes& good : {Encode(FullFenced(), kTag), Encode(FullGrant(), kTag), Encode(FullRegion(), kTag), Encode(FullHello())}) {
     for (size_t bit = 0; bit < good.size() * 8; ++bit) {
       Bytes bad = good;
       bad[bit / 8] = static_cast<uint8_t>(bad[bit / 8] ^ 1u << (bit % 8));
@@ -233,7 +242,7 @@ TEST(Wire, DecodersSurviveAnyBody) {
   const struct {
     Bytes packet;
     uint32_t tag;
-  } seeds[] = {{Encode(FullFrame(), kTag), kTag},
+  } seeds[] = {{Encode(FullFenced(), kTag), kTag},
                {Encode(FullGrant(), kTag), kTag},
                {Encode(FullRegion(), kTag), kTag},
                {Encode(FullHello()), 0},
@@ -305,7 +314,7 @@ TEST(Wire, WhoDoesNotKnowTheTagIsGarbage) {
   BulkHeader header{.chunk = {3, 0, 4096, 4096, 0, nullptr, 4096, true}}, out;
   uint8_t bytes[kBulkHeaderBytes];
   for (const uint32_t theirs : {0u, SessionTag(1, 3), SessionTag(2, 2)}) {
-    EXPECT_FALSE(Decode(Encode(FullFrame(), theirs), ours, &frame));
+    EXPECT_FALSE(Decode(Encode(FullFenced(), theirs), ours, &frame));
     Encode(header, theirs, bytes);
     EXPECT_FALSE(Decode(bytes, ours, &out));
   }

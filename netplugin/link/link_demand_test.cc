@@ -25,8 +25,7 @@ class LinkDemandTest : public testing::Test {
   }
   void BringUp(LinkId link) {
     session.link_input().Connected(link, session.links().incarnation(link), now);
-    session.Receive(link, Frame{.type = FrameType::kProved, .link = link, .incarnation = session.links().incarnation(link), .ok = true},
-                    now);
+    session.Receive(link, frames::Proved{.link = link, .incarnation = session.links().incarnation(link), .ok = true}, now);
     ASSERT_EQ(session.links().state(link), InitiatorState::kUp);
   }
 

@@ -17,7 +17,7 @@ class Sender {
     flow_ = session_.OpenFlow(1, 0, now_);
     session_.OobUp("peer", std::vector<RailInfo>(links_, RailInfo{.up = true, .endpoints = {{}}}), now_);
     Obey();
-    session_.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow_, .ok = true}, now_);
+    session_.Receive(kOobChannel, frames::FlowOpened{.flow = flow_, .ok = true}, now_);
     EXPECT_EQ(session_.links().state(0), InitiatorState::kUp);
     EXPECT_EQ(session_.links().state(1), InitiatorState::kUp);
   }
@@ -62,7 +62,7 @@ class Sender {
   void MoveOnEach() {
     if (second_ == 0) {
       second_ = session_.OpenFlow(2, 1, now_);
-      session_.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = second_, .ok = true}, now_);
+      session_.Receive(kOobChannel, frames::FlowOpened{.flow = second_, .ok = true}, now_);
     }
     Post(flow_);
     Post(second_);
@@ -82,8 +82,8 @@ class Sender {
   MessageId Post() { return Post(flow_); }
   MessageId Post(FlowId flow) {
     const MessageId id = session_.Post(flow, data_.data(), data_.size(), now_);
-    Frame grant{.type = FrameType::kGrant, .flow = flow};
-    grant.numbers.assign(id + 1, data_.size());
+    FlowReport grant{.flow = flow, .grants = true};
+    grant.capacities.assign(id + 1, data_.size());
     session_.Receive(kOobChannel, grant, now_);
     return id;
   }
@@ -92,8 +92,7 @@ class Sender {
       for (const Action& action : actions) {
         if (action.kind == Action::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
         if (action.kind == Action::Kind::kProveLink)
-          session_.Receive(action.link, {.type = FrameType::kProved, .link = action.link, .incarnation = action.incarnation, .ok = true},
-                           now_);
+          session_.Receive(action.link, frames::Proved{.link = action.link, .incarnation = action.incarnation, .ok = true}, now_);
       }
   }
 

@@ -62,18 +62,18 @@ void RecvLinks::Trouble(LinkId id, Incarnation incarnation, EvidenceCause cause,
   if (id < links_.size() && links_[id].incarnation == incarnation) Step(id, AcceptorEvent::kTrouble, incarnation, cause, kOobChannel, now);
 }
 
-bool RecvLinks::Fence(const Frame& frame, ChannelId channel, Nanos now) {
-  if (frame.link >= links_.size()) return false;
-  Link& link = links_[frame.link];
-  const auto cause = static_cast<EvidenceCause>(frame.cause);
-  if (frame.incarnation < link.incarnation) {
+bool RecvLinks::Fence(const frames::Fence& fence, ChannelId channel, Nanos now) {
+  if (fence.link >= links_.size()) return false;
+  Link& link = links_[fence.link];
+  const auto cause = static_cast<EvidenceCause>(fence.cause);
+  if (fence.incarnation < link.incarnation) {
     // Closed long ago: a newer incarnation has begun since.
-    session_.control_queue->Send(channel, Fenced(frame.link, frame.incarnation, cause));
+    session_.control_queue->Send(channel, Fenced(fence.link, fence.incarnation, cause));
     return true;
   }
   // Also where nothing of it has arrived: from now on nothing may.
-  link.barred = std::max(link.barred, frame.incarnation);
-  Step(frame.link, AcceptorEvent::kFence, frame.incarnation, cause, channel, now);
+  link.barred = std::max(link.barred, fence.incarnation);
+  Step(fence.link, AcceptorEvent::kFence, fence.incarnation, cause, channel, now);
   return true;
 }
 
@@ -81,7 +81,7 @@ void RecvLinks::Proved(LinkId id, Incarnation incarnation, bool ok) {
   if (!is(id, incarnation) || !session_.control_queue->open(id)) return;
   // What its first chunk needs is there before it.
   session_.control_queue->Repeat(FrameType::kRegion, id);
-  session_.control_queue->Send(id, Frame{.type = FrameType::kProved, .link = id, .incarnation = incarnation, .ok = ok});
+  session_.control_queue->Send(id, frames::Proved{.link = id, .incarnation = incarnation, .ok = ok});
   // The initiator proves a link once all its sockets have been answered. Until then frames go elsewhere: on a rail that just came back the
   // one way may work before the other.
   if (ok) session_.control_queue->Up(id);
@@ -91,7 +91,7 @@ void RecvLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
   if (rail >= rail_up_.size()) return;
   const bool was_up = rail_up_[rail];
   rail_up_[rail] = up;
-  if (up && !was_up) session_.control_queue->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  if (up && !was_up) session_.control_queue->SendAll(frames::RailUp{rail});
   if (up) return;
   for (LinkId id = 0; id < links_.size(); ++id)
     if (links_[id].rails.local == rail)
@@ -102,7 +102,7 @@ void RecvLinks::LocalVerdict(uint16_t rail, bool failed, Nanos now) {
   if (rail >= local_failed_.size()) return;
   const bool was_failed = local_failed_[rail];
   local_failed_[rail] = failed;
-  if (was_failed && !failed) session_.control_queue->SendAll(Frame{.type = FrameType::kRailUp, .number = rail});
+  if (was_failed && !failed) session_.control_queue->SendAll(frames::RailUp{rail});
   ApplyVerdicts(now);
 }
 
@@ -132,10 +132,8 @@ void RecvLinks::RailsStalled(RailPair rails, Nanos now) {
 
 // ---- the table's actions ----
 
-Frame RecvLinks::Fenced(LinkId link, Incarnation incarnation, EvidenceCause cause) const {
-  Frame frame{.type = FrameType::kFenced, .link = link, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
-  frame.arrivals = session_.flows->Arrivals();
-  return frame;
+frames::Fenced RecvLinks::Fenced(LinkId link, Incarnation incarnation, EvidenceCause cause) const {
+  return {.link = link, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause), .arrivals = session_.flows->Arrivals()};
 }
 
 void RecvLinks::End(LinkId id, Nanos now) {
@@ -159,7 +157,7 @@ void RecvLinks::Owe(LinkId id, Incarnation incarnation, EvidenceCause cause) {
 void RecvLinks::TellPending(LinkId id, Nanos now) {
   const Pending pending = std::exchange(links_[id].pending, {});
   if (pending.incarnation == 0 || stopped_) return;
-  Frame fenced = Fenced(id, pending.incarnation, pending.cause);
+  frames::Fenced fenced = Fenced(id, pending.incarnation, pending.cause);
   if (pending.tell)
     return session_.control_queue->SendUntilAnswered({FrameType::kFenced, id, pending.incarnation}, std::move(fenced), id, true, now);
   for (const ChannelId channel : pending.channels) session_.control_queue->Send(channel, fenced);

@@ -43,7 +43,7 @@ class RecvLinks {
   void ChannelOpened(LinkId link, Incarnation incarnation, Nanos now);
   void Trouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
   // The initiator asks to end it, on `channel`. False: there is no such link.
-  bool Fence(const Frame& frame, ChannelId channel, Nanos now);
+  bool Fence(const frames::Fence& fence, ChannelId channel, Nanos now);
   // The data check of all paths of the incarnation.
   void Proved(LinkId link, Incarnation incarnation, bool ok);
   void LocalRail(uint16_t rail, bool up, Nanos now);
@@ -57,7 +57,7 @@ class RecvLinks {
   // job next waits for it: that link is ended, if there is another way, and its data check decides whether it comes back.
   void RailsStalled(RailPair rails, Nanos now);
   // FENCED with what has arrived by now.
-  Frame Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
+  frames::Fenced Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
   // The peer is gone: nothing is accepted or answered any more.
   void Stop() { stopped_ = true; }
 

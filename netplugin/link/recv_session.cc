@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/core/check.h"
+#include "base/core/overloaded.h"
 #include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
@@ -25,12 +25,12 @@ void RecvSession::AcceptFlow(FlowId id, LinkId home) {
   opening_.erase(id);
   RecvFlows::Flow* flow = flows_.Open(id, home);
   if (failed_) flows_.Fail(flow, "R2CC: peer " + options_.peer + " is gone");
-  control_queue_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = true, .number = kEagerWindow}, home);
+  control_queue_.SendBest(frames::FlowOpened{.flow = id, .ok = true, .eager_messages = kEagerWindow}, home);
 }
 
 void RecvSession::RefuseFlow(FlowId id) {
   opening_.erase(id);
-  control_queue_.SendBest(Frame{.type = FrameType::kFlowOpened, .flow = id, .ok = false}, 0);
+  control_queue_.SendBest(frames::FlowOpened{.flow = id}, 0);
 }
 
 bool RecvSession::SlotTaken(FlowId flow) const {
@@ -74,9 +74,7 @@ void RecvSession::CloseFlow(FlowId id, const std::vector<Writer>& writers, Nanos
     if ((failed_ || !writer.orders || IsActive(Mutant::kTornByClose)) && links_.is(writer.link, writer.incarnation))
       LinkTrouble(writer.link, writer.incarnation, EvidenceCause::kFlowClosed, now);
   if (failed_ || IsActive(Mutant::kByeLost)) return flows_.Forget(id);
-  Frame frame{.type = FrameType::kBye, .flow = id};
-  frame.message = placed_through;
-  control_queue_.SendUntilAnswered({FrameType::kBye, id, 0}, std::move(frame), home, true, now);
+  control_queue_.SendUntilAnswered({FrameType::kBye, id, 0}, frames::Bye{id, placed_through}, home, true, now);
 }
 
 // The pong is posted after all that the peer had posted on the link, and it posts nothing more.
@@ -84,9 +82,7 @@ void RecvSession::AskWriters() {
   retiring_.ForEachToAsk([this](const Writer& writer, uint64_t ping) {
     // One whose channel is not there is asked when it is, or is about to end.
     if (!links_.is(writer.link, writer.incarnation) || !control_queue_.open(writer.link)) return;
-    Frame frame{.type = FrameType::kPing};
-    frame.number = ping;
-    control_queue_.Send(writer.link, frame);
+    control_queue_.Send(writer.link, frames::Ping{ping});
   });
 }
 
@@ -127,72 +123,68 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
   if (!control_queue_.open(channel)) return;
   heard_ = now;
   if (channel == kOobChannel) oob_silent_since_ = 0;
-  switch (frame.type) {
-    case FrameType::kFlowOpen: {
-      if (flows_.Find(frame.flow) != nullptr) {
-        control_queue_.Send(channel, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .ok = true, .number = kEagerWindow});
-        return;
-      }
-      if (flows_.closed(frame.flow) || flows_.size() >= kFlowsMax) return;
-      // Soon it is free: the peer asks again.
-      FlowId other = 0;
-      MessageId through = 0;
-      if (const uint32_t slots = options_.flow_slots; slots != 0 && retiring_.Find(frame.flow % slots, slots, &other, &through)) return;
-      if (SlotTaken(frame.flow)) {
-        if (std::exchange(refused_, frame.flow) != frame.flow)
-          Add(Action::Kind::kWarn).text =
-              "R2CC: flow " + std::to_string(frame.flow) + " of peer " + options_.peer +
-              " is refused: RDMA rails cannot distinguish it from another open flow; that flow must be closed first";
-        control_queue_.Send(channel, Frame{.type = FrameType::kFlowOpened, .flow = frame.flow, .cause = kSlotTaken, .ok = false});
-        return;
-      }
-      if (!opening_.insert(frame.flow).second) return;
-      Action& action = Add(Action::Kind::kFlowOpened);
-      for (LinkId link = 0; link < links_.home_count() && action.link == 0; ++link)
-        if (links_.remote_rail(link) == frame.cause) action.link = link;
-      action.flow = frame.flow;
-      action.number = frame.number;
-      return;
-    }
-    case FrameType::kWant: {
-      RecvFlows::Flow* flow = flows_.Find(frame.flow);
-      if (flow == nullptr) return;
-      // It may have overtaken what comes before, and the buffer may not be posted yet.
-      flow->wanted_through = frame.message + 1;
-      flows_.Touch(flow);
-      return;
-    }
-    case FrameType::kFence:
-      if (!links_.Fence(frame, channel, now)) return Garbled(channel, now);
-      return LinksChanged(now);
-    case FrameType::kFencedAck: control_queue_.AnsweredThrough(FrameType::kFenced, frame.link, frame.incarnation); return;
-    case FrameType::kRegionKnown:
-      if (frame.number > UINT32_MAX) return Garbled(channel, now);
-      return regions_.Confirmed(static_cast<RegionId>(frame.number), frame.incarnation);
-    case FrameType::kPing: {
-      Frame pong{.type = FrameType::kPong};
-      pong.number = frame.number;
-      control_queue_.Send(channel, pong);
-      return;
-    }
-    case FrameType::kPong:
-      if (channel != kOobChannel) retiring_.Answered(static_cast<LinkId>(channel), frame.number);
-      return;
-    case FrameType::kFlowEnd: {
-      control_queue_.Send(channel, Frame{.type = FrameType::kFlowEnded, .flow = frame.flow});
-      if (RecvFlows::Flow* flow = flows_.Find(frame.flow); flow != nullptr)
-        flow->may_be_placed()
-            ? FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding", plan::Failure::kPeerClosed)
-            : flows_.Fail(flow, "R2CC: peer " + options_.peer + " closed the flow");
-      return;
-    }
-    case FrameType::kByeAck:
-      control_queue_.Answered({FrameType::kBye, frame.flow, 0});
-      flows_.Forget(frame.flow);
-      retiring_.Confirmed(frame.flow);
-      return AskWriters();
-    default: return Garbled(channel, now);  // not a word for an acceptor
+  std::visit(Overloaded{
+                 [&](const frames::FlowOpen& open) { OpenFlow(channel, open); },
+                 [&](const frames::Want& want) {
+                   RecvFlows::Flow* flow = flows_.Find(want.flow);
+                   if (flow == nullptr) return;
+                   // It may have overtaken what comes before, and the buffer may not be posted yet.
+                   flow->wanted_through = want.message + 1;
+                   flows_.Touch(flow);
+                 },
+                 [&](const frames::Fence& fence) { links_.Fence(fence, channel, now) ? LinksChanged(now) : Garbled(channel, now); },
+                 [&](const frames::FencedAck& ack) { control_queue_.AnsweredThrough(FrameType::kFenced, ack.link, ack.incarnation); },
+                 [&](const frames::RegionKnown& known) {
+                   if (known.region > UINT32_MAX) return Garbled(channel, now);
+                   regions_.Confirmed(static_cast<RegionId>(known.region), known.generation);
+                 },
+                 [&](const frames::Ping& ping) { control_queue_.Send(channel, frames::Pong{ping.number}); },
+                 [&](const frames::Pong& pong) {
+                   if (channel != kOobChannel) retiring_.Answered(static_cast<LinkId>(channel), pong.number);
+                 },
+                 [&](const frames::FlowEnd& end) { EndFlow(channel, end.flow); },
+                 [&](const frames::ByeAck& ack) {
+                   control_queue_.Answered({FrameType::kBye, ack.flow, 0});
+                   flows_.Forget(ack.flow);
+                   retiring_.Confirmed(ack.flow);
+                   AskWriters();
+                 },
+                 [&](const auto&) { Garbled(channel, now); },  // an initiator's
+             },
+             frame);
+}
+
+void RecvSession::OpenFlow(ChannelId channel, const frames::FlowOpen& open) {
+  if (flows_.Find(open.flow) != nullptr)
+    return control_queue_.Send(channel, frames::FlowOpened{.flow = open.flow, .ok = true, .eager_messages = kEagerWindow});
+  if (flows_.closed(open.flow) || flows_.size() >= kFlowsMax) return;
+  // Soon it is free: the peer asks again.
+  FlowId other = 0;
+  MessageId through = 0;
+  if (const uint32_t slots = options_.flow_slots; slots != 0 && retiring_.Find(open.flow % slots, slots, &other, &through)) return;
+  if (SlotTaken(open.flow)) {
+    if (std::exchange(refused_, open.flow) != open.flow)
+      Add(Action::Kind::kWarn).text =
+          "R2CC: flow " + std::to_string(open.flow) + " of peer " + options_.peer +
+          " is refused: RDMA rails cannot distinguish it from another open flow; that flow must be closed first";
+    return control_queue_.Send(channel, frames::FlowOpened{.flow = open.flow, .cause = kSlotTaken});
   }
+  if (!opening_.insert(open.flow).second) return;
+  Action& action = Add(Action::Kind::kFlowOpened);
+  for (LinkId link = 0; link < links_.home_count() && action.link == 0; ++link)
+    if (links_.remote_rail(link) == open.rail) action.link = link;
+  action.flow = open.flow;
+  action.number = open.listen_id;
+}
+
+void RecvSession::EndFlow(ChannelId channel, FlowId id) {
+  control_queue_.Send(channel, frames::FlowEnded{id});
+  RecvFlows::Flow* const flow = flows_.Find(id);
+  if (flow == nullptr) return;
+  if (flow->may_be_placed())
+    FailFlow(flow, "R2CC: peer " + options_.peer + " closed the flow with receives outstanding", plan::Failure::kPeerClosed);
+  else
+    flows_.Fail(flow, "R2CC: peer " + options_.peer + " closed the flow");
 }
 
 // ---- channels and links ----

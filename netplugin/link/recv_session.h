@@ -133,6 +133,8 @@ class RecvSession {
   void EndWriters(Nanos now);
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
   bool BeginChunk(LinkId link, Incarnation incarnation, const Chunk& header, std::byte** destination);
+  void OpenFlow(ChannelId channel, const frames::FlowOpen& open);
+  void EndFlow(ChannelId channel, FlowId id);
   void Garbled(ChannelId channel, Nanos now);
   // After what may have taken the last link.
   void LinksChanged(Nanos now);

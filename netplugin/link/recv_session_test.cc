@@ -17,7 +17,7 @@ constexpr Incarnation kFirst = 1;
 struct RecvSessionTest : testing::Test {
   RecvSessionTest() {
     session.OobUp(0);
-    session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
+    session.Receive(kOobChannel, frames::FlowOpen{.flow = kFlow}, 0);
     session.AcceptFlow(kFlow, 0);
     EXPECT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
   }
@@ -79,7 +79,7 @@ TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
   session.OobUp(0);
   const auto open = [&session](FlowId flow) {
     session.TakeActions();
-    session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = flow}, 0);
+    session.Receive(kOobChannel, frames::FlowOpen{.flow = flow}, 0);
     return session.TakeActions();
   };
   EXPECT_EQ(open(1).at(0).kind, Action::Kind::kFlowOpened);
@@ -91,13 +91,14 @@ TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
     EXPECT_EQ(actions[0].text,
               "R2CC: flow " + std::to_string(other) +
                   " of peer peer is refused: RDMA rails cannot distinguish it from another open flow; that flow must be closed first");
-    EXPECT_FALSE(actions[1].frame.ok);
-    EXPECT_EQ(actions[1].frame.cause, kSlotTaken);
+    const auto& refusal = std::get<frames::FlowOpened>(actions[1].frame);
+    EXPECT_FALSE(refusal.ok);
+    EXPECT_EQ(refusal.cause, kSlotTaken);
     EXPECT_EQ(open(other).size(), 1u) << "said once, and answered each time";
   }
   EXPECT_EQ(open(2).at(0).kind, Action::Kind::kFlowOpened);
   session.CloseFlow(1, {}, 0);
-  session.Receive(kOobChannel, Frame{.type = FrameType::kByeAck, .flow = 1}, 0);
+  session.Receive(kOobChannel, frames::ByeAck{.flow = 1}, 0);
   EXPECT_EQ(open(49).at(0).kind, Action::Kind::kFlowOpened);
 }
 
@@ -154,11 +155,11 @@ struct RecvSessionCloses : RecvSessionTest {
 TEST_F(RecvSessionCloses, ItsBuffersAreTheJobsWhenThePeerHasAnsweredOnTheLink) {
   session.CloseFlow(kFlow, {{0, kFirst, true}}, 0);
   EXPECT_TRUE(session.retiring().contains(kFlow));
-  EXPECT_EQ(Said().at(0).type, FrameType::kBye);
-  Hear({.type = FrameType::kByeAck, .flow = kFlow}, kOobChannel);
+  EXPECT_EQ(TypeOf(Said().at(0)), FrameType::kBye);
+  Hear(frames::ByeAck{.flow = kFlow}, kOobChannel);
   const std::vector<Frame> said = Said();
   ASSERT_EQ(said.size(), 1u);
-  ASSERT_EQ(said[0].type, FrameType::kPing);
+  ASSERT_EQ(TypeOf(said[0]), FrameType::kPing);
   // What is on the way goes nowhere else.
   const Chunk chunk{kFlow, 0, 16, 128, 0, nullptr, 16, false};
   EXPECT_EQ(session.Placed(0, kFirst, chunk), RecvSession::Arrival::kPlaced);
@@ -167,10 +168,10 @@ TEST_F(RecvSessionCloses, ItsBuffersAreTheJobsWhenThePeerHasAnsweredOnTheLink) {
   EXPECT_TRUE(session.FindFlow(kFlow, 16, &flow, &through));
   EXPECT_EQ(flow, kFlow);
   EXPECT_EQ(through, 0u);
-  Hear({.type = FrameType::kPong, .number = said[0].number + 1});
+  Hear(frames::Pong{.number = std::get<frames::Ping>(said[0]).number + 1});
   EXPECT_TRUE(session.retiring().contains(kFlow));
   EXPECT_FALSE(session.idle());
-  Hear({.type = FrameType::kPong, .number = said[0].number});
+  Hear(frames::Pong{.number = std::get<frames::Ping>(said[0]).number});
   EXPECT_FALSE(session.retiring().contains(kFlow));
   EXPECT_EQ(session.Placed(0, kFirst, chunk), RecvSession::Arrival::kLate);
   session.Tick(kNanosPerSecond);
@@ -206,7 +207,7 @@ TEST_F(RecvSessionCloses, ALinkThatIsEndingIsWaitedForIfItMayWrite) {
   session.LinkTrouble(0, kFirst, plan::EvidenceCause::kLinkDown, 0);
   session.CloseFlow(kFlow, {{0, kFirst, false}}, 0);
   EXPECT_TRUE(session.retiring().contains(kFlow));
-  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = kFlow + 1}, 0);
+  session.Receive(kOobChannel, frames::FlowOpen{.flow = kFlow + 1}, 0);
   session.AcceptFlow(kFlow + 1, 0);
   session.CloseFlow(kFlow + 1, {}, 0);
   EXPECT_FALSE(session.retiring().contains(kFlow + 1));
@@ -218,9 +219,7 @@ TEST_F(RecvSessionCloses, ALinkThatIsEndingIsWaitedForIfItMayWrite) {
 
 struct Fenced : RecvSessionTest {
   Fenced() { std::ignore = session.TakeActions(); }
-  void AskFence(Incarnation incarnation) {
-    session.Receive(kOobChannel, Frame{.type = FrameType::kFence, .link = 0, .incarnation = incarnation}, 0);
-  }
+  void AskFence(Incarnation incarnation) { session.Receive(kOobChannel, frames::Fence{.link = 0, .incarnation = incarnation}, 0); }
   // The incarnations that are answered now, and whether the link is to be closed.
   struct Asked {
     std::vector<Incarnation> fenced;
@@ -230,7 +229,8 @@ struct Fenced : RecvSessionTest {
     Asked asked;
     for (const Action& action : session.TakeActions()) {
       asked.close |= action.kind == Action::Kind::kCloseLink;
-      if (action.kind == Action::Kind::kSend && action.frame.type == FrameType::kFenced) asked.fenced.push_back(action.frame.incarnation);
+      const auto* const fenced = std::get_if<frames::Fenced>(&action.frame);
+      if (action.kind == Action::Kind::kSend && fenced != nullptr) asked.fenced.push_back(fenced->incarnation);
     }
     return asked;
   }
@@ -273,9 +273,10 @@ TEST_F(Fenced, SaysWhatHasArrivedByThen) {
   std::ignore = session.TakeActions();
   session.LinkClosed(0, kFirst, true, 0);
   for (const Action& action : session.TakeActions()) {
-    if (action.kind != Action::Kind::kSend || action.frame.type != FrameType::kFenced) continue;
-    ASSERT_EQ(action.frame.arrivals.size(), 1u);
-    for (const MessageArrivals& partial : action.frame.arrivals[0].partial) EXPECT_EQ(partial.placed, std::vector<bool>{false});
+    const auto* const fenced = std::get_if<frames::Fenced>(&action.frame);
+    if (action.kind != Action::Kind::kSend || fenced == nullptr) continue;
+    ASSERT_EQ(fenced->arrivals.size(), 1u);
+    for (const MessageArrivals& partial : fenced->arrivals[0].partial) EXPECT_EQ(partial.placed, std::vector<bool>{false});
     return;
   }
   FAIL() << "not answered";
@@ -315,7 +316,7 @@ TEST_F(RecvSessionTest, ProbesSayWhenThePeerWasHeardLast) {
   char buffer[16] = {};
   session.Post(kFlow, buffer, sizeof(buffer), 0);
   const Nanos heard = kNanosPerSecond;
-  session.Receive(kOobChannel, Frame{.type = FrameType::kPing}, heard);
+  session.Receive(kOobChannel, frames::Ping{}, heard);
   session.OobDown(heard);
   session.TakeActions();
   int probes = 0;
@@ -343,7 +344,7 @@ TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
     return session.TakeActions().size();
   };
   session.OobUp(0);
-  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = kFlow}, 0);
+  session.Receive(kOobChannel, frames::FlowOpen{.flow = kFlow}, 0);
   session.AcceptFlow(kFlow, 0);
   ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
   char buffer[16];

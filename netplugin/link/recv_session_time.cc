@@ -41,7 +41,7 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
   if (now - oob_pinged_ < every) return;
   oob_pinged_ = now;
   if (oob_silent_since_ == 0) oob_silent_since_ = now;
-  control_queue_.Send(kOobChannel, Frame{.type = FrameType::kPing});
+  control_queue_.Send(kOobChannel, frames::Ping{});
 }
 
 // A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
@@ -82,7 +82,7 @@ void RecvSession::Tick(Nanos now) {
     // What has arrived since belongs in the answer.
     const auto& [type, link, incarnation] = key;
     if (type == FrameType::kFenced)
-      *frame = links_.Fenced(static_cast<LinkId>(link), incarnation, static_cast<EvidenceCause>(frame->cause));
+      *frame = links_.Fenced(static_cast<LinkId>(link), incarnation, static_cast<EvidenceCause>(std::get<frames::Fenced>(*frame).cause));
   });
   links_.ApplyVerdicts(now);
   LinksChanged(now);

@@ -95,7 +95,8 @@ struct AnnouncedRegionsTest : testing::Test {
   // Generations that were told since the last call.
   std::vector<uint32_t> Told() {
     std::vector<uint32_t> generations;
-    for (const Action& action : std::exchange(actions, {})) generations.push_back(action.frame.region->generation);
+    for (const Action& action : std::exchange(actions, {}))
+      generations.push_back(std::get<frames::RegionTold>(action.frame).region->generation);
     return generations;
   }
   std::vector<Action> actions;
@@ -140,7 +141,7 @@ struct RegionSessionsTest : testing::Test {
     sender.OobUp("peer", rails, now);
     flow = sender.OpenFlow(1, 0, now);
     for (LinkId link = 0; link < kRails; ++link) Open(link, 1);
-    receiver.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpen, .flow = flow}, now);
+    receiver.Receive(kOobChannel, frames::FlowOpen{.flow = flow}, now);
     receiver.AcceptFlow(flow, 0);
     Deliver();
   }
@@ -157,7 +158,7 @@ struct RegionSessionsTest : testing::Test {
       receiver.Flush(now);
       for (const Action& action : receiver.TakeActions()) {
         if (action.kind != Action::Kind::kSend) continue;
-        if (action.frame.type == FrameType::kRegion && hold)
+        if (TypeOf(action.frame) == FrameType::kRegion && hold)
           held.push_back(action.frame);
         else
           sender.Receive(action.channel, action.frame, now);
@@ -214,15 +215,15 @@ TEST_F(RegionSessionsTest, AMessageWaitsForItsKeys) {
 TEST_F(RegionSessionsTest, AGrantDoesNotWaitForTheKeysOfWhatIsPlaced) {
   sender.Post(flow, bytes, kBytes, now);
   sender.Post(flow, bytes, kBytes, now);
-  Frame grant{.type = FrameType::kGrant, .flow = flow};
-  grant.numbers = {kBytes};
+  FlowReport grant{.flow = flow, .grants = true};
+  grant.capacities = {kBytes};
   sender.Receive(0, grant, now);
   EXPECT_EQ(Pull(0), Endpoint{0xff});
-  grant.numbers = {kBytes, kBytes};
+  grant.capacities = {kBytes, kBytes};
   grant.places = {{kRegion, 1, 0}, {}};
   sender.Receive(0, grant, now);
   EXPECT_EQ(Pull(0), Endpoint{}) << "it waits";
-  sender.Receive(0, Frame{.type = FrameType::kAck, .flow = flow, .message = 1}, now);
+  sender.Receive(0, FlowReport{.flow = flow, .placed_through = 1}, now);
   EXPECT_EQ(Pull(0), Endpoint{0xff}) << "in memory that needs no key";
 }
 
@@ -260,7 +261,7 @@ TEST_F(LinksOnDemandTest, ABufferThatTheHomeLinkDoesNotReachHasTheOthersOpened) 
   receiver.RegionChanged(MakeRegion(2, {0}), now);
   Deliver();
   for (int i = 0; i < 2; ++i) {
-    sender.Receive(0, Frame{.type = FrameType::kPong}, now);
+    sender.Receive(0, frames::Pong{}, now);
     sender.Tick(now += 10 * kNanosPerMs);
   }
   EXPECT_EQ(sender.links().state(1), InitiatorState::kConnecting);
@@ -273,7 +274,7 @@ TEST_F(RegionSessionsTest, AFlowIntoMemoryThatNoLinkThatWorksReachesFailsAtTheDe
   const auto pass = [this](Nanos time) {
     for (const Nanos end = now + time; now < end;) {
       now += 10 * kNanosPerMs;
-      sender.Receive(1, Frame{.type = FrameType::kPong}, now);
+      sender.Receive(1, frames::Pong{}, now);
       sender.Tick(now);
     }
   };
@@ -303,7 +304,7 @@ TEST_F(RegionSessionsTest, AFlowThatWentOnIsNotStrandedForWhatWasBefore) {
   const auto pass = [this](Nanos time) {
     for (const Nanos end = now + time; now < end;) {
       now += 10 * kNanosPerMs;
-      sender.Receive(1, Frame{.type = FrameType::kPong}, now);
+      sender.Receive(1, frames::Pong{}, now);
       sender.Tick(now);
     }
   };
@@ -322,8 +323,8 @@ TEST_F(RegionSessionsTest, AFlowThatWentOnIsNotStrandedForWhatWasBefore) {
 TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {
   Post(MakeRegion(1));
   const auto refused = [this](const Place& place, uint64_t capacity) {
-    Frame grant{.type = FrameType::kGrant, .flow = flow};
-    grant.numbers = {capacity};
+    FlowReport grant{.flow = flow, .grants = true};
+    grant.capacities = {capacity};
     grant.places = {place};
     sender.TakeActions();
     sender.Receive(0, grant, now);
@@ -350,7 +351,7 @@ TEST_F(RegionSessionsTest, ALinkIsProvedAfterTheKeysAreTold) {
   receiver.Proved(1, 2, true);
   std::vector<FrameType> on_it;
   for (const Action& action : receiver.TakeActions())
-    if (action.kind == Action::Kind::kSend && action.channel == 1) on_it.push_back(action.frame.type);
+    if (action.kind == Action::Kind::kSend && action.channel == 1) on_it.push_back(TypeOf(action.frame));
   EXPECT_EQ(on_it, (std::vector<FrameType>{FrameType::kRegion, FrameType::kProved}));
 }
 

@@ -3,7 +3,9 @@
 #ifndef R2CC_NETPLUGIN_LINK_REPEATED_H_
 #define R2CC_NETPLUGIN_LINK_REPEATED_H_
 
-#include "netplugin/link/frame.h"
+#include <variant>
+
+#include "netplugin/link/frames.h"
 
 namespace r2cc::net {
 
@@ -24,6 +26,12 @@ constexpr bool IsRepeatedAnyway(FrameType type) {
     case FrameType::kRegionKnown: return true;
     default: return false;
   }
+}
+
+// False: its first part has decided whether it goes. The parts of one answer go all or not at all.
+inline bool IsFirstPart(const Frame& frame) {
+  const auto* const fenced = std::get_if<frames::Fenced>(&frame);
+  return fenced == nullptr || fenced->part == 0;
 }
 
 }  // namespace r2cc::net

@@ -85,10 +85,10 @@ void SendLinks::Proved(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
   Step(id, ok ? InitiatorEvent::kProved : InitiatorEvent::kTrouble, ok ? EvidenceCause::kNone : EvidenceCause::kGarbled, now);
 }
 
-void SendLinks::PeerEnds(const Frame& frame, Nanos now) {
-  const Link& link = links_[frame.link];
-  if (frame.incarnation == link.incarnation && link.state == InitiatorState::kUp)
-    NoteLost(frame.link, {.cause = static_cast<EvidenceCause>(frame.cause)}, link.since, now);
+void SendLinks::PeerEnds(const frames::Fenced& fenced, Nanos now) {
+  const Link& link = links_[fenced.link];
+  if (fenced.incarnation == link.incarnation && link.state == InitiatorState::kUp)
+    NoteLost(fenced.link, {.cause = static_cast<EvidenceCause>(fenced.cause)}, link.since, now);
 }
 
 void SendLinks::NoteLost(LinkId id, const LinkFault& why, Nanos up_since, Nanos now) {
@@ -98,16 +98,16 @@ void SendLinks::NoteLost(LinkId id, const LinkFault& why, Nanos up_since, Nanos 
   session_.faults->Lost(id, links_[id].incarnation, links_[id].epoch, why, now);
 }
 
-void SendLinks::Fenced(const Frame& frame, Nanos now) {
-  Link& link = links_[frame.link];
-  const Incarnation told = IsActive(Mutant::kFenceStale) ? link.incarnation : frame.incarnation;
-  if (const auto cause = static_cast<EvidenceCause>(frame.cause); told == link.incarnation) {
+void SendLinks::Fenced(const frames::Fenced& fenced, Nanos now) {
+  Link& link = links_[fenced.link];
+  const Incarnation told = IsActive(Mutant::kFenceStale) ? link.incarnation : fenced.incarnation;
+  if (const auto cause = static_cast<EvidenceCause>(fenced.cause); told == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
     if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) rails_.SetRemoteUp(link.rails.remote, false);
-    Step(frame.link, InitiatorEvent::kPeerFenced, cause, now);
+    Step(fenced.link, InitiatorEvent::kPeerFenced, cause, now);
   }
-  session_.control_queue->AnsweredThrough(FrameType::kFence, frame.link, frame.incarnation);
-  for (const OpenFences::Fence& fence : fences_.TakeAnswered(frame.link, told)) {
+  session_.control_queue->AnsweredThrough(FrameType::kFence, fenced.link, fenced.incarnation);
+  for (const OpenFences::Fence& fence : fences_.TakeAnswered(fenced.link, told)) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.epoch);
     session_.faults->Answered(fence.link, fence.incarnation, now);
     Action& action = Add(Action::Kind::kLinkFenced, fence.link);
@@ -335,8 +335,8 @@ void SendLinks::AskFence(LinkId id, EvidenceCause cause, Nanos now) {
   const Incarnation incarnation = links_[id].incarnation;
   // The answer for a later incarnation is one for all before it.
   session_.control_queue->AnsweredThrough(FrameType::kFence, id, incarnation);
-  Frame frame{.type = FrameType::kFence, .link = id, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
-  session_.control_queue->SendUntilAnswered({FrameType::kFence, id, incarnation}, std::move(frame), id, true, now);
+  const frames::Fence fence{.link = id, .incarnation = incarnation, .cause = static_cast<uint32_t>(cause)};
+  session_.control_queue->SendUntilAnswered({FrameType::kFence, id, incarnation}, fence, id, true, now);
 }
 
 void SendLinks::EndPath(LinkId id, bool ask, EvidenceCause cause, Nanos was_since, Nanos now) {

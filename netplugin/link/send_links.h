@@ -72,9 +72,9 @@ class SendLinks final : public SendLinkInput {
   void Trouble(LinkId link, plan::EvidenceCause cause, Nanos now) { Step(link, InitiatorEvent::kTrouble, cause, now); }
   void Proved(LinkId link, Incarnation incarnation, bool ok, Nanos now);
   // The peer has ended an incarnation, and what it has of it is not known to the flows yet: what they waited for ends with that.
-  void PeerEnds(const Frame& frame, Nanos now);
+  void PeerEnds(const frames::Fenced& fenced, Nanos now);
   // All parts of the answer have come, of an incarnation that there has been, and the flows know what has arrived.
-  void Fenced(const Frame& frame, Nanos now);
+  void Fenced(const frames::Fenced& fenced, Nanos now);
   void LocalRail(uint16_t rail, bool up, Nanos now);
   void RemoteRailUp(uint16_t rail, Nanos now);
   // The peer answers again after it was stopped or out of reach. The back-off of attempts that it could not answer says nothing now.

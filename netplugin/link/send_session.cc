@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/core/overloaded.h"
 #include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
@@ -45,10 +46,8 @@ FlowId SendSession::OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now)
     FailFlow(flow, "R2CC: peer " + peer_node_ + " is gone");
     return flow->id;
   }
-  Frame frame{.type = FrameType::kFlowOpen, .flow = flow->id};
-  frame.number = listen_id;
-  frame.cause = local_rail;
-  control_queue_.SendUntilAnswered({FrameType::kFlowOpen, flow->id, 0}, std::move(frame), flow->home, false, now);
+  const frames::FlowOpen open{.flow = flow->id, .listen_id = listen_id, .rail = local_rail};
+  control_queue_.SendUntilAnswered({FrameType::kFlowOpen, flow->id, 0}, open, flow->home, false, now);
   links_.FlowOpened(now);
   return flow->id;
 }
@@ -64,7 +63,7 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   flows_.Note(flow);
   if (flow->ledger.overflowed())
     FailFlow(flow, "R2CC: a message is larger than the buffer that the receiver posted for it", plan::Failure::kBuffer);
-  if (flow->ledger.wants_grant()) control_queue_.SendBest(Frame{.type = FrameType::kWant, .flow = id, .message = message}, flow->home);
+  if (flow->ledger.wants_grant()) control_queue_.SendBest(frames::Want{id, message}, flow->home);
   return message;
 }
 
@@ -101,8 +100,7 @@ void SendSession::EndFlow(FlowId id, Nanos now) {
   flows_.Close(id);
   waiting_.erase(id);
   control_queue_.Answered({FrameType::kFlowOpen, id, 0});
-  if (!failed_)
-    control_queue_.SendUntilAnswered({FrameType::kFlowEnd, id, 0}, Frame{.type = FrameType::kFlowEnd, .flow = id}, home, false, now);
+  if (!failed_) control_queue_.SendUntilAnswered({FrameType::kFlowEnd, id, 0}, frames::FlowEnd{id}, home, false, now);
 }
 
 void SendSession::EndClosing(Nanos now) {
@@ -159,54 +157,56 @@ void SendSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
 }
 
 void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
-  SendFlows::Flow* flow = flows_.Find(frame.flow);
-  switch (frame.type) {
-    case FrameType::kFlowOpened:
-      control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
-      if (flow == nullptr || flow->state != FlowState::kOpening) return;
-      if (!frame.ok && frame.cause == kSlotTaken)
-        return FailFlow(
-            flow, "R2CC: peer " + peer_node_ + " has an open flow that RDMA rails cannot distinguish from this one: close that first");
-      if (!frame.ok)
-        return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more", plan::Failure::kPeerGone);
-      flow->state = FlowState::kOpen;
-      flow->opened = true;
-      if (links_.eager()) flow->ledger.set_eager_window(static_cast<uint32_t>(std::min<uint64_t>(frame.number, kEagerWindow)));
-      flows_.Note(flow);
-      return;
-    case FrameType::kGrant:
-      if (flow != nullptr) ReceiveGrant(channel, frame, flow, now);
-      return;
-    case FrameType::kRegion: return ReceiveRegion(channel, frame, now);
-    case FrameType::kAck:
-      if (flow == nullptr) return;
-      if (!AckThrough(flow, frame.message, now)) return Garbled(channel, now);
-      UseWaiting(flow, now);
-      flows_.Note(flow);
-      return;
-    case FrameType::kBye: return ReceiveBye(channel, frame, flow, now);
-    case FrameType::kFlowEnded: control_queue_.Answered({FrameType::kFlowEnd, frame.flow, 0}); return;
-    case FrameType::kFenced:
-      if (frame.link >= links_.count()) return Garbled(channel, now);
-      if (frame.incarnation > links_.incarnation(frame.link)) return;
-      links_.PeerEnds(frame, now);
-      Arrived(frame.arrivals, now);
-      // What was in flight and is named in no part is to be replayed: so it takes all of them.
-      if (!fenced_parts_.Add(frame)) return;
-      control_queue_.Send(channel, Frame{.type = FrameType::kFencedAck, .link = frame.link, .incarnation = frame.incarnation});
-      links_.Fenced(frame, now);
-      return;
-    case FrameType::kProved: return links_.Proved(frame.link, frame.incarnation, frame.ok, now);
-    case FrameType::kPing: {
-      Frame pong{.type = FrameType::kPong};
-      pong.number = frame.number;
-      control_queue_.Send(channel, pong);
-      return;
-    }
-    case FrameType::kPong: detector_.Pong(channel, frame.number, now); return;
-    case FrameType::kRailUp: return links_.RemoteRailUp(static_cast<uint16_t>(std::min<uint64_t>(frame.number, UINT16_MAX)), now);
-    default: return Garbled(channel, now);
-  }
+  std::visit(
+      Overloaded{
+          [&](const FlowReport& report) { ReceiveReport(channel, report, now); }, [&](const frames::FlowOpened& opened) { Opened(opened); },
+          [&](const frames::RegionTold& told) { ReceiveRegion(channel, told.region, now); },
+          [&](const frames::Bye& bye) { ReceiveBye(channel, bye, now); },
+          [&](const frames::FlowEnded& ended) {
+            control_queue_.Answered({FrameType::kFlowEnd, ended.flow, 0});
+          },
+          [&](const frames::Fenced& fenced) { ReceiveFenced(channel, fenced, now); },
+          [&](const frames::Proved& proved) { links_.Proved(proved.link, proved.incarnation, proved.ok, now); },
+          [&](const frames::Ping& ping) { control_queue_.Send(channel, frames::Pong{ping.number}); },
+          [&](const frames::Pong& pong) { detector_.Pong(channel, pong.number, now); },
+          [&](const frames::RailUp& up) { links_.RemoteRailUp(static_cast<uint16_t>(std::min<uint64_t>(up.rail, UINT16_MAX)), now); },
+          [&](const auto&) { Garbled(channel, now); },  // an acceptor's
+      },
+      frame);
+}
+
+void SendSession::Opened(const frames::FlowOpened& opened) {
+  control_queue_.Answered({FrameType::kFlowOpen, opened.flow, 0});
+  SendFlows::Flow* const flow = flows_.Find(opened.flow);
+  if (flow == nullptr || flow->state != FlowState::kOpening) return;
+  if (!opened.ok && opened.cause == kSlotTaken)
+    return FailFlow(flow,
+                    "R2CC: peer " + peer_node_ + " has an open flow that RDMA rails cannot distinguish from this one: close that first");
+  if (!opened.ok) return FailFlow(flow, "R2CC: peer " + peer_node_ + " does not listen for this flow any more", plan::Failure::kPeerGone);
+  flow->state = FlowState::kOpen;
+  flow->opened = true;
+  if (links_.eager()) flow->ledger.set_eager_window(static_cast<uint32_t>(std::min<uint64_t>(opened.eager_messages, kEagerWindow)));
+  flows_.Note(flow);
+}
+
+void SendSession::ReceiveReport(ChannelId channel, const FlowReport& report, Nanos now) {
+  SendFlows::Flow* const flow = flows_.Find(report.flow);
+  if (flow == nullptr) return;
+  if (report.grants) return ReceiveGrant(channel, report, flow, now);
+  if (!AckThrough(flow, report.placed_through, now)) return Garbled(channel, now);
+  UseWaiting(flow, now);
+  flows_.Note(flow);
+}
+
+void SendSession::ReceiveFenced(ChannelId channel, const frames::Fenced& fenced, Nanos now) {
+  if (fenced.link >= links_.count()) return Garbled(channel, now);
+  if (fenced.incarnation > links_.incarnation(fenced.link)) return;
+  links_.PeerEnds(fenced, now);
+  Arrived(fenced.arrivals, now);
+  // What was in flight and is named in no part is to be replayed: so it takes all of them.
+  if (!fenced_parts_.Add(fenced)) return;
+  control_queue_.Send(channel, frames::FencedAck{.link = fenced.link, .incarnation = fenced.incarnation});
+  links_.Fenced(fenced, now);
 }
 
 void SendSession::Arrived(std::span<const FlowArrivals> arrivals, Nanos now) {
@@ -223,35 +223,34 @@ bool SendSession::AckThrough(SendFlows::Flow* flow, MessageId through, Nanos now
   return sound;
 }
 
-void SendSession::ReceiveGrant(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
-  if (!AckThrough(flow, frame.message, now)) return Garbled(channel, now);
+void SendSession::ReceiveGrant(ChannelId channel, const FlowReport& grant, SendFlows::Flow* flow, Nanos now) {
+  if (!AckThrough(flow, grant.placed_through, now)) return Garbled(channel, now);
   flows_.Note(flow);
   bool waits = false;
   // What is placed already may be in memory that is gone.
   const MessageId acked = flow->ledger.acked_through();
-  for (size_t i = acked > frame.message ? acked - frame.message : 0; i < frame.places.size(); ++i) {
-    const RemoteRegions::Known known = regions_.Judge(frame.places[i], frame.numbers[i]);
+  for (size_t i = acked > grant.placed_through ? acked - grant.placed_through : 0; i < grant.places.size(); ++i) {
+    const RemoteRegions::Known known = regions_.Judge(grant.places[i], grant.capacities[i]);
     if (known == RemoteRegions::Known::kNever) return Garbled(channel, now);
     waits |= known == RemoteRegions::Known::kNotYet;
   }
   if (waits && !IsActive(Mutant::kKeyMissing)) {
     // Grants are whole: the one that reaches furthest says all that the others do.
-    const auto end = [](const Frame& grant) { return grant.message + grant.numbers.size(); };
+    const auto end = [](const FlowReport& of) { return of.placed_through + of.capacities.size(); };
     const auto it = waiting_.find(flow->id);
-    if (it == waiting_.end() || end(it->second.grant) <= end(frame)) waiting_[flow->id] = {channel, frame};
+    if (it == waiting_.end() || end(it->second.grant) <= end(grant)) waiting_[flow->id] = {channel, grant};
     return;
   }
-  if (!flow->ledger.Grant(frame.message, frame.numbers, frame.places)) return Garbled(channel, now);
+  if (!flow->ledger.Grant(grant.placed_through, grant.capacities, grant.places)) return Garbled(channel, now);
   faults_.Granted(*flow, now);
   flows_.Note(flow);
   if (flow->ledger.overflowed())
     FailFlow(flow, "R2CC: a message is larger than the buffer that peer " + peer_node_ + " posted for it", plan::Failure::kBuffer);
 }
 
-void SendSession::ReceiveRegion(ChannelId channel, const Frame& frame, Nanos now) {
-  const Region& region = *frame.region;
-  if (!regions_.Told(frame.region)) return Garbled(channel, now);
-  control_queue_.Send(channel, Frame{.type = FrameType::kRegionKnown, .incarnation = region.generation, .number = region.id});
+void SendSession::ReceiveRegion(ChannelId channel, const std::shared_ptr<const Region>& region, Nanos now) {
+  if (!regions_.Told(region)) return Garbled(channel, now);
+  control_queue_.Send(channel, frames::RegionKnown{.region = region->id, .generation = region->generation});
   for (auto& [id, flow] : flows_.all()) UseWaiting(&flow, now);
   // Chunks that were ready may go where they could not.
   for (auto& [id, flow] : flows_.all()) flows_.Note(&flow);
@@ -273,13 +272,14 @@ WriteTarget SendSession::TargetOf(LinkId link, const Chunk& chunk) const {
   return {region->base + place->offset + chunk.offset(), regions_.KeyOf(region->id, link)};
 }
 
-void SendSession::ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now) {
-  control_queue_.Send(channel, Frame{.type = FrameType::kByeAck, .flow = frame.flow});
+void SendSession::ReceiveBye(ChannelId channel, const frames::Bye& bye, Nanos now) {
+  control_queue_.Send(channel, frames::ByeAck{bye.flow});
+  SendFlows::Flow* const flow = flows_.Find(bye.flow);
   if (flow == nullptr) return;
-  if (!AckThrough(flow, frame.message, now)) return Garbled(channel, now);
+  if (!AckThrough(flow, bye.placed_through, now)) return Garbled(channel, now);
   // Who closes it has opened it, though that word may be lost or still on its way.
   flow->opened = true;
-  control_queue_.Answered({FrameType::kFlowOpen, frame.flow, 0});
+  control_queue_.Answered({FrameType::kFlowOpen, bye.flow, 0});
   flows_.Note(flow);
   if (flow->state == FlowState::kFailed) return;
   // An orderly end is no news before the job sends on; with requests outstanding it is the peer's abort.

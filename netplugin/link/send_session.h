@@ -143,11 +143,14 @@ class SendSession {
  private:
   Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
   void Handle(ChannelId channel, const Frame& frame, Nanos now);
-  void ReceiveGrant(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now);
+  void Opened(const frames::FlowOpened& opened);
+  void ReceiveReport(ChannelId channel, const FlowReport& report, Nanos now);
+  void ReceiveGrant(ChannelId channel, const FlowReport& grant, SendFlows::Flow* flow, Nanos now);
   // The grant that waits, if its keys are here now.
   void UseWaiting(SendFlows::Flow* flow, Nanos now);
-  void ReceiveRegion(ChannelId channel, const Frame& frame, Nanos now);
-  void ReceiveBye(ChannelId channel, const Frame& frame, SendFlows::Flow* flow, Nanos now);
+  void ReceiveFenced(ChannelId channel, const frames::Fenced& fenced, Nanos now);
+  void ReceiveRegion(ChannelId channel, const std::shared_ptr<const Region>& region, Nanos now);
+  void ReceiveBye(ChannelId channel, const frames::Bye& bye, Nanos now);
   void WatchChannels(Nanos now);
   void PeerIsSilent(Nanos now);
   // It is opened again, with other ports and perhaps another path: it is swallowed, or the peer broke the protocol on it.
@@ -172,7 +175,7 @@ class SendSession {
   // The newest grant of each flow whose keys are still to come, and where it came.
   struct Waiting {
     ChannelId channel;
-    Frame grant;
+    FlowReport grant;
   };
   std::map<FlowId, Waiting> waiting_;
   SendFlows flows_;

@@ -25,7 +25,7 @@ struct SendSessionTest : testing::Test {
       if (action.kind == Action::Kind::kOpenLink) links.push_back(action.link);
     return links;
   }
-  void HearRailUp() { session.Receive(kOobChannel, Frame{.type = FrameType::kRailUp, .number = 1}, now); }
+  void HearRailUp() { session.Receive(kOobChannel, frames::RailUp{.rail = 1}, now); }
 
   Nanos now = 0;
   SendSession session{{.local_rails = kRails}, now};
@@ -67,13 +67,13 @@ TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
 
 TEST_F(SendSessionTest, WhatIsPostedIsOutstandingUntilItsFlowFails) {
   const FlowId flow = session.OpenFlow(1, 0, now);
-  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = true}, now);
+  session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .ok = true}, now);
   char buffer[3] = {};
   session.Post(flow, buffer, sizeof(buffer), now);
   session.Post(flow, buffer, sizeof(buffer), now);
   EXPECT_EQ(session.Requests().outstanding, 2u);
   EXPECT_EQ(session.WaitsFor().what, plan::WaitFor::kReach);
-  session.Receive(kOobChannel, Frame{.type = FrameType::kBye, .flow = flow}, now);
+  session.Receive(kOobChannel, frames::Bye{.flow = flow}, now);
   EXPECT_EQ(session.Requests().outstanding, 0u);
 }
 
@@ -82,9 +82,9 @@ TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
   for (const bool answer_is_late : {false, true}) {
     const FlowId flow = session.OpenFlow(1, 0, now);
     EXPECT_FALSE(session.flows().at(flow).opened);
-    const Frame opened{.type = FrameType::kFlowOpened, .flow = flow, .ok = true};
+    const frames::FlowOpened opened{.flow = flow, .ok = true};
     if (!answer_is_late) session.Receive(kOobChannel, opened, now);
-    session.Receive(kOobChannel, Frame{.type = FrameType::kBye, .flow = flow}, now);
+    session.Receive(kOobChannel, frames::Bye{.flow = flow}, now);
     if (answer_is_late) session.Receive(kOobChannel, opened, now);
     EXPECT_TRUE(session.flows().at(flow).opened);
     EXPECT_EQ(session.flows().at(flow).state, SendSession::FlowState::kFailed);
@@ -93,14 +93,14 @@ TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
     // Nothing is asked again.
     session.TakeActions();
     session.Tick(now += kNanosPerSecond);
-    for (const Action& action : session.TakeActions()) EXPECT_NE(action.frame.type, FrameType::kFlowOpen);
+    for (const Action& action : session.TakeActions()) EXPECT_NE(TypeOf(action.frame), FrameType::kFlowOpen);
   }
 }
 
 TEST_F(SendSessionTest, AFlowThatThePeerRefusesWasNotOpened) {
   const FlowId flow = session.OpenFlow(1, 0, now);
   session.TakeActions();
-  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .ok = false}, now);
+  session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .ok = false}, now);
   EXPECT_FALSE(session.flows().at(flow).opened);
   EXPECT_TRUE(session.flows().at(flow).told);
   const std::vector<Action> actions = session.TakeActions();
@@ -176,7 +176,7 @@ TEST_F(SendSessionTest, ARailThatAVerdictForbidsIsLost) {
     const auto prove = [&](LinkId link) {
       const Incarnation incarnation = session.links().incarnation(link);
       session.link_input().Connected(link, incarnation, now);
-      session.Receive(link, Frame{.type = FrameType::kProved, .link = link, .incarnation = incarnation, .ok = true}, now);
+      session.Receive(link, frames::Proved{.link = link, .incarnation = incarnation, .ok = true}, now);
       EXPECT_EQ(session.links().state(link), InitiatorState::kUp);
     };
     for (const LinkId link : {0, 1}) prove(link);
@@ -194,7 +194,7 @@ TEST_F(SendSessionTest, APeerWhoseAddressRefusesIsGoneAlthoughALinkSaysNothing) 
   constexpr Nanos kTick = 10 * kNanosPerMs;
   session.OpenFlow(1, 0, now);
   session.link_input().Connected(0, session.links().incarnation(0), now);
-  session.Receive(0, Frame{.type = FrameType::kProved, .link = 0, .incarnation = session.links().incarnation(0), .ok = true}, now);
+  session.Receive(0, frames::Proved{.link = 0, .incarnation = session.links().incarnation(0), .ok = true}, now);
   ASSERT_EQ(session.links().state(0), InitiatorState::kUp);
   session.OobDown(ProbeResult::kRefused, now);
   for (const Nanos end = now + 2 * kNanosPerSecond; now < end && !session.failed(); now += kTick) {
@@ -287,13 +287,14 @@ TEST(SendSession, APeerThatWasStoppedIsTriedAsSoonAsItAnswers) {
     session.Tick(now += kTick);
     for (const Action& action : session.TakeActions()) {
       opened |= action.kind == Action::Kind::kOpenLink;
-      if (action.frame.type == FrameType::kPing && action.channel == kOobChannel) ping = action.frame.number;
+      const auto* const asked = std::get_if<frames::Ping>(&action.frame);
+      if (asked != nullptr && action.channel == kOobChannel && action.kind == Action::Kind::kSend) ping = asked->number;
     }
     return opened;
   };
   while (now < 20 * kNanosPerSecond || session.links().state(0) != InitiatorState::kIdle) tries();
   ASSERT_FALSE(tries()) << "it is to be tried again later";
-  session.Receive(kOobChannel, Frame{.type = FrameType::kPong, .number = ping}, now);
+  session.Receive(kOobChannel, frames::Pong{.number = ping}, now);
   EXPECT_TRUE(tries());
 }
 
@@ -333,7 +334,7 @@ TEST(SendSessionForsaken, AVanishedHostIsLeftAloneWhenNoFlowIsLeft) {
 
 TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {
   const FlowId flow = session.OpenFlow(0, 0, now);
-  session.Receive(kOobChannel, Frame{.type = FrameType::kFlowOpened, .flow = flow, .cause = kSlotTaken}, now);
+  session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .cause = kSlotTaken}, now);
   EXPECT_EQ(session.flows().at(flow).error,
             "R2CC: peer peer has an open flow that RDMA rails cannot distinguish from this one: close that first");
 }

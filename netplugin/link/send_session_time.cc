@@ -21,9 +21,7 @@ constexpr Nanos kTickMost = 100 * kNanosPerMs;
 void SendSession::WatchChannels(Nanos now) {
   const FailureDetector::Verdict verdict = detector_.Tick(outstanding(), now);
   for (const FailureDetector::Ping& ping : verdict.pings) {
-    Frame frame{.type = FrameType::kPing};
-    frame.number = ping.number;
-    control_queue_.Send(ping.channel, frame);
+    control_queue_.Send(ping.channel, frames::Ping{ping.number});
   }
   for (const ChannelId channel : verdict.silent)
     channel == kOobChannel ? CloseOob(now) : links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);

@@ -164,7 +164,7 @@ void RecvPeer::OnTick() {
 bool RecvPeer::RunToCompletion() {
   // A link that still has more says so again.
   if (std::exchange(unread_, false)) links_.ForEach([](const LinkName&, RecvLink& link) { link.ReadMore(); });
-  for (const Frame& offer : std::exchange(offers_, {})) OnOffer(offer);
+  for (const frames::LinkOffer& offer : std::exchange(offers_, {})) OnOffer(offer);
   session_.Flush(now());
   while (session_.has_actions()) {
     for (const Action& action : session_.TakeActions()) Execute(action);
@@ -287,31 +287,30 @@ bool RecvPeer::AttachGreeted(const Hello& hello, const HelloReply& reply, std::u
 
 // A link is on the stack that may have to end for what is offered: it is judged when none is.
 bool RecvPeer::HeardOffer(const Frame& frame) {
-  if (frame.type != FrameType::kLinkOffer) return false;
-  offers_.push_back(frame);
+  const auto* const offer = std::get_if<frames::LinkOffer>(&frame);
+  if (offer == nullptr) return false;
+  offers_.push_back(*offer);
   return true;
 }
 
-void RecvPeer::OnOffer(const Frame& frame) {
+void RecvPeer::OnOffer(const frames::LinkOffer& offer) {
   OfferedRails rails;
-  Hello hello{.kind = ConnectionKind::kLink, .link = frame.link, .incarnation = frame.incarnation, .endpoint = frame.endpoint};
+  Hello hello{.kind = ConnectionKind::kLink, .link = offer.link, .incarnation = offer.incarnation, .endpoint = offer.endpoint};
   std::string reason = "no such rail";
   std::unique_ptr<Connection> connection;
-  if (RailsOf(frame.number, &rails) && rails.remote < host_->rails.size()) {
+  if (RailsOf(offer.rails, &rails) && rails.remote < host_->rails.size()) {
     hello.local_rail = rails.local;
     hello.remote_rail = rails.remote;
     hello.transport = rails.transport;
     Port* const of = port(rails.transport);
-    if (of != nullptr) connection = of->Offered(frame.endpoint);
+    if (of != nullptr) connection = of->Offered(offer.endpoint);
     if (connection != nullptr && AttachGreeted(hello, {.accepted = true, .node = host_->node}, &connection, &reason)) return;
   }
-  session_.SendAll({.type = FrameType::kLinkAnswer, .link = frame.link, .incarnation = frame.incarnation});
+  session_.SendAll(frames::LinkAnswer{.link = offer.link, .incarnation = offer.incarnation});
 }
 
 void RecvPeer::Answer(const LinkName& name, const Endpoint& endpoint) {
-  Frame frame{.type = FrameType::kLinkAnswer, .link = name.link, .incarnation = name.incarnation, .ok = true};
-  frame.endpoint = endpoint;
-  session_.SendAll(frame);
+  session_.SendAll(frames::LinkAnswer{.link = name.link, .incarnation = name.incarnation, .ok = true, .endpoint = endpoint});
 }
 
 void RecvPeer::AttachKept(LinkId link) {

@@ -137,7 +137,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void AttachKept(LinkId link) R2CC_REQUIRES(mutex_);
   // True: the frame was an offer of a link.
   bool HeardOffer(const Frame& frame) R2CC_REQUIRES(mutex_);
-  void OnOffer(const Frame& frame) R2CC_REQUIRES(mutex_);
+  void OnOffer(const frames::LinkOffer& offer) R2CC_REQUIRES(mutex_);
   void Execute(const Action& action) R2CC_REQUIRES(mutex_);
   void OpenFlow(const Action& action) R2CC_REQUIRES(mutex_);
   void CloseLink(LinkId link, Incarnation incarnation) R2CC_REQUIRES(mutex_);
@@ -158,7 +158,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   std::unique_ptr<Oob> oob_;
   ControlChannels channels_{oob_->control()};
   std::vector<Kept> kept_;
-  std::vector<Frame> offers_;  // heard, and not judged yet
+  std::vector<frames::LinkOffer> offers_;  // heard, and not judged yet
   struct Receiving {
     Comm* comm = nullptr;
     LinkId link = 0;  // where its last chunk came from

@@ -68,11 +68,11 @@ std::vector<bool> AnswersTo(const Hello& hello, FakeEndsHost* host) {
     OobOwner* const owner = host->ends.oob->owner;
     peer->AttachOob(hello, {.accepted = true}, std::make_unique<Connection>());
     for (const FlowId flow : {FlowId{1}, FlowId{17}}) {
-      owner->OobHeard({.type = FrameType::kFlowOpen, .flow = flow});
+      owner->OobHeard(frames::FlowOpen{.flow = flow});
       peer->RunToCompletion();
     }
     for (const Frame& frame : host->ends.oob->channel.frames)
-      if (frame.type == FrameType::kFlowOpened) answers.push_back(frame.ok);
+      if (const auto* const opened = std::get_if<frames::FlowOpened>(&frame)) answers.push_back(opened->ok);
     peer->CloseFlows();
   }
   return answers;

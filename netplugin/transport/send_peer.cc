@@ -304,26 +304,26 @@ void SendPeer::OpenLink(LinkId link, Incarnation incarnation) {
 
 void SendPeer::Offer(const LinkName& name, const Endpoint& endpoint) {
   const TransportKind kind = session_.links().TransportOf(name.link).value_or(TransportKind::kTcp);
-  Frame frame{.type = FrameType::kLinkOffer, .link = name.link, .incarnation = name.incarnation};
-  frame.number = NumberOf({name.local_rail, name.remote_rail, kind});
-  frame.endpoint = endpoint;
-  offers_[name.link] = frame;
-  session_.SendAll(frame);
+  const uint64_t rails = NumberOf({name.local_rail, name.remote_rail, kind});
+  frames::LinkOffer& offer = offers_[name.link];
+  offer = {.link = name.link, .incarnation = name.incarnation, .rails = rails, .endpoint = endpoint};
+  session_.SendAll(offer);
 }
 
 void SendPeer::OfferAgain() {
   std::erase_if(offers_, [this](const auto& offer) {
     return links_.at(offer.first) == nullptr || links_.name(offer.first).incarnation != offer.second.incarnation;
   });
-  for (const auto& [link, frame] : offers_) session_.SendAll(frame);
+  for (const auto& [link, offer] : offers_) session_.SendAll(offer);
 }
 
 bool SendPeer::HeardAnswer(const Frame& frame) {
-  if (frame.type != FrameType::kLinkAnswer) return false;
-  SendLink* const link = links_.at(frame.link);
-  if (link == nullptr || links_.name(frame.link).incarnation != frame.incarnation) return true;
-  offers_.erase(frame.link);
-  link->Answered(frame.ok, frame.endpoint);
+  const auto* const answer = std::get_if<frames::LinkAnswer>(&frame);
+  if (answer == nullptr) return false;
+  SendLink* const link = links_.at(answer->link);
+  if (link == nullptr || links_.name(answer->link).incarnation != answer->incarnation) return true;
+  offers_.erase(answer->link);
+  link->Answered(answer->ok, answer->endpoint);
   return true;
 }
 

@@ -156,7 +156,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   LinkSlots<SendLink> links_;
   // Offers of links that no answer has come to. One that was made while no channel was there, or that went down with its channel, is made
   // again when the out-of-band connection is up: its link would wait for as long as an attempt may last.
-  std::map<LinkId, Frame> offers_;
+  std::map<LinkId, frames::LinkOffer> offers_;
   // Links that are about to have read all of a closed flow.
   struct Releasing {
     FlowId flow = 0;

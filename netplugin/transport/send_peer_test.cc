@@ -49,11 +49,12 @@ class SendPeerTest : public testing::Test {
   }
   int Offers() const {
     const auto& frames = host_.ends.oob->channel.frames;
-    return static_cast<int>(std::count_if(frames.begin(), frames.end(), [](const Frame& of) { return of.type == FrameType::kLinkOffer; }));
+    return static_cast<int>(
+        std::count_if(frames.begin(), frames.end(), [](const Frame& of) { return TypeOf(of) == FrameType::kLinkOffer; }));
   }
   Frame Answer() const {
     const LinkName& name = host_.ends.sends->name;
-    return {.type = FrameType::kLinkAnswer, .link = name.link, .incarnation = name.incarnation, .ok = true};
+    return frames::LinkAnswer{.link = name.link, .incarnation = name.incarnation, .ok = true};
   }
 
   FakeClock clock_;
@@ -70,7 +71,7 @@ TEST_F(SendPeerTest, AnOfferWithoutAnAnswerIsMadeAgainOverTheNextConnection) {
   Lose();
   Greet();
   EXPECT_EQ(Offers(), 2);
-  EXPECT_EQ(host_.ends.oob->channel.frames.back().incarnation, host_.ends.sends->name.incarnation);
+  EXPECT_EQ(std::get<frames::LinkOffer>(host_.ends.oob->channel.frames.back()).incarnation, host_.ends.sends->name.incarnation);
 }
 
 TEST_F(SendPeerTest, AnOfferThatWasMadeWithoutAConnectionIsMadeOverTheNext) {

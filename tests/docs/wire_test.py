@@ -13,10 +13,11 @@ class WireTest(unittest.TestCase):
   def setUpClass(cls):
     root = pathlib.Path(tree.workspace_root())
     cls.header = (root / "netplugin/link/frame.h").read_text(encoding="utf-8")
+    cls.frames = (root / "netplugin/link/frames.h").read_text(encoding="utf-8")
     cls.page = (root / "docs/reference/wire-protocol.md").read_text(encoding="utf-8")
 
   def test_every_frame_with_its_number_and_direction(self):
-    enum = self.header[self.header.index("enum class FrameType"):]
+    enum = self.frames[self.frames.index("enum class FrameType"):]
     frames = re.findall(r"^  (k\w+) = (\d+),\s*// ([SR])>([SR]) ", enum[:enum.index("};")], re.MULTILINE)
     self.assertGreater(len(frames), 10)
     rows = re.findall(r"^\| (\d+) \| (k\w+) \| ([SR]) to ([SR]) \|", self.page, re.MULTILINE)

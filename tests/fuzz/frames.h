@@ -69,32 +69,71 @@ inline net::ProbeResult TakeProbeResult(Input* input) {
   return kReaches[input->Below(std::size(kReaches))];
 }
 
+// What the fields of a frame are taken from, whichever of them its type has: hostile peers' numbers near those in use.
+struct FrameSource {
+  Input* input;
+  net::Incarnation incarnation;
+  net::MessageId message;
+
+  net::FlowId flow() { return static_cast<net::FlowId>(TakeNear(input, 1)); }
+  net::LinkId link() { return static_cast<net::LinkId>(TakeNear(input, 0)); }
+  net::Incarnation near_incarnation() { return static_cast<net::Incarnation>(TakeNear(input, incarnation)); }
+  uint32_t cause() { return static_cast<uint32_t>(TakeNear(input, 0)); }
+  uint64_t number() { return TakeNear(input, 0); }
+  net::MessageId near_message() { return TakeNear(input, message); }
+};
+
+inline net::FlowReport TakeReport(FrameSource from, bool grants) {
+  net::FlowReport report{.flow = from.flow(), .placed_through = from.near_message(), .grants = grants};
+  if (!grants) return report;
+  report.capacities.resize(from.input->Below(8));
+  for (uint64_t& capacity : report.capacities) capacity = from.input->TakeNumber();
+  if (!from.input->TakeBool()) return report;
+  report.places.resize(report.capacities.size());
+  for (net::Place& place : report.places) place = TakePlace(from.input);
+  return report;
+}
+
+inline net::frames::Fenced TakeFenced(FrameSource from) {
+  net::frames::Fenced fenced{.link = from.link(), .incarnation = from.near_incarnation(), .cause = from.cause(), .answer = from.number()};
+  fenced.parts = from.input->Below(8) == 0 ? static_cast<uint32_t>(from.input->TakeNumber()) : 1;
+  fenced.part = fenced.parts == 1 ? 0 : static_cast<uint32_t>(TakeNear(from.input, 0));
+  fenced.arrivals = TakeArrivals(from.input);
+  return fenced;
+}
+
+inline net::Frame TakeAnyFrame(FrameSource from) {
+  namespace frames = net::frames;
+  using net::FrameType;
+  switch (static_cast<FrameType>(1 + from.input->Below(static_cast<size_t>(FrameType::kRegionKnown)))) {
+    case FrameType::kFlowOpen: return frames::FlowOpen{from.flow(), from.number(), from.cause()};
+    case FrameType::kFlowOpened: return frames::FlowOpened{from.flow(), from.input->TakeBool(), from.cause(), from.number()};
+    case FrameType::kGrant: return TakeReport(from, true);
+    case FrameType::kAck: return TakeReport(from, false);
+    case FrameType::kFence: return frames::Fence{from.link(), from.near_incarnation(), from.cause()};
+    case FrameType::kFenced: return TakeFenced(from);
+    case FrameType::kFencedAck: return frames::FencedAck{from.link(), from.near_incarnation()};
+    case FrameType::kProved: return frames::Proved{from.link(), from.near_incarnation(), from.input->TakeBool()};
+    case FrameType::kPing: return frames::Ping{from.number()};
+    case FrameType::kPong: return frames::Pong{from.number()};
+    case FrameType::kFlowEnd: return frames::FlowEnd{from.flow()};
+    case FrameType::kFlowEnded: return frames::FlowEnded{from.flow()};
+    case FrameType::kBye: return frames::Bye{from.flow(), from.near_message()};
+    case FrameType::kByeAck: return frames::ByeAck{from.flow()};
+    case FrameType::kRailUp: return frames::RailUp{from.number()};
+    case FrameType::kWant: return frames::Want{from.flow(), from.near_message()};
+    case FrameType::kRegion: return frames::RegionTold{TakeRegion(from.input)};
+    case FrameType::kRegionKnown: return frames::RegionKnown{from.number(), from.near_incarnation()};
+    case FrameType::kLinkOffer:
+    case FrameType::kLinkAnswer: break;  // the peers', not the sessions'
+  }
+  return frames::Ping{};
+}
+
 // False if nothing like it gets through the decoder.
 inline bool TakeFrame(Input* input, net::Incarnation incarnation, net::MessageId message, net::Frame* frame) {
-  net::Frame raw;
-  raw.type = static_cast<net::FrameType>(1 + input->Below(static_cast<size_t>(net::FrameType::kRegionKnown)));
-  raw.flow = static_cast<net::FlowId>(TakeNear(input, 1));
-  raw.link = static_cast<net::LinkId>(TakeNear(input, 0));
-  raw.incarnation = static_cast<net::Incarnation>(TakeNear(input, incarnation));
-  raw.cause = static_cast<uint32_t>(TakeNear(input, 0));
-  raw.ok = input->TakeBool();
-  raw.number = TakeNear(input, 0);
-  raw.message = TakeNear(input, message);
-  raw.numbers.resize(input->Below(8));
-  for (uint64_t& number : raw.numbers) number = input->TakeNumber();
-  raw.arrivals = TakeArrivals(input);
-  if (raw.type == net::FrameType::kGrant && input->TakeBool()) {
-    raw.places.resize(raw.numbers.size());
-    for (net::Place& place : raw.places) place = TakePlace(input);
-  }
-  if (raw.type == net::FrameType::kRegion) raw.region = TakeRegion(input);
-  if (raw.type == net::FrameType::kFenced) {
-    raw.parts = input->Below(8) == 0 ? static_cast<uint32_t>(input->TakeNumber()) : 1;
-    raw.part = static_cast<uint32_t>(TakeNear(input, 0));
-    if (raw.parts == 1) raw.part = 0;
-  }
   constexpr uint32_t kTag = 7;
-  return net::Decode(net::Encode(raw, kTag), kTag, frame);
+  return net::Decode(net::Encode(TakeAnyFrame({input, incarnation, message}), kTag), kTag, frame);
 }
 
 }  // namespace r2cc::fuzz

@@ -37,9 +37,8 @@ void Sound(fuzz::Input input) {
   std::vector<Bytes> sent;
   const bool damage = input.TakeBool();
   for (size_t packets = input.Below(6); packets > 0; --packets) {
-    Frame frame;
-    frame.type = static_cast<FrameType>(input.Take<uint8_t>());
-    sent.push_back(fuzz::WithBody(frame, input.TakeBytes(input.Take<uint8_t>())));
+    const auto type = input.Take<uint8_t>();
+    sent.push_back(fuzz::FrameWithBody(type, input.TakeBytes(input.Take<uint8_t>())));
     stream.insert(stream.end(), sent.back().begin(), sent.back().end());
   }
   size_t sound = sent.size();

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
+#include <utility>
 
 #include "base/core/check.h"
 #include "base/core/hash.h"
@@ -14,7 +14,8 @@
 
 namespace r2cc::fuzz {
 
-// Where a packet's header holds the body's length and checksum.
+// Where a packet's header holds its type, the body's length and checksum.
+constexpr size_t kTypeOffset = 4;
 constexpr size_t kLengthOffset = 8;
 constexpr size_t kChecksumOffset = 12;
 
@@ -31,15 +32,10 @@ constexpr uint32_t kNoTag = 0;
 
 inline net::Bytes Encoded(const net::Hello& hello) { return net::Encode(hello); }
 inline net::Bytes Encoded(const net::HelloReply& reply) { return net::Encode(reply); }
-inline net::Bytes Encoded(net::Frame frame) {
-  if (frame.type == net::FrameType::kRegion && frame.region == nullptr) frame.region = std::make_shared<net::Region>();
-  return net::Encode(frame, kNoTag);
-}
+inline net::Bytes Encoded(const net::Frame& frame) { return net::Encode(frame, kNoTag); }
 
-// A packet of the type of `like` with another body.
-template <typename Message>
-net::Bytes WithBody(const Message& like, std::span<const uint8_t> body) {
-  net::Bytes packet = Encoded(like);
+// A packet with another body.
+inline net::Bytes WithBody(net::Bytes packet, std::span<const uint8_t> body) {
   const net::Bytes before = packet;
   Seal(&packet);
   R2CC_CHECK(packet == before);  // else the header's layout has changed, and nothing below it would be reached
@@ -47,6 +43,18 @@ net::Bytes WithBody(const Message& like, std::span<const uint8_t> body) {
   packet.insert(packet.end(), body.begin(), body.end());
   Seal(&packet);
   return packet;
+}
+
+// A packet of the type of `like` with another body.
+template <typename Message>
+net::Bytes WithBody(const Message& like, std::span<const uint8_t> body) {
+  return WithBody(Encoded(like), body);
+}
+// A control frame of any type, as its number is on the wire.
+inline net::Bytes FrameWithBody(uint16_t type, std::span<const uint8_t> body) {
+  net::Bytes packet = Encoded(net::frames::Ping{});
+  std::memcpy(packet.data() + kTypeOffset, &type, sizeof(type));
+  return WithBody(std::move(packet), body);
 }
 
 constexpr size_t kBulkChecksumOffset = net::kBulkHeaderBytes - sizeof(uint32_t);

@@ -70,20 +70,20 @@ void CheckRing(fuzz::Input input) {
     Record record;
     if (!Decode(data, kTag, &record)) continue;
     R2CC_CHECK(Encode(record, kTag) == data);
-    Frame frame;
-    switch (reader.Read(record, &frame)) {
-      case GrantReader::Result::kFrame:
-        R2CC_CHECK(frame.type == FrameType::kAck || frame.type == FrameType::kGrant);
-        R2CC_CHECK(frame.places.empty() || frame.places.size() == frame.numbers.size());
-        R2CC_CHECK(frame.flow == record.flow && frame.message >= record.placed_through);
+    FlowReport report;
+    switch (reader.Read(record, &report)) {
+      case GrantReader::Result::kReport:
+        R2CC_CHECK(report.grants || report.capacities.empty());
+        R2CC_CHECK(report.places.empty() || report.places.size() == report.capacities.size());
+        R2CC_CHECK(report.flow == record.flow && report.placed_through >= record.placed_through);
         break;
       case GrantReader::Result::kNothing: R2CC_CHECK(record.flow == 2); break;
       case GrantReader::Result::kLater: break;
       case GrantReader::Result::kGarbled: return;
     }
     if (input.Below(4) == 0) {
-      Frame grant{.type = FrameType::kGrant, .flow = record.flow, .message = input.Take<uint8_t>()};
-      grant.numbers.resize(input.Below(70), 5);
+      FlowReport grant{.flow = record.flow, .placed_through = input.Take<uint8_t>(), .grants = true};
+      grant.capacities.resize(input.Below(70), 5);
       reader.Heard(grant);
     }
   }

@@ -2,6 +2,7 @@
 // keeps its promises, and encoded again it says the same.
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "netplugin/link/frame_size.h"
@@ -33,20 +34,28 @@ void Limits(const HelloReply& reply) {
   Printable(reply.rails);
   R2CC_CHECK(reply.rails.size() <= kWireRailsMax);
 }
-void Limits(const Frame& frame) {
-  R2CC_CHECK(frame.arrivals.size() <= kFlowsMax && frame.part < frame.parts && frame.parts <= kFencedPartsMax);
-  R2CC_CHECK(frame.parts == 1 || frame.type == FrameType::kFenced);
-  R2CC_CHECK(frame.places.empty() || (frame.type == FrameType::kGrant && frame.places.size() == frame.numbers.size()));
-  for (const Place& place : frame.places) R2CC_CHECK((place.region == 0) == (place.generation == 0));
-  R2CC_CHECK((frame.region != nullptr) == (frame.type == FrameType::kRegion));
-  if (frame.region != nullptr) {
-    const Region& region = *frame.region;
-    R2CC_CHECK(region.id != 0 && region.generation != 0 && region.base + region.bytes >= region.base);
-    R2CC_CHECK(region.keys.size() <= kWireRailsMax);
-    for (const std::vector<RailEndpoint>& keys : region.keys) R2CC_CHECK(keys.size() <= kTransportKinds);
-  }
-  for (const FlowArrivals& flow : frame.arrivals)
+void Limits(const FlowReport& report) {
+  R2CC_CHECK(report.grants || report.capacities.empty());
+  R2CC_CHECK(report.places.empty() || report.places.size() == report.capacities.size());
+  for (const Place& place : report.places) R2CC_CHECK((place.region == 0) == (place.generation == 0));
+}
+void Limits(const frames::Fenced& fenced) {
+  R2CC_CHECK(fenced.arrivals.size() <= kFlowsMax && fenced.part < fenced.parts && fenced.parts <= kFencedPartsMax);
+  for (const FlowArrivals& flow : fenced.arrivals)
     for (const MessageArrivals& partial : flow.partial) R2CC_CHECK(partial.placed.size() <= kChunksMax);
+}
+void Limits(const frames::RegionTold& told) {
+  R2CC_CHECK(told.region != nullptr);
+  const Region& region = *told.region;
+  R2CC_CHECK(region.id != 0 && region.generation != 0 && region.base + region.bytes >= region.base);
+  R2CC_CHECK(region.keys.size() <= kWireRailsMax);
+  for (const std::vector<RailEndpoint>& keys : region.keys) R2CC_CHECK(keys.size() <= kTransportKinds);
+}
+// The others are numbers, of which any will do.
+template <typename Other>
+void Limits(const Other&) {}
+void Limits(const Frame& frame) {
+  std::visit([](const auto& of) { Limits(of); }, frame);
 }
 
 void CheckSize(const Hello&, const Bytes&) {}
@@ -99,10 +108,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 1: CheckAll(fuzz::WithBody(Hello{}, input.rest())); break;
     case 2: CheckAll(fuzz::WithBody(HelloReply{}, input.rest())); break;
     default: {
-      Frame like;
-      like.type = static_cast<FrameType>(input.Take<uint16_t>());
+      const auto type = input.Take<uint16_t>();
       const auto tag = static_cast<uint32_t>(input.TakeNumber());
-      const Bytes packet = fuzz::WithBody(like, input.rest());
+      const Bytes packet = fuzz::FrameWithBody(type, input.rest());
       CheckAll(packet);
       CheckTag(packet, tag);
       break;

@@ -32,7 +32,7 @@ using abi::Result;
 using control::Outcome;
 using control::PerfProcess;
 using net::Frame;
-using net::FrameType;
+namespace frames = net::frames;
 using net::Hello;
 using net::HelloReply;
 
@@ -279,12 +279,14 @@ void GarbledChannels(const Member& member) {
   }
   // A sound frame with another session's tag is no frame.
   Stranger channel = member.Enter(130, &rails);
-  channel.Send(net::Encode(Frame{.type = FrameType::kPing}, member.Tag(130) + 1));
+  channel.Send(net::Encode(frames::Ping{}, member.Tag(130) + 1));
   R2CC_MUST(channel.AwaitHangUp(kPatienceS));
   // Words that are not an initiator's.
-  for (const FrameType type : {FrameType::kGrant, FrameType::kAck, FrameType::kFenced, FrameType::kProved, FrameType::kBye}) {
-    Stranger other = member.Enter(140 + static_cast<uint64_t>(type), &rails);
-    other.Send(net::Encode(Frame{.type = type, .flow = 1}, member.Tag(140 + static_cast<uint64_t>(type))));
+  uint64_t session = 140;
+  for (const Frame& word : {Frame(net::FlowReport{.flow = 1, .grants = true}), Frame(net::FlowReport{.flow = 1}), Frame(frames::Fenced{}),
+                            Frame(frames::Proved{}), Frame(frames::Bye{.flow = 1})}) {
+    Stranger other = member.Enter(++session, &rails);
+    other.Send(net::Encode(word, member.Tag(session)));
     R2CC_MUST(other.AwaitHangUp(kPatienceS));
   }
 }
@@ -294,12 +296,10 @@ void ImpossibleRequests(const Member& member) {
   constexpr uint64_t kSession = 200;
   Stranger channel = member.Enter(kSession, &rails);
   for (uint32_t flow = 0; flow < 2000; ++flow) {
-    Frame open{.type = FrameType::kFlowOpen, .flow = flow};
-    open.number = flow;  // nobody listens there
-    open.cause = flow;
-    R2CC_MUST(channel.Send(net::Encode(open, member.Tag(kSession))));
-    for (const FrameType type : {FrameType::kFlowEnd, FrameType::kByeAck, FrameType::kFencedAck, FrameType::kWant})
-      R2CC_MUST(channel.Send(net::Encode(Frame{.type = type, .flow = flow, .link = 3, .incarnation = flow}, member.Tag(kSession))));
+    const frames::FlowOpen open{.flow = flow, .listen_id = flow, .rail = flow};  // nobody listens there
+    for (const Frame& word : {Frame(open), Frame(frames::FlowEnd{flow}), Frame(frames::ByeAck{flow}),
+                              Frame(frames::FencedAck{.link = 3, .incarnation = flow}), Frame(frames::Want{.flow = flow})})
+      R2CC_MUST(channel.Send(net::Encode(word, member.Tag(kSession))));
   }
   HelloReply reply;
   // A link, a rail and sockets that there are not.
@@ -325,7 +325,7 @@ void ReplayedIncarnations(const Member& member) {
   R2CC_MUST(OpenLink(member, rails[1], kSession, Path::kControl, 1, 5, &control));
   R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 5));  // it has its channel
   R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 4));  // an older one
-  channel.Send(net::Encode(Frame{.type = FrameType::kFence, .link = 1, .incarnation = 5}, member.Tag(kSession)));
+  channel.Send(net::Encode(frames::Fence{.link = 1, .incarnation = 5}, member.Tag(kSession)));
   R2CC_MUST(control.AwaitHangUp(kPatienceS));
   R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kBulk, 1, 5));  // an ended one
   R2CC_MUST(OpenLink(member, rails[1], kSession, Path::kControl, 1, 6, &control));

@@ -42,12 +42,32 @@ void SimChannel::Close(bool abandon) {
   port_->io->network->timeline()->After(0, [old = std::shared_ptr<FrameStream>(std::move(stream_))] {});
 }
 
+namespace {
+
+// For the log: the type, and what most types name.
+std::string Text(const net::Frame& frame) {
+  return std::to_string(static_cast<int>(net::TypeOf(frame))) + std::visit(
+                                                                    [](const auto& of) {
+                                                                      std::string text;
+                                                                      if constexpr (requires { of.flow; })
+                                                                        text += " flow " + std::to_string(of.flow);
+                                                                      if constexpr (requires { of.placed_through; })
+                                                                        text += " placed through " + std::to_string(of.placed_through);
+                                                                      if constexpr (requires { of.link; })
+                                                                        text += " link " + std::to_string(of.link) + "/" +
+                                                                                std::to_string(of.incarnation);
+                                                                      return text;
+                                                                    },
+                                                                    frame);
+}
+
+}  // namespace
+
 void SimChannel::Queue(const net::Frame& frame) {
   if (!open()) return;
   if (port_->io->logs())
     port_->io->Log("to " + std::to_string(stream_->socket().remote().host) + "/" + std::to_string(stream_->socket().remote().rail) +
-                   ": frame " + std::to_string(static_cast<int>(frame.type)) + " flow " + std::to_string(frame.flow) + " message " +
-                   std::to_string(frame.message) + " link " + std::to_string(frame.link) + "/" + std::to_string(frame.incarnation));
+                   ": frame " + Text(frame));
   stream_->Send(net::Encode(frame, port_->key.tag));
 }
 

@@ -76,12 +76,50 @@ TEST(Wire, AGreetingOfThisReleaseBeginsAsTheOldOneReadsIt) {
   EXPECT_EQ(Negotiated(ours.wire_least, ours.wire_newest, kOldWireLeast, kOldWire), kOldWire);
 }
 
+// Where a frame's body has the fields that it begins with, whatever its type.
+constexpr size_t kBody = net::kPacketHeaderBytes;
+constexpr Field kFlow{kBody, kBody + 4}, kLink{kBody + 4, kBody + 6}, kIncarnation{kBody + 6, kBody + 10}, kCause{kBody + 10, kBody + 14},
+    kOk{kBody + 14, kBody + 15}, kNumber{kBody + 15, kBody + 23}, kMessage{kBody + 23, kBody + 31};
+
+// Those that release 0.2.0 fills in its file and reads nowhere, by type. We send zeros there.
+std::vector<Field> UnusedFields(net::FrameType type) {
+  using net::FrameType;
+  switch (type) {
+    case FrameType::kFlowOpen: return {kLink, kIncarnation, kOk, kMessage};
+    case FrameType::kFlowOpened: return {kLink, kIncarnation, kMessage};
+    case FrameType::kGrant:
+    case FrameType::kAck:
+    case FrameType::kBye:
+    case FrameType::kWant: return {kLink, kIncarnation, kCause, kOk, kNumber};
+    case FrameType::kFence: return {kFlow, kOk, kNumber, kMessage};
+    case FrameType::kFenced: return {kFlow, kOk, kMessage};
+    case FrameType::kFencedAck: return {kFlow, kCause, kOk, kNumber, kMessage};
+    case FrameType::kProved:
+    case FrameType::kLinkAnswer: return {kFlow, kCause, kNumber, kMessage};
+    case FrameType::kPing:
+    case FrameType::kPong:
+    case FrameType::kRailUp: return {kFlow, kLink, kIncarnation, kCause, kOk, kMessage};
+    case FrameType::kFlowEnd:
+    case FrameType::kFlowEnded:
+    case FrameType::kByeAck: return {kLink, kIncarnation, kCause, kOk, kNumber, kMessage};
+    case FrameType::kRegion: return {kFlow, kLink, kIncarnation, kCause, kOk, kNumber, kMessage};
+    case FrameType::kRegionKnown: return {kFlow, kLink, kCause, kOk, kMessage};
+    case FrameType::kLinkOffer: return {kFlow, kCause, kOk, kMessage};
+  }
+  return {};
+}
+
 TEST(Wire, EveryFrameIsTheSameBytes) {
   for (const auto& [name, value] : Frames()) {
-    EXPECT_EQ(Text(net::Encode(value, kTag)), Golden(name)) << name;
+    const std::string said = Text(net::Encode(value, kTag));
+    std::vector<Field> but = UnusedFields(net::TypeOf(value));
+    for (const Field& unused : but)
+      EXPECT_EQ(said.substr(unused.begin, unused.end - unused.begin), std::string(unused.end - unused.begin, '\0')) << name;
+    but.push_back({kBody - sizeof(uint32_t), kBody});  // the body's checksum
+    EXPECT_TRUE(SameBut(said, Golden(name), but)) << name;
     net::Frame frame;
     ASSERT_TRUE(net::Decode(GoldenBytes(name), kTag, &frame)) << name;
-    EXPECT_EQ(Text(net::Encode(frame, kTag)), Golden(name)) << name;
+    EXPECT_EQ(Text(net::Encode(frame, kTag)), said) << name;
   }
 }
 

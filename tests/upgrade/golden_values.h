@@ -113,31 +113,38 @@ inline net::HelloReply VersionRefusal() {
 
 // One of each type, with its name as the file's.
 inline std::vector<std::pair<std::string, net::Frame>> Frames() {
-  std::vector<std::pair<std::string, net::Frame>> frames;
-  for (uint16_t type = 1; type <= kOldFrames; ++type) {
-    net::Frame frame{.type = static_cast<net::FrameType>(type), .flow = 7, .link = 3, .incarnation = 9, .cause = 2, .ok = true};
-    frame.number = 0x1122'3344'5566'7788;
-    frame.message = 42;
-    if (frame.type == net::FrameType::kGrant) {
-      frame.numbers = {4096, 8192};
-      frame.places = {{5, 2, 4096}, {}};
-    }
-    if (frame.type == net::FrameType::kFenced) {
-      frame.part = 1;
-      frame.parts = 3;
-      frame.arrivals = {{7, 41, {{42, 4096, {true, false, true}}, {44, 4096, std::vector<bool>(17, true)}}}, {8, 0, {}}};
-    }
-    if (frame.type == net::FrameType::kRegion) {
-      const std::vector<net::RailEndpoint> keys = {{net::TransportKind::kTcp, {}}, {net::TransportKind::kVerbs, {1, 2, 0, 255}}};
-      frame.region = std::make_shared<net::Region>(net::Region{5, 2, 0x10000, 4096, {keys, {}, {{net::TransportKind::kVerbs, {7}}}}});
-    }
-    if (net::HasEndpoint(frame.type)) {
-      frame.number = net::NumberOf({5, 6, net::TransportKind::kVerbs});
-      frame.endpoint = {1, 2, 0, 255};
-    }
-    frames.emplace_back("frame_" + std::to_string(type), frame);
-  }
-  return frames;
+  namespace frames = net::frames;
+  constexpr uint64_t kNumber = 0x1122'3344'5566'7788;
+  const std::vector<net::RailEndpoint> keys = {{net::TransportKind::kTcp, {}}, {net::TransportKind::kVerbs, {1, 2, 0, 255}}};
+  const net::Region region{5, 2, 0x10000, 4096, {keys, {}, {{net::TransportKind::kVerbs, {7}}}}};
+  const std::vector<net::FlowArrivals> arrivals = {{7, 41, {{42, 4096, {true, false, true}}, {44, 4096, std::vector<bool>(17, true)}}},
+                                                   {8, 0, {}}};
+  const uint64_t rails = net::NumberOf({5, 6, net::TransportKind::kVerbs});
+  const net::Frame all[kOldFrames] = {
+      frames::FlowOpen{7, kNumber, 2},
+      frames::FlowOpened{7, true, 2, kNumber},
+      net::FlowReport{7, 42, true, {4096, 8192}, {{5, 2, 4096}, {}}},
+      net::FlowReport{7, 42, false, {}, {}},
+      frames::Fence{3, 9, 2},
+      frames::Fenced{3, 9, 2, kNumber, 1, 3, arrivals},
+      frames::FencedAck{3, 9},
+      frames::Proved{3, 9, true},
+      frames::Ping{kNumber},
+      frames::Pong{kNumber},
+      frames::FlowEnd{7},
+      frames::FlowEnded{7},
+      frames::Bye{7, 42},
+      frames::ByeAck{7},
+      frames::RailUp{kNumber},
+      frames::Want{7, 42},
+      frames::RegionTold{std::make_shared<net::Region>(region)},
+      frames::RegionKnown{kNumber, 9},
+      frames::LinkOffer{3, 9, rails, {1, 2, 0, 255}},
+      frames::LinkAnswer{3, 9, true, {1, 2, 0, 255}},
+  };
+  std::vector<std::pair<std::string, net::Frame>> named;
+  for (const net::Frame& frame : all) named.emplace_back("frame_" + std::to_string(named.size() + 1), frame);
+  return named;
 }
 
 inline net::BulkHeader Bulk() {

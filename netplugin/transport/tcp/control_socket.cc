@@ -44,8 +44,8 @@ void ControlSocket::Queue(const Frame& frame) {
   if (stream_ == nullptr) return;
   // A peer that does not read, for a day if it is stopped, must not cost memory. The parts of one answer go all or not at all: those
   // before are no backlog.
-  if (frame.part == 0) repeats_wait_ = stream_->backlog() > kBacklogForRepeats;
-  if (repeats_wait_ && IsRepeatedAnyway(frame.type)) return;
+  if (IsFirstPart(frame)) repeats_wait_ = stream_->backlog() > kBacklogForRepeats;
+  if (repeats_wait_ && IsRepeatedAnyway(TypeOf(frame))) return;
   stream_->Queue(Encode(frame, tag_));
   queued_ = true;
 }

@@ -45,23 +45,23 @@ struct ControlSocketTest : testing::Test {
 };
 
 TEST_F(ControlSocketTest, TheAnswerToAFenceGoesWholeOrNotAtAll) {
-  Frame fenced{.type = FrameType::kFenced, .link = 1, .incarnation = 2};
+  frames::Fenced fenced{.link = 1, .incarnation = 2};
   for (FlowId flow = 1; flow <= 40; ++flow)
     fenced.arrivals.push_back({flow, 0, std::vector<MessageArrivals>(64, {0, 128, std::vector<bool>(kChunksMax, true)})});
-  const std::vector<Frame> parts = SplitFenced(fenced, 1);
+  const std::vector<frames::Fenced> parts = SplitFenced(fenced, 1);
   ASSERT_GT(parts.size(), 2u);
-  for (const Frame& part : parts) socket.Queue(part);
+  for (const frames::Fenced& part : parts) socket.Queue(part);
   // Behind what the peer has not read it is told again in vain, but what is told once is not lost.
-  for (const Frame& part : SplitFenced(fenced, 2)) socket.Queue(part);
-  socket.Queue(Frame{.type = FrameType::kPing});
-  socket.Queue(Frame{.type = FrameType::kAck});
+  for (const frames::Fenced& part : SplitFenced(fenced, 2)) socket.Queue(part);
+  socket.Queue(frames::Ping{});
+  socket.Queue(FlowReport{});
   ASSERT_TRUE(socket.Flush());
   const std::vector<Frame> heard = Heard();
   ASSERT_EQ(heard.size(), parts.size() + 1);
   FencedParts collected;
-  for (size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(collected.Add(heard[i]), i + 1 == parts.size());
-  EXPECT_EQ(heard.back().type, FrameType::kAck);
-  socket.Queue(Frame{.type = FrameType::kPing});
+  for (size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(collected.Add(std::get<frames::Fenced>(heard[i])), i + 1 == parts.size());
+  EXPECT_EQ(TypeOf(heard.back()), FrameType::kAck);
+  socket.Queue(frames::Ping{});
   ASSERT_TRUE(socket.Flush());
   EXPECT_EQ(Heard().size(), 1u);
 }

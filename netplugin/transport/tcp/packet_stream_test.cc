@@ -60,7 +60,7 @@ struct PacketStreamTest : testing::Test {
 
 TEST_F(PacketStreamTest, AReadEndsAfterItsBudgetHoweverMuchThereIs) {
   constexpr size_t kWaitingBytes = 4 << 20;
-  for (uint64_t i = 0; waiting.size() < kWaitingBytes; ++i) Expect({.type = FrameType::kAck, .flow = 1, .message = i});
+  for (uint64_t i = 0; waiting.size() < kWaitingBytes; ++i) Expect(FlowReport{.flow = 1, .placed_through = i});
   size_t reads = 0;
   for (; read < waiting.size(); ++reads) {
     Fill();
@@ -77,11 +77,11 @@ TEST_F(PacketStreamTest, AReadEndsAfterItsBudgetHoweverMuchThereIs) {
 }
 
 TEST_F(PacketStreamTest, APacketOfManyReadsComesOutWhole) {
-  Frame large{.type = FrameType::kGrant, .flow = 1};
-  large.numbers.resize(4 * PacketStream::kReadBytesMost / sizeof(uint64_t));
+  FlowReport large{.flow = 1, .grants = true};
+  large.capacities.resize(4 * PacketStream::kReadBytesMost / sizeof(uint64_t));
   for (int i = 0; i < 2; ++i) {
     Expect(large);
-    Expect({.type = FrameType::kAck, .flow = 1, .message = 5});
+    Expect(FlowReport{.flow = 1, .placed_through = 5});
   }
   for (size_t reads = 0; read < waiting.size(); ++reads) {
     ASSERT_LT(reads, 1000u);

@@ -80,8 +80,7 @@ struct RecvLinkTest : testing::Test {
       senders.push_back(std::make_unique<BulkSender>(Attach(hello, kind, socket == 0), tag, false));
     }
     sender = senders.front().get();
-    for (const FlowId flow : {kFlow, kOtherFlow})
-      EXPECT_TRUE(control->Send(Encode(Frame{.type = FrameType::kFlowOpen, .flow = flow}, tag)));
+    for (const FlowId flow : {kFlow, kOtherFlow}) EXPECT_TRUE(control->Send(Encode(frames::FlowOpen{.flow = flow}, tag)));
     EXPECT_TRUE(peer->Service());
   }
   ~RecvLinkTest() override {
@@ -131,7 +130,7 @@ struct RecvLinkTest : testing::Test {
     control->Read([this](std::span<const uint8_t> packet) {
       Frame frame;
       EXPECT_TRUE(Decode(packet, tag, &frame));
-      if (frame.type == FrameType::kAck || frame.type == FrameType::kGrant) acknowledged = std::max(acknowledged, frame.message);
+      if (const auto* const report = std::get_if<FlowReport>(&frame)) acknowledged = std::max(acknowledged, report->placed_through);
       return true;
     });
     return acknowledged;

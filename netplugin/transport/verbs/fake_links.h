@@ -32,7 +32,7 @@ class FakeOwner : public Owner {
   std::shared_ptr<void> KeepAlive() override { return std::make_shared<int>(0); }
   void Heard(const LinkName&, const Frame& frame) override {
     frames.push_back(frame);
-    if (frame.type == FrameType::kAck) acknowledged = std::max(acknowledged, frame.message);
+    if (const auto* const report = std::get_if<FlowReport>(&frame)) acknowledged = std::max(acknowledged, report->placed_through);
   }
   void Trouble(const LinkName&, plan::EvidenceCause cause) override { troubles.push_back(cause); }
   void LinkClosed(LinkName, bool ok) override { closed.push_back(ok); }
@@ -202,7 +202,7 @@ class FakeLinks : public testing::Test {
   // What the acceptor's session would say.
   void Acknowledge(MessageId through) {
     receiver_.placed_through = through;
-    recv_->control()->Queue({.type = FrameType::kAck, .flow = kFlow, .message = through});
+    recv_->control()->Queue(FlowReport{.flow = kFlow, .placed_through = through});
     EXPECT_TRUE(recv_->control()->Flush());
   }
 

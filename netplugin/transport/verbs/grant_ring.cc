@@ -22,7 +22,7 @@ struct Layout {
 static_assert(sizeof(Layout) == kRecordBytes);
 
 bool Same(const Place& a, const Place& b) { return a.region == b.region && a.generation == b.generation && a.offset == b.offset; }
-Place PlaceAt(const Frame& frame, size_t i) { return frame.places.empty() ? Place{} : frame.places[i]; }
+Place PlaceAt(const FlowReport& report, size_t i) { return report.places.empty() ? Place{} : report.places[i]; }
 // The message after those of the record differs from them in its offset alone.
 bool Joins(const Record& record, uint64_t capacity, const Place& place) {
   return record.messages < kMessagesPerRecord && record.capacity == capacity && record.place.region == place.region &&
@@ -84,22 +84,21 @@ bool Decode(std::span<const std::byte, kRecordBytes> bytes, uint32_t tag, Record
 
 // ---- the writer ----
 
-std::optional<std::vector<Record>> GrantWriter::RecordsOf(const Frame& frame, size_t most) {
-  const Record state{.kind = RecordKind::kAck, .flow = frame.flow, .placed_through = frame.message};
+std::optional<std::vector<Record>> GrantWriter::RecordsOf(const FlowReport& report, size_t most) {
+  const Record state{.kind = RecordKind::kAck, .flow = report.flow, .placed_through = report.placed_through};
   if (most == 0) return std::nullopt;
-  if (frame.type == FrameType::kAck) return std::vector<Record>{state};
-  if (frame.type != FrameType::kGrant) return std::nullopt;
-  const auto it = sent_.find(frame.flow);
+  if (!report.grants) return std::vector<Record>{state};
+  const auto it = sent_.find(report.flow);
   const Told told = it != sent_.end() ? it->second : Told{};
-  const MessageId end = frame.message + frame.numbers.size(), told_from = told.through - told.places.size();
-  const MessageId from = std::clamp(told.through, frame.message, end);
-  if (end - frame.message > kMessagesPerFlow) return std::nullopt;
-  for (MessageId message = std::max(frame.message, told_from); message < from; ++message)
-    if (!Same(PlaceAt(frame, message - frame.message), told.places[message - told_from])) return std::nullopt;
+  const MessageId end = report.placed_through + report.capacities.size(), told_from = told.through - told.places.size();
+  const MessageId from = std::clamp(told.through, report.placed_through, end);
+  if (end - report.placed_through > kMessagesPerFlow) return std::nullopt;
+  for (MessageId message = std::max(report.placed_through, told_from); message < from; ++message)
+    if (!Same(PlaceAt(report, message - report.placed_through), told.places[message - told_from])) return std::nullopt;
   std::vector<Record> records;
   for (MessageId message = from; message < end; ++message) {
-    const uint64_t capacity = frame.numbers[message - frame.message];
-    const Place place = PlaceAt(frame, message - frame.message);
+    const uint64_t capacity = report.capacities[message - report.placed_through];
+    const Place place = PlaceAt(report, message - report.placed_through);
     if (!records.empty() && Joins(records.back(), capacity, place)) {
       ++records.back().messages;
       records.back().next_offset = place.offset;
@@ -115,22 +114,22 @@ std::optional<std::vector<Record>> GrantWriter::RecordsOf(const Frame& frame, si
   }
   if (records.empty()) records.push_back(state);
   if (records.size() > most) return std::nullopt;
-  Note(frame);
+  Note(report);
   return records;
 }
 
-void GrantWriter::Sent(const Frame& frame) {
-  if (frame.type == FrameType::kGrant) Note(frame);
+void GrantWriter::Sent(const FlowReport& report) {
+  if (report.grants) Note(report);
 }
 
-void GrantWriter::Note(const Frame& frame) {
+void GrantWriter::Note(const FlowReport& report) {
   // Flows that are closed leave theirs behind. What is forgotten is said again, which does no harm.
-  if (sent_.size() >= kFlowSlots && !sent_.contains(frame.flow)) sent_.clear();
-  Told& told = sent_[frame.flow];
-  told.through = frame.message + frame.numbers.size();
+  if (sent_.size() >= kFlowSlots && !sent_.contains(report.flow)) sent_.clear();
+  Told& told = sent_[report.flow];
+  told.through = report.placed_through + report.capacities.size();
   told.places.clear();
-  for (size_t i = 0; i < frame.numbers.size(); ++i) told.places.push_back(PlaceAt(frame, i));
-  if (told.places.empty()) sent_.erase(frame.flow);
+  for (size_t i = 0; i < report.capacities.size(); ++i) told.places.push_back(PlaceAt(report, i));
+  if (told.places.empty()) sent_.erase(report.flow);
 }
 
 // ---- the reader ----
@@ -164,8 +163,8 @@ bool GrantReader::Grant(Known* known, MessageId message, uint64_t capacity, cons
   return true;
 }
 
-GrantReader::Result GrantReader::Read(const Record& record, Frame* frame) {
-  *frame = Frame{.type = FrameType::kAck, .flow = record.flow, .message = record.placed_through};
+GrantReader::Result GrantReader::Read(const Record& record, FlowReport* report) {
+  *report = {.flow = record.flow, .placed_through = record.placed_through};
   if (record.kind == RecordKind::kCredit) return Result::kGarbled;
   if (!IsOpen(record.flow)) return Result::kNothing;
   if (known_.size() >= kFlowSlots && !known_.contains(record.flow)) {
@@ -176,7 +175,7 @@ GrantReader::Result GrantReader::Read(const Record& record, Frame* frame) {
   if (record.kind == RecordKind::kAck) {
     PlacedThrough(&known, record.placed_through);
     ForgetIfEmpty(record.flow);
-    return Result::kFrame;
+    return Result::kReport;
   }
   // It may be older than a frame that has overtaken it.
   const MessageId first = std::max(known.first, record.placed_through);
@@ -187,26 +186,26 @@ GrantReader::Result GrantReader::Read(const Record& record, Frame* frame) {
     if (i > 0) place.offset = record.next_offset;
     if (!Grant(&known, record.message + i, record.capacity, place)) return Result::kGarbled;
   }
-  frame->type = FrameType::kGrant;
-  frame->message = known.first;
-  frame->numbers.assign(known.capacities.begin(), known.capacities.end());
+  report->grants = true;
+  report->placed_through = known.first;
+  report->capacities.assign(known.capacities.begin(), known.capacities.end());
   const bool placed = std::any_of(known.places.begin(), known.places.end(), [](const Place& place) { return place.region != 0; });
-  if (placed) frame->places.assign(known.places.begin(), known.places.end());
+  if (placed) report->places.assign(known.places.begin(), known.places.end());
   ForgetIfEmpty(record.flow);
-  return Result::kFrame;
+  return Result::kReport;
 }
 
-void GrantReader::Heard(const Frame& frame) {
-  if ((frame.type != FrameType::kGrant && frame.type != FrameType::kAck) || !IsOpen(frame.flow)) return;
-  Known& known = known_[frame.flow];
-  if (frame.type == FrameType::kGrant && frame.message + frame.numbers.size() >= known.first + known.capacities.size()) {
-    known.first = frame.message;
-    known.capacities.assign(frame.numbers.begin(), frame.numbers.end());
+void GrantReader::Heard(const FlowReport& report) {
+  if (!IsOpen(report.flow)) return;
+  Known& known = known_[report.flow];
+  if (report.grants && report.placed_through + report.capacities.size() >= known.first + known.capacities.size()) {
+    known.first = report.placed_through;
+    known.capacities.assign(report.capacities.begin(), report.capacities.end());
     known.places.clear();
-    for (size_t i = 0; i < frame.numbers.size(); ++i) known.places.push_back(PlaceAt(frame, i));
+    for (size_t i = 0; i < report.capacities.size(); ++i) known.places.push_back(PlaceAt(report, i));
   }
-  PlacedThrough(&known, frame.message);
-  ForgetIfEmpty(frame.flow);
+  PlacedThrough(&known, report.placed_through);
+  ForgetIfEmpty(report.flow);
 }
 
 // Of a flow without grants nothing has to be known: the next grant begins where its messages are placed.

@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/flow/flow_report.h"
 #include "netplugin/flow/types.h"
-#include "netplugin/link/frame.h"
 #include "netplugin/transport/verbs/ticket.h"
 
 namespace r2cc::net::verbs {
@@ -61,21 +61,21 @@ RecordData Encode(const Record& record, uint32_t tag);
 // False if it is none.
 bool Decode(std::span<const std::byte, kRecordBytes> bytes, uint32_t tag, Record* record);
 
-// At the end that grants: a frame as the records that say what the other end has not heard on this link.
+// At the end that grants: a report as the records that say what the other end has not heard on this link.
 class GrantWriter {
  public:
-  // Records without number and credit for a kGrant or kAck, at most `most`. Nothing: it does not go as records - any other frame, a grant
-  // whose keys have changed, or that takes more - and leaves as a frame; Sent() it.
-  std::optional<std::vector<Record>> RecordsOf(const Frame& frame, size_t most);
+  // Records without number and credit, at most `most`. Nothing: it does not go as records - its keys have changed, or it takes more - and
+  // leaves as a frame; Sent() it.
+  std::optional<std::vector<Record>> RecordsOf(const FlowReport& report, size_t most);
   // It left as a frame.
-  void Sent(const Frame& frame);
+  void Sent(const FlowReport& report);
 
  private:
   struct Told {
     MessageId through = 0;     // granted on this link
     std::deque<Place> places;  // of the last of them
   };
-  void Note(const Frame& frame);
+  void Note(const FlowReport& report);
 
   std::map<FlowId, Told> sent_;
 };
@@ -87,14 +87,14 @@ class GrantReader {
   explicit GrantReader(std::function<bool(FlowId)> is_open) : is_open_(std::move(is_open)) {}
 
   enum class Result {
-    kFrame,    // `*frame` says all that is known of the flow
+    kReport,   // `*report` says all that is known of the flow
     kNothing,  // its flow is closed
     kLater,    // a frame that is still to come says what lies between: ask again
     kGarbled,  // an honest writer says no such thing
   };
-  Result Read(const Record& record, Frame* frame);
-  // A grant or acknowledgement came as a frame.
-  void Heard(const Frame& frame);
+  Result Read(const Record& record, FlowReport* report);
+  // It came as a frame.
+  void Heard(const FlowReport& report);
 
  private:
   struct Known {

@@ -18,25 +18,25 @@ constexpr size_t kMost = 4;
 const auto kAllOpen = [](FlowId) { return true; };
 
 Record SomeRecord() { return {RecordKind::kGrant, 7, 100, 3, 12, 40, 2, 42, 1 << 20, {5, 2, 4096}, 1 << 22}; }
-// The receiver's state as a frame: messages from `placed` to `posted`, each with a capacity of its own.
-Frame GrantOf(FlowId flow, MessageId placed, MessageId posted, uint32_t generation = 1) {
-  Frame frame{.type = FrameType::kGrant, .flow = flow, .message = placed};
+// The receiver's state: messages from `placed` to `posted`, each with a capacity of its own.
+FlowReport GrantOf(FlowId flow, MessageId placed, MessageId posted, uint32_t generation = 1) {
+  FlowReport report{.flow = flow, .placed_through = placed, .grants = true};
   for (MessageId message = placed; message < posted; ++message) {
-    frame.numbers.push_back(1000 + message);
-    frame.places.push_back({3, generation, message * 128});
+    report.capacities.push_back(1000 + message);
+    report.places.push_back({3, generation, message * 128});
   }
-  return frame;
+  return report;
 }
 // What the sender's ledger would do with frames.
 struct Ledger {
   MessageId acked = 0, granted = 0;
-  void Take(const Frame& frame) {
-    ASSERT_LE(frame.message, granted);
-    acked = std::max(acked, frame.message);
-    for (size_t i = 0; i < frame.numbers.size(); ++i) {
-      ASSERT_EQ(frame.numbers[i], 1000 + frame.message + i);
-      ASSERT_EQ(frame.places[i].offset, (frame.message + i) * 128);
-      granted = std::max(granted, frame.message + i + 1);
+  void Take(const FlowReport& report) {
+    ASSERT_LE(report.placed_through, granted);
+    acked = std::max(acked, report.placed_through);
+    for (size_t i = 0; i < report.capacities.size(); ++i) {
+      ASSERT_EQ(report.capacities[i], 1000 + report.placed_through + i);
+      ASSERT_EQ(report.places[i].offset, (report.placed_through + i) * 128);
+      granted = std::max(granted, report.placed_through + i + 1);
     }
   }
 };
@@ -74,9 +74,9 @@ TEST(GrantRing, ASteadyFlowTakesOneRecordAMessage) {
     const auto records = writer.RecordsOf(GrantOf(1, message, message + 1), kMost);
     ASSERT_TRUE(records.has_value());
     ASSERT_EQ(records->size(), 1u);
-    Frame frame;
-    ASSERT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kFrame);
-    ledger.Take(frame);
+    FlowReport report;
+    ASSERT_EQ(reader.Read(records->front(), &report), GrantReader::Result::kReport);
+    ledger.Take(report);
     EXPECT_EQ(ledger.granted, message + 1);
     EXPECT_EQ(ledger.acked, message);
   }
@@ -86,84 +86,83 @@ TEST(GrantRing, ASteadyFlowTakesOneRecordAMessage) {
 TEST(GrantRing, TwoMessagesThatAreAlikeTakeOneRecord) {
   GrantWriter writer;
   GrantReader reader(kAllOpen);
-  Frame grant{.type = FrameType::kGrant, .flow = 1, .message = 5};
+  FlowReport grant{.flow = 1, .placed_through = 5, .grants = true};
   for (uint64_t i = 0; i < 5; ++i) {
-    grant.numbers.push_back(4096);
+    grant.capacities.push_back(4096);
     grant.places.push_back({3, i < 3 ? 1u : 2u, i * i * 128});
   }
   const auto records = writer.RecordsOf(grant, kMost);
   ASSERT_TRUE(records && records->size() == 3);
-  Frame frame;
+  FlowReport report;
   for (const Record& record : *records) {
     Record got;
     ASSERT_TRUE(Decode(Encode(record, kTag), kTag, &got));
-    ASSERT_EQ(reader.Read(got, &frame), GrantReader::Result::kFrame);
+    ASSERT_EQ(reader.Read(got, &report), GrantReader::Result::kReport);
   }
-  EXPECT_EQ(frame.message, 5u);
-  EXPECT_EQ(frame.numbers, grant.numbers);
-  ASSERT_EQ(frame.places.size(), 5u);
+  EXPECT_EQ(report.placed_through, 5u);
+  EXPECT_EQ(report.capacities, grant.capacities);
+  ASSERT_EQ(report.places.size(), 5u);
   for (size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(frame.places[i].offset, grant.places[i].offset);
-    EXPECT_EQ(frame.places[i].generation, grant.places[i].generation);
+    EXPECT_EQ(report.places[i].offset, grant.places[i].offset);
+    EXPECT_EQ(report.places[i].generation, grant.places[i].generation);
   }
 }
 
 TEST(GrantRing, AnAcknowledgementIsOneRecord) {
   GrantWriter writer;
   GrantReader reader(kAllOpen);
-  const auto records = writer.RecordsOf({.type = FrameType::kAck, .flow = 1, .message = 9}, kMost);
+  const auto records = writer.RecordsOf({.flow = 1, .placed_through = 9}, kMost);
   ASSERT_TRUE(records && records->size() == 1);
-  Frame frame;
-  ASSERT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kFrame);
-  EXPECT_EQ(frame.type, FrameType::kAck);
-  EXPECT_EQ(frame.message, 9u);
+  FlowReport report;
+  ASSERT_EQ(reader.Read(records->front(), &report), GrantReader::Result::kReport);
+  EXPECT_FALSE(report.grants);
+  EXPECT_EQ(report.placed_through, 9u);
 }
 
 TEST(GrantRing, FramesGoWhereRecordsDoNot) {
   GrantWriter writer;
-  EXPECT_FALSE(writer.RecordsOf(Frame{.type = FrameType::kPong}, kMost).has_value());
   EXPECT_FALSE(writer.RecordsOf(GrantOf(1, 0, kMost + 1), kMost).has_value());
   writer.Sent(GrantOf(1, 0, kMost + 1));
   EXPECT_EQ(writer.RecordsOf(GrantOf(1, 1, kMost + 2), kMost)->size(), 1u);
   // The keys have changed: what was granted is said again.
   EXPECT_FALSE(writer.RecordsOf(GrantOf(1, 1, kMost + 3, 2), kMost).has_value());
   // The ring is full.
-  EXPECT_FALSE(writer.RecordsOf({.type = FrameType::kAck, .flow = 1, .message = 2}, 0).has_value());
+  EXPECT_FALSE(writer.RecordsOf({.flow = 1, .placed_through = 2}, 0).has_value());
 }
 
 // As a writer does that has forgotten what it has said.
 TEST(GrantRing, WhatIsSaidAgainSaysItsNewKeys) {
   GrantReader reader(kAllOpen);
-  Frame frame;
+  FlowReport report;
   for (const uint32_t generation : {1, 2, 1}) {
     GrantWriter writer;
     const auto records = writer.RecordsOf(GrantOf(1, 0, 2, generation), kMost);
     ASSERT_TRUE(records.has_value());
-    for (const Record& record : *records) ASSERT_EQ(reader.Read(record, &frame), GrantReader::Result::kFrame);
-    EXPECT_EQ(frame.places[0].generation, std::max(generation, frame.places[1].generation));
+    for (const Record& record : *records) ASSERT_EQ(reader.Read(record, &report), GrantReader::Result::kReport);
+    EXPECT_EQ(report.places[0].generation, std::max(generation, report.places[1].generation));
   }
-  EXPECT_EQ(frame.places[0].generation, 2u) << "an older one that was late";
+  EXPECT_EQ(report.places[0].generation, 2u) << "an older one that was late";
 }
 
 TEST(GrantRing, WhatIsSaidOfAClosedFlowIsNothing) {
   std::set<FlowId> open = {1};
   GrantReader reader([&open](FlowId flow) { return open.contains(flow); });
-  Frame frame;
+  FlowReport report;
   Record record = SomeRecord();
   record.flow = 1;
   record.message = record.placed_through;
-  ASSERT_EQ(reader.Read(record, &frame), GrantReader::Result::kFrame);
+  ASSERT_EQ(reader.Read(record, &report), GrantReader::Result::kReport);
   open.clear();
   // Whatever else is not known of it: nobody waits for that.
   record.message += 5;
-  EXPECT_EQ(reader.Read(record, &frame), GrantReader::Result::kNothing);
+  EXPECT_EQ(reader.Read(record, &report), GrantReader::Result::kNothing);
   reader.Heard(GrantOf(1, 0, 10));
   // And it takes no memory.
   for (FlowId flow = 0; flow < 2 * kFlowSlots; ++flow) {
     open = {flow};
     record.flow = flow;
     record.message = record.placed_through;
-    ASSERT_EQ(reader.Read(record, &frame), GrantReader::Result::kFrame);
+    ASSERT_EQ(reader.Read(record, &report), GrantReader::Result::kReport);
   }
 }
 
@@ -178,41 +177,41 @@ TEST(GrantRing, AWriterRemembersAsManyFlowsAsThereMayBe) {
 TEST(GrantRing, ARecordWaitsForTheFrameBeforeIt) {
   GrantWriter writer;
   GrantReader reader(kAllOpen);
-  const Frame first = GrantOf(1, 0, 10);
+  const FlowReport first = GrantOf(1, 0, 10);
   ASSERT_FALSE(writer.RecordsOf(first, kMost).has_value());
   writer.Sent(first);
   const auto records = writer.RecordsOf(GrantOf(1, 0, 11), kMost);
   ASSERT_TRUE(records && records->size() == 1);
-  Frame frame;
-  EXPECT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kLater);
+  FlowReport report;
+  EXPECT_EQ(reader.Read(records->front(), &report), GrantReader::Result::kLater);
   reader.Heard(first);
-  ASSERT_EQ(reader.Read(records->front(), &frame), GrantReader::Result::kFrame);
-  EXPECT_EQ(frame.numbers.size(), 11u);
+  ASSERT_EQ(reader.Read(records->front(), &report), GrantReader::Result::kReport);
+  EXPECT_EQ(report.capacities.size(), 11u);
 }
 
 TEST(GrantRing, AnotherCapacityIsGarbled) {
   GrantReader reader(kAllOpen);
-  Frame frame;
+  FlowReport report;
   Record record = SomeRecord();
   record.message = record.placed_through;
-  ASSERT_EQ(reader.Read(record, &frame), GrantReader::Result::kFrame);
+  ASSERT_EQ(reader.Read(record, &report), GrantReader::Result::kReport);
   record.capacity += 1;
-  EXPECT_EQ(reader.Read(record, &frame), GrantReader::Result::kGarbled);
+  EXPECT_EQ(reader.Read(record, &report), GrantReader::Result::kGarbled);
   record.kind = RecordKind::kCredit;
-  EXPECT_EQ(reader.Read(record, &frame), GrantReader::Result::kGarbled);
+  EXPECT_EQ(reader.Read(record, &report), GrantReader::Result::kGarbled);
 }
 
 TEST(GrantRing, AStrangersFlowsAreLimited) {
   GrantReader reader(kAllOpen);
-  Frame frame;
+  FlowReport report;
   Record record = SomeRecord();
   record.message = record.placed_through;
   for (FlowId flow = 0; flow < kFlowSlots; ++flow) {
     record.flow = flow;
-    ASSERT_EQ(reader.Read(record, &frame), GrantReader::Result::kFrame);
+    ASSERT_EQ(reader.Read(record, &report), GrantReader::Result::kReport);
   }
   record.flow = kFlowSlots;
-  EXPECT_EQ(reader.Read(record, &frame), GrantReader::Result::kGarbled);
+  EXPECT_EQ(reader.Read(record, &report), GrantReader::Result::kGarbled);
 }
 
 // Whatever the receiver says of several flows, and whichever way it goes, the sender hears it all, once the last word is there.
@@ -224,13 +223,13 @@ TEST(GrantRing, ManyFlowsOnBothWays) {
     std::vector<std::pair<MessageId, MessageId>> flows(3);  // placed, posted
     std::vector<Ledger> ledgers(3);
     std::deque<Record> ring;
-    std::deque<Frame> frames;
+    std::deque<FlowReport> frames;
     const auto read = [&](bool frames_too) {
-      for (Frame frame; !ring.empty();) {
-        const auto result = reader.Read(ring.front(), &frame);
+      for (FlowReport report; !ring.empty();) {
+        const auto result = reader.Read(ring.front(), &report);
         ASSERT_NE(result, GrantReader::Result::kGarbled);
         if (result == GrantReader::Result::kLater) break;
-        ledgers[ring.front().flow].Take(frame);
+        ledgers[ring.front().flow].Take(report);
         ring.pop_front();
       }
       if (!frames_too || frames.empty()) return;
@@ -244,12 +243,12 @@ TEST(GrantRing, ManyFlowsOnBothWays) {
       posted = std::min(posted + random() % 7, placed + 64);
       placed = std::min(placed + random() % 4, ledgers[flow].granted);
       const bool grants = random() % 4 != 0;
-      const Frame frame = grants ? GrantOf(flow, placed, posted) : Frame{.type = FrameType::kAck, .flow = flow, .message = placed};
-      if (const auto records = writer.RecordsOf(frame, kMost)) {
+      const FlowReport report = grants ? GrantOf(flow, placed, posted) : FlowReport{.flow = flow, .placed_through = placed};
+      if (const auto records = writer.RecordsOf(report, kMost)) {
         ring.insert(ring.end(), records->begin(), records->end());
       } else {
-        writer.Sent(frame);
-        frames.push_back(frame);
+        writer.Sent(report);
+        frames.push_back(report);
       }
       if (random() % 2 == 0) read(random() % 2 == 0);
     }

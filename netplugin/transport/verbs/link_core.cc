@@ -227,14 +227,15 @@ bool LinkCore::Close() {
 
 void LinkCore::Queue(const Frame& frame) {
   if (broken_) return;
-  if (const auto records = writer_.RecordsOf(frame, RecordRoom())) {
-    records_out_.insert(records_out_.end(), records->begin(), records->end());
-    return;
+  if (const auto* const report = std::get_if<FlowReport>(&frame)) {
+    if (const auto records = writer_.RecordsOf(*report, RecordRoom())) {
+      records_out_.insert(records_out_.end(), records->begin(), records->end());
+      return;
+    }
+    writer_.Sent(*report);
   }
-  writer_.Sent(frame);
-  // The parts of one answer go all or not at all: those before are no backlog.
-  if (frame.part == 0) repeats_wait_ = out_.size() >= kWordsForRepeats;
-  if (repeats_wait_ && IsRepeatedAnyway(frame.type)) return;
+  if (IsFirstPart(frame)) repeats_wait_ = out_.size() >= kWordsForRepeats;
+  if (repeats_wait_ && IsRepeatedAnyway(TypeOf(frame))) return;
   const Bytes packet = Encode(frame, key_.tag);
   for (size_t at = 0; at < packet.size(); at += kPartBytes) {
     const size_t end = std::min(packet.size(), at + kPartBytes);
@@ -285,7 +286,7 @@ void LinkCore::OnWord(uint8_t kind, std::span<const uint8_t> bytes) {
   Frame frame;
   const Bytes packet = std::exchange(in_, {});
   if (PacketLength(packet) != packet.size() || !Decode(packet, key_.tag, &frame)) return Trouble(EvidenceCause::kGarbled);
-  reader_.Heard(frame);
+  if (const auto* const report = std::get_if<FlowReport>(&frame)) reader_.Heard(*report);
   user_->Heard(frame);
 }
 
@@ -293,12 +294,12 @@ void LinkCore::ReadRecords() {
   Record record;
   for (auto came = records_->Next(&record); came != RecordChannel::Came::kNothing; came = records_->Next(&record)) {
     if (came == RecordChannel::Came::kGarbled) return Trouble(EvidenceCause::kGarbled);
-    Frame frame;
-    const auto result = reader_.Read(record, &frame);
+    FlowReport report;
+    const auto result = reader_.Read(record, &report);
     if (result == GrantReader::Result::kGarbled) return Trouble(EvidenceCause::kGarbled);
     if (result == GrantReader::Result::kLater) return;
     records_->Took(record);
-    if (result == GrantReader::Result::kFrame) user_->Heard(frame);
+    if (result == GrantReader::Result::kReport) user_->Heard(std::move(report));
     if (broken_) return;
   }
 }

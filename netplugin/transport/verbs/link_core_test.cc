@@ -19,25 +19,25 @@ namespace {
 
 TEST_F(LinkCoreTest, ALongFrameComesWhole) {
   JoinBoth();
-  Frame frame{.type = FrameType::kGrant, .flow = 5, .message = 9};
-  for (uint64_t i = 0; i < 1000; ++i) frame.numbers.push_back(i * 77);
+  FlowReport frame{.flow = 5, .placed_through = 9, .grants = true};
+  for (uint64_t i = 0; i < 1000; ++i) frame.capacities.push_back(i * 77);
   Say(0, frame);
-  Say(0, {.type = FrameType::kPing, .number = 4});
+  Say(0, frames::Ping{.number = 4});
   LookFor(5 * kNanosPerMs);
   ASSERT_EQ(ends_[1].frames.size(), 2u);
-  EXPECT_EQ(ends_[1].frames[0].numbers, frame.numbers);
-  EXPECT_EQ(ends_[1].frames[1].number, 4u);
+  EXPECT_EQ(std::get<FlowReport>(ends_[1].frames[0]).capacities, frame.capacities);
+  EXPECT_EQ(std::get<frames::Ping>(ends_[1].frames[1]).number, 4u);
 }
 
 TEST_F(LinkCoreTest, AnAcceptorSpeaksWhenItWasSpokenTo) {
   JoinBoth();
-  Say(1, {.type = FrameType::kPing, .number = 1});
+  Say(1, frames::Ping{.number = 1});
   EXPECT_FALSE(ends_[1].core->flushed());
-  Say(0, {.type = FrameType::kPing, .number = 2});
+  Say(0, frames::Ping{.number = 2});
   LookFor(5 * kNanosPerMs);
   EXPECT_TRUE(ends_[1].core->flushed());
   ASSERT_EQ(ends_[0].frames.size(), 1u);
-  EXPECT_EQ(ends_[0].frames[0].number, 1u);
+  EXPECT_EQ(std::get<frames::Ping>(ends_[0].frames[0]).number, 1u);
 }
 
 // An initiator whose answer was lost, or who is gone, says nothing, and no error does.
@@ -53,32 +53,32 @@ TEST_F(LinkCoreTest, AnInitiatorThatNeverSpeaksIsGivenUp) {
 TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
   JoinBoth();
   // Also what is long: regions and their answers.
-  Frame region{.type = FrameType::kRegion};
+  frames::RegionTold region{};
   region.region = std::make_shared<Region>(Region{1, 1, 0x10000, 4096, {}});
   for (uint64_t i = 0; i < 1000; ++i) {
-    Say(1, {.type = FrameType::kPing, .number = i});
+    Say(1, frames::Ping{.number = i});
     Say(1, region);
-    Say(1, {.type = FrameType::kRegionKnown, .incarnation = 1, .number = 1});
+    Say(1, frames::RegionKnown{.region = 1, .generation = 1});
   }
-  Say(1, {.type = FrameType::kRailUp, .number = 6});
-  Say(0, {.type = FrameType::kPing});
+  Say(1, frames::RailUp{.rail = 6});
+  Say(0, frames::Ping{});
   LookFor(20 * kNanosPerMs);
   ASSERT_LT(ends_[0].frames.size(), 300u);
-  EXPECT_EQ(ends_[0].frames.back().type, FrameType::kRailUp);
+  EXPECT_EQ(TypeOf(ends_[0].frames.back()), FrameType::kRailUp);
   // And they go again once there is no backlog.
-  Say(1, {.type = FrameType::kPing, .number = 7777});
+  Say(1, frames::Ping{.number = 7777});
   LookFor(5 * kNanosPerMs);
-  EXPECT_EQ(ends_[0].frames.back().number, 7777u);
+  EXPECT_EQ(std::get<frames::Ping>(ends_[0].frames.back()).number, 7777u);
 }
 
 // What was said arrives, and nothing more can be said.
 TEST_F(LinkCoreTest, ADeviceThatReportsNothingIsTroubleOnceWordsWait) {
   JoinBoth();
   fabric_.StallDevice(0, "mlx5_0", FakeStall::kCompletesNothing);
-  Say(0, {.type = FrameType::kPing});
+  Say(0, frames::Ping{});
   LookFor(20 * kNanosPerSecond);
   EXPECT_TRUE(ends_[0].troubles.empty()) << "nothing waits";
-  for (uint32_t i = 0; i < kFrameSlots; ++i) Say(0, {.type = FrameType::kPing});
+  for (uint32_t i = 0; i < kFrameSlots; ++i) Say(0, frames::Ping{});
   LookFor(4 * kNanosPerSecond);
   EXPECT_EQ(ends_[1].frames.size(), kFrameSlots);
   EXPECT_TRUE(ends_[0].troubles.empty()) << "retries may take as long";
@@ -88,29 +88,29 @@ TEST_F(LinkCoreTest, ADeviceThatReportsNothingIsTroubleOnceWordsWait) {
 
 TEST_F(LinkCoreTest, MoreThanThereIsCreditForComesInOrder) {
   JoinBoth();
-  for (uint64_t i = 0; i < 1000; ++i) Say(0, {.type = FrameType::kRailUp, .number = i});
+  for (uint64_t i = 0; i < 1000; ++i) Say(0, frames::RailUp{.rail = i});
   LookFor(50 * kNanosPerMs);
   ASSERT_EQ(ends_[1].frames.size(), 1000u);
-  for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(ends_[1].frames[i].number, i);
+  for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(std::get<frames::RailUp>(ends_[1].frames[i]).rail, i);
   EXPECT_TRUE(ends_[0].troubles.empty() && ends_[1].troubles.empty());
 }
 
 // A grant costs the other end neither a receive nor a completion.
 TEST_F(LinkCoreTest, GrantsAndAcknowledgementsGoAsRecords) {
   JoinBoth();
-  Say(0, {.type = FrameType::kPing});
+  Say(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   const auto before = ends_[0].verbs->counts().completions;
   for (MessageId message = 0; message < 1000; ++message) {
-    Say(1, {.type = FrameType::kGrant, .flow = 5, .message = message, .numbers = {message + 77}});
+    Say(1, FlowReport{.flow = 5, .placed_through = message, .grants = true, .capacities = {message + 77}});
     LookFor(2 * kNanosPerMs);
     ASSERT_EQ(ends_[0].frames.size(), message + 1);
-    EXPECT_EQ(ends_[0].frames.back().message, message);
-    EXPECT_EQ(ends_[0].frames.back().numbers, std::vector<uint64_t>{message + 77});
+    EXPECT_EQ(std::get<FlowReport>(ends_[0].frames.back()).placed_through, message);
+    EXPECT_EQ(std::get<FlowReport>(ends_[0].frames.back()).capacities, std::vector<uint64_t>{message + 77});
   }
-  Say(1, {.type = FrameType::kAck, .flow = 5, .message = 1000});
+  Say(1, FlowReport{.flow = 5, .placed_through = 1000});
   LookFor(2 * kNanosPerMs);
-  EXPECT_EQ(ends_[0].frames.back().type, FrameType::kAck);
+  EXPECT_EQ(TypeOf(ends_[0].frames.back()), FrameType::kAck);
   // What it was told of is its own words on what it has read.
   EXPECT_LE(ends_[0].verbs->counts().completions - before, 1000 / (kSlots / 2) + 1);
   EXPECT_TRUE(ends_[0].troubles.empty() && ends_[1].troubles.empty());
@@ -119,15 +119,17 @@ TEST_F(LinkCoreTest, GrantsAndAcknowledgementsGoAsRecords) {
 // An initiator that looks at nothing for a while: its ring is full, and frames wait for credit. All of it is heard in the end.
 TEST_F(LinkCoreTest, GrantsGoAsFramesWhenTheRingIsFull) {
   JoinBoth();
-  Say(0, {.type = FrameType::kPing});
+  Say(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   constexpr FlowId kFlows = 2 * kSlots;
-  for (FlowId flow = 1; flow <= kFlows; ++flow) Say(1, {.type = FrameType::kGrant, .flow = flow, .message = 0, .numbers = {flow}});
-  for (FlowId flow = 1; flow <= kFlows; ++flow) Say(1, {.type = FrameType::kGrant, .flow = flow, .message = 0, .numbers = {flow, flow}});
+  for (FlowId flow = 1; flow <= kFlows; ++flow) Say(1, FlowReport{.flow = flow, .placed_through = 0, .grants = true, .capacities = {flow}});
+  for (FlowId flow = 1; flow <= kFlows; ++flow)
+    Say(1, FlowReport{.flow = flow, .placed_through = 0, .grants = true, .capacities = {flow, flow}});
   LookFor(50 * kNanosPerMs);
   std::map<FlowId, size_t> granted;
   for (const Frame& frame : ends_[0].frames)
-    if (frame.type == FrameType::kGrant) granted[frame.flow] = std::max(granted[frame.flow], frame.numbers.size());
+    if (const auto* const report = std::get_if<FlowReport>(&frame))
+      granted[report->flow] = std::max(granted[report->flow], report->capacities.size());
   EXPECT_EQ(granted.size(), kFlows);
   for (const auto& [flow, messages] : granted) EXPECT_EQ(messages, 2u) << flow;
   EXPECT_TRUE(ends_[1].core->flushed());
@@ -137,22 +139,22 @@ TEST_F(LinkCoreTest, GrantsGoAsFramesWhenTheRingIsFull) {
 // Its ring says the second half before it has heard the first, which is a frame.
 TEST_F(LinkCoreTest, ARecordThatOvertakesItsFrameWaits) {
   JoinBoth();
-  Say(0, {.type = FrameType::kPing});
+  Say(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
-  Frame grant{.type = FrameType::kGrant, .flow = 5, .message = 0};
-  for (uint64_t i = 0; i < kMessagesPerFlow + 1; ++i) grant.numbers.push_back(100 + i);
+  FlowReport grant{.flow = 5, .placed_through = 0, .grants = true};
+  for (uint64_t i = 0; i < kMessagesPerFlow + 1; ++i) grant.capacities.push_back(100 + i);
   ends_[1].core->Queue(grant);
-  grant.message = 2;
-  grant.numbers.erase(grant.numbers.begin(), grant.numbers.begin() + 2);
-  grant.numbers.push_back(9);
+  grant.placed_through = 2;
+  grant.capacities.erase(grant.capacities.begin(), grant.capacities.begin() + 2);
+  grant.capacities.push_back(9);
   Say(1, grant);
   for (int i = 0; i < 5000; ++i) {
     time_.RunFor(1'000);
     for (CoreEnd& end : ends_) end.core->Look();
   }
-  ASSERT_EQ(ends_[0].frames.back().type, FrameType::kGrant);
-  EXPECT_EQ(ends_[0].frames.back().message, 2u);
-  EXPECT_EQ(ends_[0].frames.back().numbers, grant.numbers);
+  ASSERT_EQ(TypeOf(ends_[0].frames.back()), FrameType::kGrant);
+  EXPECT_EQ(std::get<FlowReport>(ends_[0].frames.back()).placed_through, 2u);
+  EXPECT_EQ(std::get<FlowReport>(ends_[0].frames.back()).capacities, grant.capacities);
   EXPECT_TRUE(ends_[0].troubles.empty());
 }
 
@@ -176,7 +178,7 @@ TEST_F(LinkCoreTest, AnUnknownWordIsTroubleOnce) {
   JoinBoth();
   const uint8_t bytes[] = {1, 2, 3};
   ASSERT_EQ(ends_[0].core->pair()->SendWord(9, bytes), 0);
-  Say(0, {.type = FrameType::kPing});
+  Say(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
   EXPECT_TRUE(ends_[1].frames.empty());
@@ -184,7 +186,7 @@ TEST_F(LinkCoreTest, AnUnknownWordIsTroubleOnce) {
 
 TEST_F(LinkCoreTest, AFrameOfAnotherSessionIsTrouble) {
   JoinBoth(kTag + 1);
-  Say(0, {.type = FrameType::kPing});
+  Say(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
   EXPECT_TRUE(ends_[1].frames.empty());
@@ -216,7 +218,7 @@ TEST_F(LinkCoreTest, AnOtherLinkLayerIsRefusedWithALine) {
 TEST_F(LinkCoreTest, ASmallerMtuAtOneEndIsTheLinks) {
   fabric_.port({1, "mlx5_0", 1})->info.mtu_bytes = 512;
   JoinBoth();
-  Say(0, {.type = FrameType::kPing, .number = 3});
+  Say(0, frames::Ping{.number = 3});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].frames.size(), 1u);
   ASSERT_EQ(lines_.size(), 2u) << "each end says it, once";
@@ -299,7 +301,7 @@ TEST_F(LinkCoreTest, OnlyTheNumberOfTheOneBeforeIsAvoided) {
 
 TEST_F(LinkCoreTest, AfterItsCloseNothingIsTold) {
   JoinBoth();
-  Say(0, {.type = FrameType::kPing});
+  Say(0, frames::Ping{});
   EXPECT_FALSE(ends_[1].core->Close());
   EXPECT_EQ(ends_[1].core->pair(), nullptr);
   LookFor(100 * kNanosPerMs);

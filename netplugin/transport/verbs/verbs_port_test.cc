@@ -18,17 +18,17 @@ TEST_F(VerbsPortTest, AnOfferIsAConnection) {
 
 TEST_F(VerbsPortTest, PollLooksAtAllLinks) {
   Connect();
-  send_->control()->Queue({.type = FrameType::kRailUp, .number = 4});
+  send_->control()->Queue(frames::RailUp{.rail = 4});
   EXPECT_TRUE(send_->control()->Flush());
   time_.RunFor(kNanosPerMs);
   EXPECT_TRUE(ends_[1].port->Poll());
   ASSERT_EQ(receiver_.frames.size(), 1u);
-  EXPECT_EQ(receiver_.frames[0].number, 4u);
+  EXPECT_EQ(std::get<frames::RailUp>(receiver_.frames[0]).rail, 4u);
 }
 
 TEST_F(VerbsPortTest, AClosedLinkIsNotLookedAt) {
   Connect();
-  send_->control()->Queue({.type = FrameType::kRailUp, .number = 4});
+  send_->control()->Queue(frames::RailUp{.rail = 4});
   EXPECT_TRUE(send_->control()->Flush());
   time_.RunFor(kNanosPerMs);
   EXPECT_FALSE(recv_->Close());
@@ -40,7 +40,7 @@ TEST_F(VerbsPortTest, AClosedLinkIsNotLookedAt) {
 TEST_F(VerbsPortTest, WhoGoesToSleepMissesNothing) {
   Connect();
   ends_[1].state.jobs_thread = false;
-  send_->control()->Queue({.type = FrameType::kRailUp, .number = 4});
+  send_->control()->Queue(frames::RailUp{.rail = 4});
   EXPECT_TRUE(send_->control()->Flush());
   time_.RunFor(kNanosPerMs);
   EXPECT_TRUE(ends_[1].port->Poll());

@@ -114,7 +114,7 @@ TEST_F(VerbsRecvLinkTest, AFlowIsForgottenWhenNothingOfItMayBePlaced) {
 // An initiator has no grants to tell.
 TEST_F(VerbsRecvLinkTest, AGrantOfAnInitiatorIsNothing) {
   Connect();
-  send_->control()->Queue({.type = FrameType::kAck, .flow = kFlow, .message = 3});
+  send_->control()->Queue(FlowReport{.flow = kFlow, .placed_through = 3});
   EXPECT_TRUE(send_->control()->Flush());
   LookFor(2 * kNanosPerMs);
   EXPECT_TRUE(receiver_.frames.empty());
