@@ -4,21 +4,9 @@
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
-namespace {
-
-// What nobody waits for goes together: so many messages, or what has come in this time.
-constexpr uint64_t kTogether = kEagerWindow / 2;
-constexpr Nanos kTogetherFor = 4 * kNanosPerMs;
-// A word costs both processors several microseconds. A sender of large messages that may send on waits for one as little: NCCL has four of
-// them under way in a flow.
-constexpr uint64_t kLargeTogether = 2;
-constexpr Nanos kLargeTogetherFor = 1 * kNanosPerMs;
-constexpr uint64_t kGrantsEnough = 2;
-
-}  // namespace
-
 RecvFlows::Flow* RecvFlows::Open(FlowId id, LinkId home) {
   Flow* flow = flows_.Add(id, id, memory_);
   flow->home = home;
@@ -146,11 +134,11 @@ Nanos RecvFlows::AckDelay(const Flow& flow, uint64_t to_ack, uint64_t to_grant) 
   const bool large_comes = !ledger.last_eager() || flow.wanted_through > placed;
   const bool large = ledger.awaited_through() > flow.acked_through || (to_grant > 0 && large_comes);
   // A sender of small messages has copies of them, and credit: it waits for neither.
-  if (!large) return std::max(to_ack, to_grant) >= kTogether ? 0 : kTogetherFor;
+  if (!large) return std::max(to_ack, to_grant) >= tuning::kSmallTogether ? 0 : tuning::kSmallTogetherFor;
   if (!whole_) return 0;
   const uint64_t grants_left = flow.granted_through > placed ? flow.granted_through - placed : 0;
-  const bool may_send_on = grants_left >= (to_grant > 0 ? kGrantsEnough : 1);
-  return may_send_on && to_ack < kLargeTogether ? kLargeTogetherFor : 0;
+  const bool may_send_on = grants_left >= (to_grant > 0 ? tuning::kGrantsEnough : 1);
+  return may_send_on && to_ack < tuning::kLargeTogether ? tuning::kLargeTogetherFor : 0;
 }
 
 void RecvFlows::Drop(PathEpoch epoch) {

@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
 namespace {
-
-// A flow that keeps to its own link. On a quick rail larger chunks are better, because each costs the lock at either end, as far as none
-// lasts much longer than a fifth of a millisecond.
-constexpr double kOwnChunkSeconds = 0.0002;
-constexpr double kOwnChunkBytesMost = 512 * 1024;
-// Dealt out to all links. A message is whole when its last chunk is, so that none may take a slow rail much longer than two milliseconds:
-// with chunks of 128 KiB a rail at a quarter of 500 Mbit/s held each message up.
-constexpr double kDealtChunkSeconds = 0.002;
-constexpr double kDealtChunkBytesLeast = 32 * 1024;
 
 // NCCL's slices, a power of two, are then of equal chunks.
 uint32_t PowerOfTwo(double bytes, double least, double most) {
@@ -38,11 +30,12 @@ uint32_t Even(uint64_t message_bytes, uint32_t chunk_bytes, size_t links) {
 uint32_t ChunkBytesOf(const ChunkFacts& facts) {
   switch (facts.way) {
     case ChunkWay::kOneLink:
-      return std::max(facts.base_bytes, PowerOfTwo(facts.rate_bytes_per_s * kOwnChunkSeconds, kChunkBytesBase, kOwnChunkBytesMost));
+      return std::max(facts.base_bytes,
+                      PowerOfTwo(facts.rate_bytes_per_s * tuning::kOwnChunkSeconds, kChunkBytesBase, tuning::kOwnChunkBytesMost));
     case ChunkWay::kNextLink: return facts.base_bytes;
     case ChunkWay::kAllLinks: {
-      const double dealt = facts.slowest_bytes_per_s > 0 ? facts.slowest_bytes_per_s * kDealtChunkSeconds : kChunkBytesBase;
-      return Even(facts.message_bytes, std::min(facts.base_bytes, PowerOfTwo(dealt, kDealtChunkBytesLeast, kChunkBytesBase)),
+      const double dealt = facts.slowest_bytes_per_s > 0 ? facts.slowest_bytes_per_s * tuning::kDealtChunkSeconds : kChunkBytesBase;
+      return Even(facts.message_bytes, std::min(facts.base_bytes, PowerOfTwo(dealt, tuning::kDealtChunkBytesLeast, kChunkBytesBase)),
                   facts.links_alike);
     }
   }

@@ -5,16 +5,11 @@
 
 #include "base/core/check.h"
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/fenced_parts.h"
 #include "netplugin/link/repeated.h"
 
 namespace r2cc::net {
-namespace {
-
-constexpr Nanos kResendAfter = 100 * kNanosPerMs;
-
-}  // namespace
-
 bool ControlQueue::any_open() const {
   const auto is_open = [](ChannelState state) { return state != ChannelState::kDown; };
   return is_open(oob_) || std::any_of(links_.begin(), links_.end(), is_open);
@@ -91,7 +86,7 @@ void ControlQueue::Resend(Nanos now) {
 
 void ControlQueue::Tick(Nanos now, const std::function<void(const Key&, Frame*)>& refresh) {
   for (auto& [key, kept] : kept_) {
-    if (now - kept.sent < kResendAfter || (IsActive(Mutant::kSentOnce) && kept.sent != 0)) continue;
+    if (now - kept.sent < tuning::kResendAfter || (IsActive(Mutant::kSentOnce) && kept.sent != 0)) continue;
     if (refresh) refresh(key, &kept.frame);
     Send(&kept, now);
   }

@@ -3,17 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
-namespace {
-
-// A link that flaps while nothing is answered; older losses are forgotten, and never passed.
-constexpr size_t kFaultsMost = 256;
-
-// More than a lost grant takes to come again.
-constexpr Nanos kGrantMost = 100 * kNanosPerMs;
-
-}  // namespace
-
 void FaultWatch::Lost(LinkId link, Incarnation incarnation, PathEpoch epoch, const LinkFault& why, Nanos now) {
   Fault fault{.link = link, .incarnation = incarnation, .why = why, .lost = now};
   const auto same = [&](const Fault& known) { return known.link == link && known.incarnation == incarnation; };
@@ -30,7 +22,7 @@ void FaultWatch::Lost(LinkId link, Incarnation incarnation, PathEpoch epoch, con
     const bool grant = flow.ledger.granted_through() == acked && flow.ledger.HeldThrough(epoch) == 0;
     fault.held.push_back({id, through, flow.progressed == 0 ? now : flow.progressed, grant});
   }
-  if (faults_.size() >= kFaultsMost) faults_.erase(faults_.begin());
+  if (faults_.size() >= tuning::kFaultsMost) faults_.erase(faults_.begin());
   faults_.push_back(std::move(fault));
 }
 
@@ -87,7 +79,7 @@ void FaultWatch::Pass(const SendFlows::Flow& flow, Nanos now) {
 // The receiver says again what it has said when a link is lost. So a grant that comes much later was not lost: the job posted no buffer.
 void FaultWatch::EndWaitForGrant(const SendFlows::Flow& flow, Nanos now) {
   for (Fault& fault : faults_) {
-    const bool late = fault.answered != 0 && now - fault.answered > kGrantMost;
+    const bool late = fault.answered != 0 && now - fault.answered > tuning::kGrantMost;
     std::erase_if(fault.held, [&](Held& held) { return held.flow == flow.id && std::exchange(held.grant, false) && late; });
   }
 }

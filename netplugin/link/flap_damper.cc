@@ -2,15 +2,9 @@
 
 #include <algorithm>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
-namespace {
-
-// Up to here a rail is welcome at once.
-constexpr double kFree = 2.5;
-constexpr Nanos kHoldUnit = kNanosPerSecond / 2;
-
-}  // namespace
-
 double FlapDamper::PenaltyAt(Nanos now) const {
   double penalty = penalty_;
   Nanos passed = std::max<Nanos>(now - at_, 0);
@@ -26,8 +20,8 @@ void FlapDamper::Lost(Nanos now) {
 
 Nanos FlapDamper::Hold(Nanos now) const {
   Nanos hold = 0;
-  for (double over = PenaltyAt(now) - kFree; over > 0 && hold < kHoldMost; over -= 1)
-    hold = std::min(kHoldMost, hold == 0 ? kHoldUnit : 2 * hold);
+  for (double over = PenaltyAt(now) - tuning::kFreeLosses; over > 0 && hold < kHoldMost; over -= 1)
+    hold = std::min(kHoldMost, hold == 0 ? tuning::kHoldFirst : 2 * hold);
   return hold;
 }
 

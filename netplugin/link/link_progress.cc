@@ -3,16 +3,9 @@
 #include <algorithm>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
-namespace {
-
-// Control frames queue behind the chunks of their own rail. While those move, one timeout may be congestion. The second comes 600 ms after
-// the last acknowledgement (Linux waits 200 ms first, then twice as long), which no queue of a working rail explains.
-constexpr uint32_t kTimeoutsBehindBulk = 2;
-
-}  // namespace
-
 void LinkProgress::Sample(std::span<const PathFacts> facts, Nanos now) {
   paths_.resize(facts.size());
   facts_.assign(facts.begin(), facts.end());
@@ -34,7 +27,7 @@ void LinkProgress::Sample(std::span<const PathFacts> facts, Nanos now) {
     const Nanos since = paths_[i].since;
     if (!paths_[i].stalls) continue;
     ++stall.stalled;
-    const bool sent_again = facts[i].timeouts >= (facts[i].control && bulk_moves ? kTimeoutsBehindBulk : 1);
+    const bool sent_again = facts[i].timeouts >= (facts[i].control && bulk_moves ? tuning::kTimeoutsBehindBulk : 1);
     const bool confirmed = sent_again && now - since > facts[i].silent_most;
     if (stall.since == 0 || (confirmed && !stall.confirmed) || (confirmed == stall.confirmed && since < stall.since))
       stall.since = since, stall.confirmed = confirmed;

@@ -4,30 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
-// An estimate needs so much: less is noise of timers and bursts.
-constexpr Nanos kBusyLeast = 20 * kNanosPerMs;
-constexpr uint64_t kBytesLeast = 256 * 1024;
-constexpr double kNewWeight = 0.5;
-// The first estimate of a link that had nothing to do before is that of empty queues, and of what a shaper let it save.
-constexpr int kEstimatesLeast = 2;
-// Of what was carried: of less a chunk is too large a part.
-constexpr uint64_t kBusiestLeast = 512 * 1024;
-// Below this fraction of the others' rate a link is slow, above that one it is sound again.
-constexpr double kSlowBelow = 0.6;
-constexpr double kSoundAbove = 0.8;
-constexpr int kRoundsToChange = 3;
-constexpr double kShareLeast = 20;
-// A share that is too small for a link at 2 % is right again after 17 rounds, 0.85 s; one at a quarter after 6.
-constexpr double kShareGrowth = 1.25;
-// 5 s or more, at a round each 50 ms. A rail that is slow still costs a job of small messages some 0.3 s each time.
-constexpr int kUnusedRoundsMost = 100;
-// Smaller corrections of a share are not worth a new start of the account.
-constexpr int kShareStep = 50;
-
-uint16_t ShareOf(double fraction) { return static_cast<uint16_t>(std::clamp(fraction * 1000, kShareLeast, 1000.0)); }
+uint16_t ShareOf(double fraction) { return static_cast<uint16_t>(std::clamp(fraction * 1000, tuning::kShareLeast, 1000.0)); }
 
 }  // namespace
 
@@ -36,11 +18,11 @@ void RateEstimator::Sample(LinkId id, uint64_t bytes, Nanos busy, bool limited) 
   link.bytes += bytes;
   link.busy += busy;
   if (busy > 0) link.votes.Add(limited), link.round.Add(limited);
-  if (link.bytes < kBytesLeast || link.busy < kBusyLeast) return;
+  if (link.bytes < tuning::kBytesLeast || link.busy < tuning::kBusyLeast) return;
   const double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(link.busy);
-  link.rate_bytes_per_s = Known(link) ? kNewWeight * rate + (1 - kNewWeight) * link.rate_bytes_per_s : rate;
+  link.rate_bytes_per_s = Known(link) ? tuning::kNewWeight * rate + (1 - tuning::kNewWeight) * link.rate_bytes_per_s : rate;
   link.limiting = link.votes.most();
-  link.estimates = std::min(link.estimates + 1, kEstimatesLeast);
+  link.estimates = std::min(link.estimates + 1, tuning::kEstimatesLeast);
   link.fresh = Known(link);
   link.bytes = 0;
   link.busy = 0;
@@ -58,7 +40,7 @@ void RateEstimator::Forget(LinkId id) {
   link.for_change = 0;
 }
 
-bool RateEstimator::Known(const Link& link) { return link.estimates >= kEstimatesLeast; }
+bool RateEstimator::Known(const Link& link) { return link.estimates >= tuning::kEstimatesLeast; }
 
 double RateEstimator::Reference(size_t link) const {
   std::vector<double> others;
@@ -87,7 +69,7 @@ void RateEstimator::SharesChanged() {
 
 bool RateEstimator::Judge(std::span<const LinkShare> shares) {
   const std::vector<LinkShare> round = OfThisRound(shares);
-  if (Spread(round) && BusiestBytes(round) < kBusiestLeast) return false;
+  if (Spread(round) && BusiestBytes(round) < tuning::kBusiestLeast) return false;
   for (size_t i = 0; i < std::min(shares.size(), links_.size()); ++i) links_[i].judged_bytes = shares[i].carried_bytes;
   bool changed = false;
   for (size_t i = 0; i < links_.size(); ++i) {
@@ -111,8 +93,8 @@ void RateEstimator::SetStraggler(Link* link, bool straggler) {
 bool RateEstimator::JudgeSound(Link* link, double reference) {
   if (reference == 0 || !std::exchange(link->fresh, false)) return false;
   const double fraction = link->rate_bytes_per_s / reference;
-  link->for_change = fraction < kSlowBelow && link->limiting ? link->for_change + 1 : 0;
-  if (link->for_change < kRoundsToChange) return false;
+  link->for_change = fraction < tuning::kSlowBelow && link->limiting ? link->for_change + 1 : 0;
+  if (link->for_change < tuning::kRoundsToChange) return false;
   SetStraggler(link, true);
   link->share_permille = ShareOf(fraction);
   return true;
@@ -124,17 +106,17 @@ bool RateEstimator::JudgeStraggler(Link* link, double reference, bool cap_binds,
     const double fraction = link->rate_bytes_per_s / reference;
     // What it moves it can move, at its limit or not. That it moves less says something only of a link at its limit.
     share = link->limiting ? fraction : std::max(fraction, share);
-    link->for_change = fraction > kSoundAbove ? link->for_change + 1 : 0;
+    link->for_change = fraction > tuning::kSoundAbove ? link->for_change + 1 : 0;
   }
-  if (cap_binds && !link->round.most()) share = std::max(share, link->share_permille / 1000.0 * kShareGrowth);
+  if (cap_binds && !link->round.most()) share = std::max(share, link->share_permille / 1000.0 * tuning::kShareGrowth);
   link->unused = unused ? link->unused + 1 : 0;
-  if (link->for_change >= kRoundsToChange || link->unused >= kUnusedRoundsMost ||
-      (cap_binds && share > kSoundAbove && !link->round.most())) {
+  if (link->for_change >= tuning::kRoundsToChange || link->unused >= tuning::kUnusedRoundsMost ||
+      (cap_binds && share > tuning::kSoundAbove && !link->round.most())) {
     SetStraggler(link, false);
     return true;
   }
   const int step = ShareOf(share) - link->share_permille;
-  if (std::abs(step) < std::min(kShareStep, link->share_permille / 5)) return false;
+  if (std::abs(step) < std::min(tuning::kShareStep, link->share_permille / 5)) return false;
   link->share_permille = ShareOf(share);
   return true;
 }

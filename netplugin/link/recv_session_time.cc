@@ -5,18 +5,13 @@
 
 #include "base/core/check.h"
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/recv_session.h"
 
 namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
-
-constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
-// With links that are up, and nothing to hear on them.
-constexpr Nanos kQuietPingEvery = kNanosPerSecond;
-// A process that was stopped itself does not count the time as its peer's.
-constexpr Nanos kTickMost = 100 * kNanosPerMs;
 
 }  // namespace
 
@@ -50,13 +45,13 @@ bool RecvSession::Unreachable(Nanos now) {
   const bool link = links_.any_up();
   if (!flows_.outstanding() || (link && now - heard_ < options_.silence)) return false;
   if (!control_queue_.up(kOobChannel)) return probe_ == ProbeResult::kSilent;
-  PingOob(link ? kQuietPingEvery : options_.silence / 2, now);
+  PingOob(link ? tuning::kQuietPingEvery : options_.silence / 2, now);
   return !link && !OobSilent(now);
 }
 
 void RecvSession::CheckLost(Nanos now) {
   if (failed_) return;
-  unreachable_ = Unreachable(now) ? unreachable_ + std::clamp<Nanos>(now - ticked_, 0, kTickMost) : 0;
+  unreachable_ = Unreachable(now) ? unreachable_ + std::clamp<Nanos>(now - ticked_, 0, tuning::kTickMost) : 0;
   ticked_ = now;
   if (unreachable_ >= options_.deadline) {
     if (options_.gave_up) return FailAll(options_.gave_up(unreachable_), plan::Failure::kDeadline);
@@ -68,7 +63,7 @@ void RecvSession::CheckLost(Nanos now) {
   // Also when all flows are closed: the channel that is left may be one on which nothing arrives, and words wait for their answers.
   const bool quiet = waiting() && now - heard_ >= options_.silence;
   const bool ask = !control_queue_.any_open() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
-  if (ask && now - probed_ >= kProbeEvery) {
+  if (ask && now - probed_ >= tuning::kProbeEvery) {
     probed_ = now;
     Add(Action::Kind::kProbePeer).heard = heard_;
   }

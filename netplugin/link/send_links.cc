@@ -4,17 +4,13 @@
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "plan/model.h"
 
 namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
-
-// A rail that comes back begins with an eighth of its share and has all of it after three steps.
-constexpr uint16_t kRampFirstPermille = plan::kFullWeightPermille / 8;
-// Attempts may follow each other every 50 ms; the daemon needs the reason once a second.
-constexpr Nanos kTellRefusedEvery = kNanosPerSecond;
 
 uint64_t DetailOf(const LinkProgress& progress, EvidenceCause cause, bool proving) {
   const LinkFault fault = progress.Diagnose(proving);
@@ -300,7 +296,7 @@ RailUse SendLinks::Use(Nanos now) const {
 void SendLinks::Start(LinkId id, Nanos now) {
   Link& link = links_[id];
   const bool back_again = had_link_ && any_up() && link.incarnation > 1;
-  link.ramp_permille = back_again ? kRampFirstPermille : plan::kFullWeightPermille;
+  link.ramp_permille = back_again ? plan::kFullWeightPermille / tuning::kRampFirstPart : plan::kFullWeightPermille;
   link.lost_by = EvidenceCause::kNone;
   link.ramped = now;
   link.delivered_bytes = 0;
@@ -321,7 +317,8 @@ void SendLinks::BackOff(LinkId id, EvidenceCause cause, bool was_proving, Nanos 
   link.retry.AttemptFailed(now);
   // A cross-rail link fails wherever the fabric is rail-only: that is no fault.
   if (!is_home(id)) pairs_.Failed(link.rails, now);
-  if (is_home(id) && cause != EvidenceCause::kNone && cause != EvidenceCause::kPeerFenced && now - link.refused_told >= kTellRefusedEvery) {
+  if (is_home(id) && cause != EvidenceCause::kNone && cause != EvidenceCause::kPeerFenced &&
+      now - link.refused_told >= tuning::kReportEvery) {
     link.refused_told = now;
     Add(Action::Kind::kLinkRefused, id).report = {.cause = cause, .detail = DetailOf(link.progress, cause, was_proving)};
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/send_links.h"
 #include "plan/model.h"
 
@@ -11,13 +12,6 @@ namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
-
-constexpr Nanos kRampStep = 100 * kNanosPerMs;
-constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
-constexpr Nanos kTellSlowEvery = kNanosPerSecond;
-// A data check that is with the peer's kernel waits for a process that stands still. A proxy that acknowledges and hands nothing on looks
-// the same, so another attempt begins after so long.
-constexpr Nanos kUnreadMost = 10 * kNanosPerSecond;
 
 }  // namespace
 
@@ -57,7 +51,8 @@ void SendLinks::Stalled(LinkId id, Nanos now) {
 void SendLinks::Ramp(Nanos now) {
   bool changed = false;
   for (Link& link : links_) {
-    if (link.state != InitiatorState::kUp || link.ramp_permille >= plan::kFullWeightPermille || now - link.ramped < kRampStep) continue;
+    if (link.state != InitiatorState::kUp || link.ramp_permille >= plan::kFullWeightPermille || now - link.ramped < tuning::kRampStep)
+      continue;
     link.ramp_permille = std::min<uint16_t>(static_cast<uint16_t>(link.ramp_permille * 2), plan::kFullWeightPermille);
     link.ramped = now;
     changed = true;
@@ -82,13 +77,13 @@ void SendLinks::AgeDrained(Nanos answering, Nanos limit, Nanos now) {
 }
 
 void SendLinks::JudgeRates(Nanos now) {
-  if (now - judged_ < kJudgeEvery) return;
+  if (now - judged_ < tuning::kJudgeEvery) return;
   judged_ = now;
   std::vector<bool> straggler(links_.size());
   for (LinkId i = 0; i < links_.size(); ++i) straggler[i] = rates_.straggler(i);
   const bool changed = rates_.Judge(session_.flows->deals() ? std::span<const LinkShare>(shares_) : std::span<const LinkShare>());
   if (changed) RefreshShares();
-  const bool again = !changed && now - slow_told_ >= kTellSlowEvery;
+  const bool again = !changed && now - slow_told_ >= tuning::kReportEvery;
   if (changed || again) slow_told_ = now;
   for (LinkId i = 0; i < links_.size(); ++i) {
     const bool tell =
@@ -105,7 +100,7 @@ void SendLinks::Tick(Nanos now) {
     const Link& link = links_[i];
     const bool proving = link.state == InitiatorState::kProving;
     const Nanos limit = link.retry.attempt_limit();
-    const Nanos most = proving && link.progress.bulk_delivered() ? std::max(limit, kUnreadMost) : limit;
+    const Nanos most = proving && link.progress.bulk_delivered() ? std::max(limit, tuning::kUnreadMost) : limit;
     if ((proving || link.state == InitiatorState::kConnecting) && now - link.since >= most)
       Step(i, InitiatorEvent::kTrouble, link.progress.Diagnose(proving).cause, now);
   }

@@ -3,16 +3,13 @@
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/send_session.h"
 
 namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
-
-constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
-// A process that was stopped itself does not count the time as its peer's.
-constexpr Nanos kTickMost = 100 * kNanosPerMs;
 
 }  // namespace
 
@@ -38,7 +35,7 @@ void SendSession::WatchChannels(Nanos now) {
 }
 
 void SendSession::ProbePeer(Nanos now) {
-  if (now - probed_ < kProbeEvery) return;
+  if (now - probed_ < tuning::kProbeEvery) return;
   probed_ = now;
   Add(Action::Kind::kProbePeer).heard = detector_.heard();
 }
@@ -61,7 +58,7 @@ void SendSession::PeerIsSilent(Nanos now) {
 // What ends single flows although the peer answers.
 void SendSession::CheckFlows(Nanos now) {
   if (detector_.empty() || detector_.AllSilent(now)) return;
-  const Nanos answering = std::clamp<Nanos>(now - ticked_, 0, kTickMost);
+  const Nanos answering = std::clamp<Nanos>(now - ticked_, 0, tuning::kTickMost);
   // A peer that answers everything but a fence cannot close the link. What it may still write must not be replayed into the same buffers.
   links_.AgeFences(answering, options_.deadline, [&](LinkId link, PathEpoch epoch) {
     for (auto& [id, flow] : flows_.all())
@@ -90,7 +87,7 @@ void SendSession::CheckLost(Nanos now) {
   if (links_.none_since() == 0 || !outstanding()) {
     unreachable_ = 0;
   } else if (!stopped) {
-    unreachable_ += std::clamp<Nanos>(now - ticked_, 0, kTickMost);
+    unreachable_ += std::clamp<Nanos>(now - ticked_, 0, tuning::kTickMost);
   }
   ticked_ = now;
   // No flow is left, and the peer cannot be told so: a host that has vanished is not asked for ever.

@@ -3,16 +3,9 @@
 #include <utility>
 
 #include "base/core/check.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
-namespace {
-
-// The word comes on every channel. Its copies come within the round trips of the slowest; a rail does not go down and up again in that
-// time.
-constexpr Nanos kCopiesWithin = 50 * kNanosPerMs;
-
-}  // namespace
-
 SessionRails::SessionRails(std::vector<TransportSet> local_transports) {
   R2CC_CHECK(!local_transports.empty());
   for (const TransportSet transports : local_transports) local_.push_back({.transports = transports});
@@ -20,7 +13,7 @@ SessionRails::SessionRails(std::vector<TransportSet> local_transports) {
 
 std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> remote_rails) {
   const bool first = remote_.empty();
-  if (first) remote_.resize(remote_rails.size(), {.told_up = -kCopiesWithin});
+  if (first) remote_.resize(remote_rails.size(), {.told_up = -tuning::kCopiesWithin});
   std::vector<uint16_t> moved;
   if (remote_.size() != remote_rails.size()) return moved;
   for (uint16_t rail = 0; rail < remote_.size(); ++rail) {
@@ -30,7 +23,7 @@ std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> rem
     if (first) remote.transports = TransportsOf(info);
     if (std::exchange(remote.endpoints, info.endpoints) == info.endpoints || !info.up) continue;
     // What was told of the old place is no copy of what is told of this one.
-    remote.told_up = -kCopiesWithin;
+    remote.told_up = -tuning::kCopiesWithin;
     moved.push_back(rail);
   }
   return moved;
@@ -38,7 +31,7 @@ std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> rem
 
 bool SessionRails::ToldUp(uint16_t rail, Nanos now) {
   remote_[rail].up = true;
-  return now - std::exchange(remote_[rail].told_up, now) >= kCopiesWithin;
+  return now - std::exchange(remote_[rail].told_up, now) >= tuning::kCopiesWithin;
 }
 
 bool SessionRails::SetLocalVerdict(uint16_t rail, RailVerdict verdict) { return std::exchange(local_[rail].verdict, verdict) != verdict; }
