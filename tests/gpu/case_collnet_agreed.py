@@ -16,6 +16,9 @@ from tests.gpu.stage import Stage
 NODES = 4
 AGREED, RING, AGAIN = "agreed", "ring", "ring-again"
 COLLNET = "uses CollNet since"
+# The plugin logs it when CollNet runs.
+PLAN = "R2CC: CollNet: from operation"
+DEBUG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH", "R2CC_LOG": "info"}
 # The rails' NICs state 10 Gbit/s each, whatever they are shaped to: so the user has to answer for the processors.
 COLLNET_BYTES = 16 * MIB
 HEALTHY_ITEMS: Sequence[Item] = ((8192, 10, 100), (MIB, 5, 50), (16 * MIB, 2, 8), (64 * MIB, 1, 4), (256 * MIB, 1, 2))
@@ -42,7 +45,9 @@ def agreed(context: Context, case: str, daemons: bool = False) -> None:
   """Healthy; a quarter of one node lost, where CollNet gains; half lost, where the seat does."""
   context.end_bench()
   setup = context.setup
-  environments = {AGREED: environment(context, EVERY) | {"NCCL_COLLNET_ENABLE": "1", "R2CC_COLLNET_MIN_BYTES": str(COLLNET_BYTES)},
+  by_agreement = {"NCCL_COLLNET_ENABLE": "1", "R2CC_COLLNET_MIN_BYTES": str(COLLNET_BYTES)}
+  # What --env asks for comes last: NCCL_DEBUG_SUBSYS=INIT,NET,GRAPH,TUNING has NCCL's choice for each call.
+  environments = {AGREED: environment(context, EVERY) | by_agreement | DEBUG | setup.environment,
                   RING: {"NCCL_COLLNET_ENABLE": "0"}, AGAIN: {"NCCL_COLLNET_ENABLE": "0"}}
   common = {"nodes": NODES, "rails": setup.rails, "rate": GIVEN_RATE, "daemon": daemons}
   with Stage(setup, case, NODES, GIVEN_RATE, daemons) as stage:
@@ -53,7 +58,7 @@ def agreed(context: Context, case: str, daemons: bool = False) -> None:
     context.results.add(case, f"{AGAIN} exit", **common, **stage.end_job(jobs.pop(AGAIN)))
     for name, lost, words in ((f"1 of {setup.rails} lost", [RailId(1, 0)], COLLNET),
                               (f"{setup.rails // 2} of {setup.rails} lost", [RailId(1, rail) for rail in range(setup.rails // 2)], THERE)):
-      before = {line: len(lines(jobs[AGREED], line)) for line in (words, BACK)}
+      before = {line: len(lines(jobs[AGREED], line)) for line in (words, BACK, PLAN)}
       for rail in lost:
         stage.lab.cut(rail)
       for job in jobs.values():
@@ -61,8 +66,12 @@ def agreed(context: Context, case: str, daemons: bool = False) -> None:
       if not settle(jobs[AGREED], words, before[words] + 1):
         raise JobBroken(f"{name}: no line '{words}'; {jobs[AGREED].last_words()}")
       _measured(context, stage, jobs, ITEMS, QUICK_PAIRS if setup.quick else PAIRS, common, case, name)
+      plans = lines(jobs[AGREED], PLAN)[before[PLAN]:]
+      if bool(plans) != (words == COLLNET):
+        raise JobBroken(f"{name}: CollNet {'runs' if plans else 'does not run'}: {plans}; {jobs[AGREED].last_words()}")
       checked = check_data(context, jobs[AGREED])
-      context.results.add(case, f"{name}, data", **common, line=lines(jobs[AGREED], words)[-1][-250:], **checked)
+      context.results.add(case, f"{name}, data", **common, line=lines(jobs[AGREED], words)[-1][-250:],
+                          plan=plans[-1][-150:] if plans else "", **checked)
       if checked["wrong"]:
         raise JobBroken(f"{name}: {checked['wrong']} wrong elements")
       for rail in lost:
