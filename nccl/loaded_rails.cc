@@ -7,7 +7,7 @@ namespace r2cc::nccl {
 std::optional<LoadedRails::Tables> LoadedRails::Find() {
   const MutexLock lock(mutex_);
   if (found_.plugin == nullptr) found_.plugin = static_cast<const abi::SeatTableV2*>(FindLoaded("r2cc_seat_v2"));
-  if (found_.tuner == nullptr) found_.tuner = static_cast<const abi::SeatTunerTableV2*>(FindLoaded("r2cc_seat_tuner_v2"));
+  if (found_.tuner == nullptr) found_.tuner = static_cast<const abi::SeatTunerTableV3*>(FindLoaded("r2cc_seat_tuner_v3"));
   if (found_.plugin == nullptr || found_.tuner == nullptr) return std::nullopt;
   return found_;
 }
@@ -33,12 +33,26 @@ void LoadedRails::WatchForChild(size_t ranks) {
   found->plugin->watch();
 }
 
-bool LoadedRails::MarkChild(plan::Way way) {
+bool LoadedRails::MarkChild() {
   const auto found = Find();
   if (!found.has_value()) return false;
   // Before NCCL 2.28 the plugin cannot tell communicators apart: their flows stay on their own rails, and the seat is a little slower.
-  found->plugin->mark(way == plan::Way::kTree ? 1 : 0);
-  return found->tuner->mark(static_cast<abi::SeatWay>(way)) != 0;
+  found->plugin->mark(1);
+  return found->tuner->mark() != 0;
+}
+
+void LoadedRails::WatchAllReduce(size_t bytes) {
+  if (const auto found = Find(); found.has_value()) found->tuner->watch_all_reduce(bytes);
+}
+
+uint64_t LoadedRails::WatchedCommunicator() {
+  const auto found = Find();
+  return found.has_value() ? found->tuner->watched() : 0;
+}
+
+bool LoadedRails::SetWay(uint64_t number, plan::Way way) {
+  const auto found = Find();
+  return found.has_value() && found->tuner->set_way(number, static_cast<abi::SeatWay>(way)) != 0;
 }
 
 void LoadedRails::Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) {

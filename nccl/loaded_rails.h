@@ -14,13 +14,16 @@ class LoadedRails final : public Rails {
  public:
   State Look() override;
   void WatchForChild(size_t ranks) override;
-  bool MarkChild(plan::Way way) override;
+  bool MarkChild() override;
+  void WatchAllReduce(size_t bytes) override;
+  uint64_t WatchedCommunicator() override;
+  bool SetWay(uint64_t number, plan::Way way) override;
   void Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) override;
 
  private:
   struct Tables {
     const abi::SeatTableV2* plugin = nullptr;
-    const abi::SeatTunerTableV2* tuner = nullptr;
+    const abi::SeatTunerTableV3* tuner = nullptr;
   };
   // Looked for until they are there; their libraries are never closed. Nothing: one of them is not there yet.
   std::optional<Tables> Find();

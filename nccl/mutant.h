@@ -22,7 +22,8 @@ enum class Mutant {
   kForgetsOrder,              // parent and child may run side by side
   kHidesChildsError,          // the child's asynchronous error is not the parent's
   kDoesNotSettle,             // of a communicator that does not block the next call does not wait for the one before
-  kReusesAnyChild,            // a child of the same order is taken although it was made for another way
+  kSetsNoWay,                 // the tuner is not asked for CollNet
+  kKeepsWay,                  // CollNet is asked for beyond the call that was agreed on
   kCallsNoRoll,               // ranks without the library are not looked for
   kKeepsUnconfirmedChild,     // a child stays although not all ranks have said that they have it
 };

@@ -95,9 +95,15 @@ class Rails {
   };
   virtual State Look() = 0;
   // Between the two a child of so many ranks is made. MarkChild() is true if the tuner has seen one communicator of that size begin, which
-  // goes that way from then on; none or several, and nothing changes.
+  // uses the tree from then on; none or several, and nothing changes.
   virtual void WatchForChild(size_t ranks) = 0;
-  virtual bool MarkChild(plan::Way way) = 0;
+  virtual bool MarkChild() = 0;
+  // Between the two a communicator does one AllReduce of so many bytes. WatchedCommunicator() is the tuner's number for it; 0 if NCCL does
+  // not offer it CollNet, or if the tuner has seen several of that size.
+  virtual void WatchAllReduce(size_t bytes) = 0;
+  virtual uint64_t WatchedCommunicator() = 0;
+  // The AllReduces of the communicator with that number go that way from then on. False: it has ended.
+  virtual bool SetWay(uint64_t number, plan::Way way) = 0;
   // For people: this communicator goes that way since `call`.
   virtual void Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) = 0;
 };

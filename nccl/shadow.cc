@@ -104,20 +104,33 @@ bool Shadow::IsCounted(const AllReduceCall& call, bool in_group) {
 
 Result Shadow::AllReduce(const AllReduceCall& call, bool in_group) {
   Comm comm = parent_;
+  bool by_collnet = false;
   if (IsCounted(call, in_group)) {
     if (++calls_ % parts_.every == 0) {
       const Result result = Boundary(call.stream);
       if (!Went(result)) return result;
     }
-    // Abort() may have taken it; the parent says so, too.
-    if (machine_.uses_child() && BytesOf(call.type, call.count) >= machine_.bytes_min())
-      if (const Comm used = child(); used != nullptr) comm = used;
+    if (machine_.is_switched() && BytesOf(call.type, call.count) >= machine_.bytes_min()) {
+      by_collnet = machine_.wanted().way == plan::Way::kCollNet;
+      // Abort() may have taken it; the parent says so, too.
+      if (const Comm used = child(); used != nullptr && !by_collnet) comm = used;
+    }
   }
   Before(call.stream);
-  Result result = parts_.nccl->AllReduce(call, comm);
+  Result result = by_collnet ? ByCollNet(call) : parts_.nccl->AllReduce(call, comm);
   if (in_group) return result;
   if (result == Result::kInProgress && machine_.uses_child()) result = parts_.nccl->Settle(comm);
   After(call.stream);
+  return result;
+}
+
+Result Shadow::ByCollNet(const AllReduceCall& call) {
+  // The other ranks use CollNet for this call, so without the tuner there is no way to take part.
+  if (!IsActive(Mutant::kSetsNoWay) && !parts_.rails->SetWay(tuner_number_, plan::Way::kCollNet)) return Result::kInternalError;
+  Result result = parts_.nccl->AllReduce(call, parent_);
+  // NCCL chooses before the call is under way.
+  if (result == Result::kInProgress && !IsActive(Mutant::kDoesNotSettle)) result = parts_.nccl->Settle(parent_);
+  if (!IsActive(Mutant::kKeepsWay)) parts_.rails->SetWay(tuner_number_, plan::Way::kUsual);
   return result;
 }
 
@@ -221,45 +234,48 @@ Result Shadow::BeginVector(Stream stream) {
   if (vector_done_ == nullptr && !parts_.cuda->MakeEvent(&vector_done_)) return Result::kUnhandledCudaError;
   if (order_ == nullptr && !parts_.cuda->MakeEvent(&order_)) return Result::kUnhandledCudaError;
   const Rails::State state = parts_.rails->Look();
-  const bool has_child = child() != nullptr && child_number_ == machine_.child();
   Encode({.node_key = state.node_key,
           .kept_permille = state.kept_permille,
           .rails = state.rails,
           .free_mib = static_cast<uint32_t>(std::min<uint64_t>(parts_.cuda->FreeBytes() >> 20, INT32_MAX)),
-          .child = has_child ? child_number_ : 0,
+          .child = ready_for_ == machine_.child() ? ready_for_ : 0,
           .able = state.is_there,
           .node_mbps = static_cast<uint32_t>(std::min<uint64_t>(state.bytes_per_s / 125'000, UINT32_MAX - 1)),
-          .offers_collnet = state.offers_collnet,
+          .offers_collnet = tuner_number_ != 0,
           .collnet_min_bytes = parts_.collnet_min_bytes},
          static_cast<uint32_t>(rank_), std::span(words_, words));
-  const Result result = parts_.nccl->AllReduce({.send = words_,
-                                                .receive = words_,
-                                                .count = words,
-                                                .type = DataType::kUint32,
-                                                .operation = static_cast<int>(abi::RedOp::kMin),
-                                                .stream = stream},
-                                               parent_);
-  if (!Went(result)) return result;
+  const bool is_watched = state.offers_collnet && tuner_number_ == 0;
+  if (is_watched) parts_.rails->WatchAllReduce(words * sizeof(*words_));
+  Result result = parts_.nccl->AllReduce({.send = words_,
+                                          .receive = words_,
+                                          .count = words,
+                                          .type = DataType::kUint32,
+                                          .operation = static_cast<int>(abi::RedOp::kMin),
+                                          .stream = stream},
+                                         parent_);
   // The next call of the program is no earlier than this one's end.
-  if (result == Result::kInProgress && !IsActive(Mutant::kDoesNotSettle)) {
-    const Result settled = parts_.nccl->Settle(parent_);
-    if (!Went(settled)) return settled;
-  }
+  if (result == Result::kInProgress && !IsActive(Mutant::kDoesNotSettle)) result = parts_.nccl->Settle(parent_);
+  if (is_watched) tuner_number_ = parts_.rails->WatchedCommunicator();
+  if (!Went(result)) return result;
   vector_pending_ = parts_.cuda->Record(vector_done_, stream);
   return vector_pending_ ? Result::kSuccess : Result::kUnhandledCudaError;
 }
 
 void Shadow::Make(Stream stream) {
+  // CollNet is the parent's: all ranks have it, as each has reported.
+  if (machine_.wanted().way == plan::Way::kCollNet) {
+    ready_for_ = machine_.child();
+    return;
+  }
   // A split wants no work of its parent under way. NCCL begins what is enqueued for a communicator after all that was enqueued for it
   // before, on any stream: so when this one is done, all is.
   if (!IsActive(Mutant::kSplitsWithWorkUnderWay) && (!Went(BeginVector(stream)) || !parts_.cuda->Finish(stream))) return;
   if (HasEnded()) return;
   const std::vector<uint32_t>& order = machine_.wanted().order;
-  const plan::Way way = machine_.wanted().way;
-  // All ranks that have a child have one of the same kind and order, as all of them made it at the same call. One that has none, because it
-  // failed, is why the others dropped theirs.
-  if (child() != nullptr && child_order_ == order && (child_way_ == way || IsActive(Mutant::kReusesAnyChild))) {
-    child_number_ = machine_.child();
+  // All ranks that have a child have one of the same order, as all of them made it at the same call. One that has none, because it failed,
+  // is why the others dropped theirs.
+  if (child() != nullptr && child_order_ == order) {
+    ready_for_ = machine_.child();
     return;
   }
   Drop();
@@ -269,7 +285,7 @@ void Shadow::Make(Stream stream) {
   parts_.rails->WatchForChild(static_cast<size_t>(ranks_));
   Comm made = nullptr;
   const Result result = parts_.nccl->Split(parent_, static_cast<int>(position[node]), &made);
-  const bool marked = parts_.rails->MarkChild(way);
+  const bool marked = parts_.rails->MarkChild();
   if (result != Result::kSuccess) made = nullptr;
   if (made == nullptr) return;
   MutexLock lock(mutex_);
@@ -280,14 +296,13 @@ void Shadow::Make(Stream stream) {
   }
   child_ = made;
   child_order_ = order;
-  child_way_ = way;
-  child_number_ = marked ? machine_.child() : 0;
+  ready_for_ = marked ? machine_.child() : 0;
   if (IsActive(Mutant::kForgetsRegistration)) return;
   // NCCL wants the buffers of a call registered on all ranks or on none: a child that lacks one is no child.
   for (auto& [handle, registration] : registrations_)
     if (parts_.nccl->Register(made, registration.buffer, registration.bytes, &registration.with_child) != Result::kSuccess) {
       registration.with_child = nullptr;
-      child_number_ = 0;
+      ready_for_ = 0;
     }
 }
 
@@ -296,7 +311,7 @@ void Shadow::Drop() {
   {
     const MutexLock lock(mutex_);
     dropped = std::exchange(child_, nullptr);
-    child_number_ = 0;
+    ready_for_ = 0;
     // NCCL forgets them with the communicator.
     for (auto& [handle, registration] : registrations_) registration.with_child = nullptr;
   }

@@ -80,6 +80,7 @@ class Shadow {
   Result ReadVector(Stream stream);
   Result BeginVector(Stream stream);
   void Make(Stream stream);
+  Result ByCollNet(const AllReduceCall& call);
   void Drop();
   Comm child();
   // By another thread, while this one waited: NCCL has freed the communicator.
@@ -112,8 +113,8 @@ class Shadow {
   bool ordered_ = false;   // both are valid
 
   std::vector<uint32_t> child_order_;  // of the child that is there
-  plan::Way child_way_ = plan::Way::kUsual;
-  uint32_t child_number_ = 0;  // what it was made for last
+  uint32_t ready_for_ = 0;             // the machine's number of a child that is there, or of CollNet that can be used
+  uint64_t tuner_number_ = 0;          // of the parent; 0: the tuner has not identified it, or NCCL does not offer it CollNet
 
   Mutex mutex_;  // also keeps a child that is called from being taken meanwhile
   Comm child_ R2CC_GUARDED_BY(mutex_) = nullptr;

@@ -79,13 +79,13 @@ ShadowCell ShadowTable(State state, Event event) { return kTable[static_cast<int
 Event ShadowMachine::EventOf(const Vector& vector) {
   if (!vector.problem.empty()) return Event::kUnfit;
   // What is in use is kept for a smaller gain.
-  const bool holds = uses_child() || state_ == State::kMaking;
+  const bool holds = is_switched() || state_ == State::kMaking;
   plan::WayDecision decision = plan::DecideWay(vector.nodes, vector.collnet, holds ? wanted_ : plan::WayDecision());
   if (decision.way == plan::Way::kUsual) return Event::kStay;
   const bool same = decision.way == wanted_.way && decision.order == wanted_.order;
   // Whether this rank has a child of that kind already is not known to be so on all: memory is asked for each time.
   if (!same && vector.free_mib < kChildMib) return Event::kNoChild;
-  if (same || !uses_child()) wanted_ = std::move(decision);
+  if (same || !is_switched()) wanted_ = std::move(decision);
   if (!same) return Event::kOther;
   if (state_ == State::kRefused && ++refused_ >= kVectorsRefused) return Event::kRetry;
   const bool ready = vector.all_have_child || (IsActive(Mutant::kUsesChildEarly) && state_ == State::kMaking);

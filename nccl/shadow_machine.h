@@ -1,9 +1,9 @@
-// Whether a communicator's AllReduces go by itself, the parent, or by a child: one whose ranks are in another order, for a seat in NCCL's
-// tree, or one that uses CollNet. A table of states and events. All ranks feed it the same vectors at the same calls, so all ranks are in
-// the same state at the same call. Pure.
+// By which way a communicator's AllReduces go: NCCL's own choice, a child whose ranks are in another order, for a seat in NCCL's tree, or
+// CollNet. CollNet needs no child: NCCL refuses it to a child whose parent has it. A table of states and events. All ranks feed it the same
+// vectors at the same calls, so all ranks are in the same state at the same call. Pure.
 //
-// Two vectors in a row must agree before anything changes. The child is made at a call that all ranks know, and is used once all ranks have
-// said, in a later vector, that they have it.
+// Two vectors in a row must agree before anything changes. A way is prepared at a call that all ranks know, and is used once all ranks have
+// reported, in a later vector, that they are ready for it.
 #ifndef R2CC_NCCL_SHADOW_MACHINE_H_
 #define R2CC_NCCL_SHADOW_MACHINE_H_
 
@@ -53,7 +53,9 @@ class ShadowMachine {
 
   ShadowState state() const { return state_; }
   bool is_off() const { return state_ == ShadowState::kOff; }
-  bool uses_child() const { return state_ == ShadowState::kSeated || state_ == ShadowState::kLoss; }
+  // Its AllReduces do not go by NCCL's own choice.
+  bool is_switched() const { return state_ == ShadowState::kSeated || state_ == ShadowState::kLoss; }
+  bool uses_child() const { return is_switched() && wanted_.way == plan::Way::kTree; }
   // Of smaller calls the parent takes care.
   uint64_t bytes_min() const { return wanted_.bytes_min; }
   const plan::WayDecision& wanted() const { return wanted_; }

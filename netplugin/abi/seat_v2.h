@@ -37,14 +37,20 @@ struct SeatTableV2 {
 };
 static_assert(sizeof(SeatTableV2) == 8 * sizeof(void*));
 
-// `r2cc_seat_tuner_v2` of libnccl-tuner-r2cc.so. Any thread.
-struct SeatTunerTableV2 {
+// `r2cc_seat_tuner_v3` of libnccl-tuner-r2cc.so. Any thread.
+struct SeatTunerTableV3 {
   // From now on communicators of so many ranks are noted as they begin.
   void (*watch)(size_t ranks);
-  // Until now. Of the one that began the AllReduces go that way from now on; 0, and nothing changes: none began, or several.
-  int (*mark)(SeatWay way);
+  // Until now. The AllReduces of the one that began use the tree from now on; 0, and nothing changes: none began, or several.
+  int (*mark)();
+  // From now on communicators are noted for which NCCL asks about an AllReduce of so many bytes that may use CollNet.
+  void (*watch_all_reduce)(size_t bytes);
+  // Until now. The number of that communicator in this process; 0: none was noted, or several.
+  uint64_t (*watched)();
+  // The AllReduces of the communicator with that number go that way from now on. 0: it has ended.
+  int (*set_way)(uint64_t number, SeatWay way);
 };
-static_assert(sizeof(SeatTunerTableV2) == 2 * sizeof(void*));
+static_assert(sizeof(SeatTunerTableV3) == 5 * sizeof(void*));
 
 }  // namespace r2cc::abi
 

@@ -1,4 +1,4 @@
-// Finds the communicator that libr2cc-nccl.so makes for a seat among those that begin meanwhile. Any thread.
+// Identifies one of libr2cc-nccl.so's communicators: the only one of a given size that NCCL reports between two calls. Any thread.
 #ifndef R2CC_NETPLUGIN_PLUGIN_SEAT_WATCH_H_
 #define R2CC_NETPLUGIN_PLUGIN_SEAT_WATCH_H_
 
@@ -11,21 +11,21 @@ namespace r2cc::net {
 template <typename Context>
 class SeatWatch {
  public:
-  // From now on communicators of so many ranks are noted as they begin. 0: of any number.
-  void Begin(size_t ranks) {
+  // From now on communicators with this size are noted. 0: with any.
+  void Begin(size_t size) {
     const MutexLock lock(mutex_);
     is_alone_ = ++watchers_ == 1;
     if (!is_alone_) return;  // which communicator is whose is not known: neither is a seat
-    ranks_ = ranks;
-    begun_ = 0;
+    size_ = size;
+    noted_ = 0;
     last_ = nullptr;
   }
 
-  // A communicator begins, of so many ranks. `context` lives until Forget().
-  void Note(Context* context, size_t ranks) {
+  // A communicator with this size. `context` lives until Forget().
+  void Note(Context* context, size_t size) {
     const MutexLock lock(mutex_);
-    if (watchers_ == 0 || (ranks_ != 0 && ranks_ != ranks)) return;
-    ++begun_;
+    if (watchers_ == 0 || (size_ != 0 && size_ != size) || last_ == context) return;
+    ++noted_;
     last_ = context;
   }
 
@@ -34,12 +34,12 @@ class SeatWatch {
     if (last_ == context) last_ = nullptr;
   }
 
-  // Ends what Begin() began, and marks the one communicator that began. False, and nothing is marked: none began, or several.
+  // Ends what Begin() began, and marks the one communicator that was noted. False, and nothing is marked: none was, or several.
   template <typename Mark>
   bool End(Mark mark) {
     const MutexLock lock(mutex_);
     if (watchers_ > 0) --watchers_;
-    const bool is_clear = is_alone_ && begun_ == 1 && last_ != nullptr;
+    const bool is_clear = is_alone_ && noted_ == 1 && last_ != nullptr;
     if (is_clear) mark(last_);
     is_alone_ = false;
     last_ = nullptr;
@@ -48,10 +48,10 @@ class SeatWatch {
 
  private:
   Mutex mutex_;
-  int watchers_ R2CC_GUARDED_BY(mutex_) = 0;       // threads that make a seat
+  int watchers_ R2CC_GUARDED_BY(mutex_) = 0;       // threads between Begin() and End()
   bool is_alone_ R2CC_GUARDED_BY(mutex_) = false;  // since there is a watcher there was never a second one
-  size_t ranks_ R2CC_GUARDED_BY(mutex_) = 0;
-  size_t begun_ R2CC_GUARDED_BY(mutex_) = 0;
+  size_t size_ R2CC_GUARDED_BY(mutex_) = 0;
+  size_t noted_ R2CC_GUARDED_BY(mutex_) = 0;
   Context* last_ R2CC_GUARDED_BY(mutex_) = nullptr;
 };
 

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/core/fork_guard.h"
+#include "base/core/mutex.h"
 #include "base/core/release.h"
 #include "netplugin/config/config.h"
 #include "netplugin/plugin/seat_watch.h"
@@ -51,6 +55,7 @@ const Settings& ReadOnce() {
 
 struct Context {
   Communicator communicator;
+  uint64_t number = 0;  // in this process, from 1
   std::atomic<abi::SeatWay> way{abi::SeatWay::kUsual};
 
   Communicator Now() const {
@@ -60,10 +65,45 @@ struct Context {
   }
 };
 
+// All communicators, by number, and what libr2cc-nccl.so watches.
+class Contexts {
+ public:
+  void Add(std::unique_ptr<Context> made) {
+    const MutexLock lock(mutex_);
+    made->number = ++made_;
+    const auto added = all_.emplace(made->number, nullptr).first;
+    added->second = std::move(made);
+  }
+  void Remove(const Context* context) {
+    seats.Forget(context);
+    questions.Forget(context);
+    std::unique_ptr<Context> removed;
+    const MutexLock lock(mutex_);
+    const auto found = all_.find(context->number);
+    removed = std::move(found->second);
+    all_.erase(found);
+  }
+  bool SetWay(uint64_t number, abi::SeatWay way) {
+    const MutexLock lock(mutex_);
+    const auto found = all_.find(number);
+    if (found == all_.end()) return false;
+    found->second->way.store(way, std::memory_order_release);
+    return true;
+  }
+
+  SeatWatch<Context> seats;      // communicators that begin, by ranks
+  SeatWatch<Context> questions;  // communicators with an AllReduce that may use CollNet, by bytes
+
+ private:
+  Mutex mutex_;
+  uint64_t made_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, std::unique_ptr<Context>> all_ R2CC_GUARDED_BY(mutex_);
+};
+
 // Never destroyed, as above.
-SeatWatch<Context>& TheWatch() {
-  static auto* const watch = new SeatWatch<Context>;
-  return *watch;
+Contexts& All() {
+  static auto* const all = new Contexts;
+  return *all;
 }
 
 void Warn(abi::Logger log, const char* line) {
@@ -86,9 +126,12 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
     if (!settings.error.empty() && !told.exchange(true)) Warn(log, settings.error.c_str());
     if (settings.says_release && log != nullptr && !told.exchange(true))
       log(abi::LogLevel::kInfo, abi::kLogEnv, __FILE__, __LINE__, "R2CC: tuner %s", ReleaseAndRevision().c_str());
-    auto* const made = new Context{.communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned, settings.agreed}};
-    *context = made;
-    TheWatch().Note(made, ranks);
+    auto made = std::make_unique<Context>();
+    made->communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned, settings.agreed};
+    Context* const added = made.get();
+    All().Add(std::move(made));
+    *context = added;
+    All().seats.Note(added, ranks);
     return Result::kSuccess;
   } catch (const std::exception& exception) {
     Warn(log, exception.what());
@@ -100,28 +143,41 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
 
 Result CloseTuner(void* context) noexcept {
   if (context == nullptr) return Result::kSuccess;
-  auto* const closed = static_cast<Context*>(context);
-  TheWatch().Forget(closed);
-  delete closed;
+  All().Remove(static_cast<const Context*>(context));
   return Result::kSuccess;
 }
 
-void WatchForSeat(size_t ranks) noexcept { TheWatch().Begin(ranks); }
+void WatchForSeat(size_t ranks) noexcept { All().seats.Begin(ranks); }
 
-int MarkSeat(abi::SeatWay way) noexcept {
-  return TheWatch().End([way](Context* context) { context->way.store(way, std::memory_order_release); }) ? 1 : 0;
+int MarkSeat() noexcept {
+  return All().seats.End([](Context* context) { context->way.store(abi::SeatWay::kTree, std::memory_order_release); }) ? 1 : 0;
 }
 
+void WatchAllReduce(size_t bytes) noexcept { All().questions.Begin(bytes); }
+
+uint64_t WatchedCommunicator() noexcept {
+  uint64_t number = 0;
+  All().questions.End([&number](const Context* context) { number = context->number; });
+  return number;
+}
+
+int SetWay(uint64_t number, abi::SeatWay way) noexcept { return All().SetWay(number, way) ? 1 : 0; }
+
 Result TuneCosts(void* context, abi::Function function, size_t bytes, float** cost, int algorithms, int protocols) noexcept {
+  if (context == nullptr) return Result::kSuccess;
+  auto* const of = static_cast<Context*>(context);
   // NCCL passes a two-dimensional array under the type of an array of pointers.
-  if (context != nullptr)
-    tuner::Tune(static_cast<const Context*>(context)->Now(), function, bytes, {reinterpret_cast<float*>(cost), algorithms, protocols});
+  const tuner::CostTable table{reinterpret_cast<float*>(cost), algorithms, protocols};
+  if (function == abi::Function::kAllReduce && of->communicator.agreed && tuner::OffersCollNet(table)) All().questions.Note(of, bytes);
+  tuner::Tune(of->Now(), function, bytes, table);
   return Result::kSuccess;
 }
 
 Result TuneChoice(void* context, abi::Function function, size_t bytes, int collnet_support, int* algorithm, int* protocol) noexcept {
   if (context == nullptr || algorithm == nullptr || protocol == nullptr) return Result::kSuccess;
-  if (const auto choice = tuner::Choose(static_cast<const Context*>(context)->Now(), function, bytes, collnet_support == 1)) {
+  auto* const of = static_cast<Context*>(context);
+  if (function == abi::Function::kAllReduce && of->communicator.agreed && collnet_support == 1) All().questions.Note(of, bytes);
+  if (const auto choice = tuner::Choose(of->Now(), function, bytes, collnet_support == 1)) {
     *algorithm = static_cast<int>(choice->algorithm);
     *protocol = static_cast<int>(choice->protocol);
   }

@@ -8,6 +8,7 @@
 #define R2CC_NETPLUGIN_PLUGIN_TUNER_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/abi/seat_v2.h"
@@ -23,7 +24,10 @@ abi::Result CloseTuner(void* context) noexcept;
 
 // For libr2cc-nccl.so: see abi/seat_v2.h.
 void WatchForSeat(size_t ranks) noexcept;
-int MarkSeat(abi::SeatWay way) noexcept;
+int MarkSeat() noexcept;
+void WatchAllReduce(size_t bytes) noexcept;
+uint64_t WatchedCommunicator() noexcept;
+int SetWay(uint64_t number, abi::SeatWay way) noexcept;
 
 // Always success.
 abi::Result TuneCosts(void* context, abi::Function function, size_t bytes, float** cost, int algorithms, int protocols) noexcept;

@@ -50,6 +50,7 @@ R2CC_EXPORT abi::TunerTableV5 ncclTunerPlugin_v5 = {net::kTunerName, net::OpenV5
 R2CC_EXPORT abi::TunerTableV6 ncclTunerPlugin_v6 = {net::kTunerName, net::OpenV5, net::AskV4, net::CloseTuner, nullptr};
 
 // And what libr2cc-nccl.so finds here.
-R2CC_EXPORT abi::SeatTunerTableV2 r2cc_seat_tuner_v2 = {net::WatchForSeat, net::MarkSeat};
+R2CC_EXPORT abi::SeatTunerTableV3 r2cc_seat_tuner_v3 = {net::WatchForSeat, net::MarkSeat, net::WatchAllReduce, net::WatchedCommunicator,
+                                                        net::SetWay};
 
 }  // extern "C"

@@ -1,5 +1,7 @@
 #include "netplugin/tuner/policy.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <span>
 
@@ -35,6 +37,11 @@ Wish WishFor(const Communicator& communicator, abi::Function function, size_t by
   return bytes >= *communicator.collnet_min_bytes && bytes <= kBytesMax ? Wish::kCollNet : Wish::kNothing;
 }
 
+bool IsTable(const CostTable& table) {
+  return table.cost != nullptr && table.algorithms <= kTableSideMax && table.protocols <= kTableSideMax &&
+         static_cast<int>(kProtocol) < table.protocols;
+}
+
 // Null: NCCL does not have it, or it may not be chosen.
 float* CostOf(abi::Algorithm algorithm, const CostTable& table) {
   if (static_cast<int>(algorithm) >= table.algorithms) return nullptr;
@@ -56,11 +63,15 @@ void MakeCheapest(std::span<const abi::Algorithm> algorithms, const CostTable& t
 
 void Tune(const Communicator& communicator, abi::Function function, size_t bytes, const CostTable& table) {
   const Wish wish = WishFor(communicator, function, bytes);
-  if (wish == Wish::kNothing || table.cost == nullptr) return;
-  if (table.algorithms > kTableSideMax || table.protocols > kTableSideMax || static_cast<int>(kProtocol) >= table.protocols) return;
+  if (wish == Wish::kNothing || !IsTable(table)) return;
   if (wish != Wish::kNoCollNet) return MakeCheapest(wish == Wish::kTree ? std::span(kTree) : std::span(kCollNet), table);
   for (const abi::Algorithm algorithm : kCollNet)
     if (float* const cost = CostOf(algorithm, table); cost != nullptr) *cost = kLastChoice;
+}
+
+bool OffersCollNet(const CostTable& table) {
+  return IsTable(table) && std::any_of(std::begin(kCollNet), std::end(kCollNet),
+                                       [&](abi::Algorithm algorithm) { return CostOf(algorithm, table) != nullptr; });
 }
 
 std::optional<Choice> Choose(const Communicator& communicator, abi::Function function, size_t bytes, bool collnet_support) {

@@ -2,8 +2,8 @@
 // that are left. There are two modes:
 //
 // - Without R2CC_SEAT=1 an AllReduce takes CollNet from R2CC_COLLNET_MIN_BYTES on, wherever NCCL has it on and allows it.
-// - With R2CC_SEAT=1 libr2cc-nccl.so makes communicators whose AllReduces take the tree or CollNet. All other communicators take no CollNet
-//   unless NCCL has nothing else.
+// - With R2CC_SEAT=1 libr2cc-nccl.so makes communicators whose AllReduces take the tree, and names the AllReduces that take CollNet. All
+//   others take no CollNet unless NCCL has nothing else.
 //
 // Everything else, and everything where CollNet is off, is NCCL's own choice, to the bit.
 //
@@ -24,14 +24,14 @@
 
 namespace r2cc::tuner {
 
-// What holds for all of a communicator's life.
+// What holds for all of a communicator's life, but for `way`.
 struct Communicator {
   size_t ranks = 0;
   size_t nodes = 0;
   std::optional<uint64_t> collnet_min_bytes;  // R2CC_COLLNET_MIN_BYTES, the same on all ranks
   bool pinned = false;                        // the user has set NCCL_ALGO or NCCL_PROTO
   bool agreed = false;                        // R2CC_SEAT=1, the same on all ranks
-  abi::SeatWay way = abi::SeatWay::kUsual;    // another one: made by libr2cc-nccl.so for it
+  abi::SeatWay way = abi::SeatWay::kUsual;    // another one: by libr2cc-nccl.so, on all ranks for the same calls
 };
 
 // float[algorithms][protocols] of microseconds, as NCCL gives it. Entries below 0 may not be chosen.
@@ -44,6 +44,9 @@ struct CostTable {
 // Tables of v3 and later: makes CollNet, or NVLSTree and else Tree, the cheapest way, makes CollNet the last choice, or changes nothing.
 // What the user has excluded is an entry that may not be chosen. What is no table (null, no rows, rows without end) is left alone.
 void Tune(const Communicator& communicator, abi::Function function, size_t bytes, const CostTable& table);
+
+// NCCL has CollNet on for this operation.
+bool OffersCollNet(const CostTable& table);
 
 struct Choice {
   abi::Algorithm algorithm;

@@ -53,6 +53,17 @@ TEST(Tune, AnAllReduceFromTheThresholdOnTakesCollNet) {
   }
 }
 
+TEST(OffersCollNet, IsWhatMayBeChosen) {
+  for (const bool direct : {false, true})
+    for (const bool chain : {false, true}) {
+      std::vector<float> costs = Costs(direct, chain);
+      EXPECT_EQ(OffersCollNet({costs.data(), kAlgorithms, kProtocols}), direct || chain);
+      EXPECT_FALSE(OffersCollNet({costs.data(), 2, kProtocols}));
+      EXPECT_FALSE(OffersCollNet({costs.data(), kAlgorithms, 2}));
+      EXPECT_FALSE(OffersCollNet({nullptr, kAlgorithms, kProtocols}));
+    }
+}
+
 TEST(Tune, ASeatTakesTheTreeWhateverTheSize) {
   Communicator seat = kCommunicator;
   seat.way = abi::SeatWay::kTree;

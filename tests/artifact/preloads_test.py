@@ -12,7 +12,7 @@ from tests.artifact import elf
 
 SHOWN = {
     "libnccl-profiler-r2cc.so": {f"ncclProfiler_v{version}" for version in range(1, 8)},
-    "libnccl-tuner-r2cc.so": {*(f"ncclTunerPlugin_v{version}" for version in range(2, 7)), "r2cc_seat_tuner_v2"},
+    "libnccl-tuner-r2cc.so": {*(f"ncclTunerPlugin_v{version}" for version in range(2, 7)), "r2cc_seat_tuner_v3"},
     # NCCL's functions that it stands before. One more is one that no program reaches without it.
     "libr2cc-nccl.so": {
         "ncclAllGather", "ncclAllReduce", "ncclAlltoAll", "ncclBcast", "ncclBroadcast", "ncclCommAbort", "ncclCommDeregister",

@@ -207,7 +207,7 @@ TEST_P(TunerTest, AnAllReduceFromTheThresholdOnTakesCollNet) {
 TEST_P(TunerTest, ASeatTakesTheTree) {
   const std::string text = Run({}, [] {
     const std::unique_ptr<Tuner> tuner = TunerOf(GetParam());
-    const auto* const seats = static_cast<const abi::SeatTunerTableV2*>(dlsym(OpenTunerLibrary(), "r2cc_seat_tuner_v2"));
+    const auto* const seats = static_cast<const abi::SeatTunerTableV3*>(dlsym(OpenTunerLibrary(), "r2cc_seat_tuner_v3"));
     R2CC_MUST(seats != nullptr);
     World world(true, true);
     const World before = world;
@@ -224,30 +224,78 @@ TEST_P(TunerTest, ASeatTakesTheTree) {
     };
     // None begins; one of another size; two.
     seats->watch(16);
-    R2CC_MUST(seats->mark(abi::SeatWay::kTree) == 0);
+    R2CC_MUST(seats->mark() == 0);
     seats->watch(16);
-    R2CC_MUST(tuner->Open(8, 2, &world, &other) == Result::kSuccess && seats->mark(abi::SeatWay::kTree) == 0 &&
-              asks(other, Function::kAllReduce, false));
+    R2CC_MUST(tuner->Open(8, 2, &world, &other) == Result::kSuccess && seats->mark() == 0 && asks(other, Function::kAllReduce, false));
     R2CC_MUST(tuner->Close(other) == Result::kSuccess);
     seats->watch(16);
     R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Open(16, 2, &world, &other) == Result::kSuccess);
-    R2CC_MUST(seats->mark(abi::SeatWay::kTree) == 0 && asks(seat, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
+    R2CC_MUST(seats->mark() == 0 && asks(seat, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
     R2CC_MUST(tuner->Close(seat) == Result::kSuccess);
     // Two threads that make one each: whose is whose?
     seats->watch(16);
     seats->watch(16);
     R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess);
-    R2CC_MUST(seats->mark(abi::SeatWay::kTree) == 0 && seats->mark(abi::SeatWay::kTree) == 0 && asks(seat, Function::kAllReduce, false));
+    R2CC_MUST(seats->mark() == 0 && seats->mark() == 0 && asks(seat, Function::kAllReduce, false));
     R2CC_MUST(tuner->Close(seat) == Result::kSuccess);
     // One that is gone again.
     seats->watch(16);
-    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Close(seat) == Result::kSuccess &&
-              seats->mark(abi::SeatWay::kTree) == 0);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && tuner->Close(seat) == Result::kSuccess && seats->mark() == 0);
     seats->watch(16);
-    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && seats->mark(abi::SeatWay::kTree) == 1);
+    R2CC_MUST(tuner->Open(16, 2, &world, &seat) == Result::kSuccess && seats->mark() == 1);
     for (const Function function : kFunctions) R2CC_MUST(asks(seat, function, function == Function::kAllReduce));
     R2CC_MUST(asks(parent, Function::kAllReduce, false) && asks(other, Function::kAllReduce, false));
     for (void* const context : {parent, seat, other}) R2CC_MUST(tuner->Close(context) == Result::kSuccess);
+    return 0;
+  });
+  EXPECT_EQ(text, "");
+}
+
+// The one communicator that NCCL asks about while libr2cc-nccl.so watches uses CollNet for the calls that it names, and no other does.
+TEST_P(TunerTest, ACommunicatorTakesCollNetForTheCallsThatAreNamed) {
+  const std::string text = Run({{"R2CC_SEAT", "1"}}, [] {
+    const std::unique_ptr<Tuner> tuner = TunerOf(GetParam());
+    const auto* const seats = static_cast<const abi::SeatTunerTableV3*>(dlsym(OpenTunerLibrary(), "r2cc_seat_tuner_v3"));
+    R2CC_MUST(seats != nullptr);
+    World world(true, true);
+    void *parent = nullptr, *other = nullptr;
+    R2CC_MUST(tuner->Open(16, 2, &world, &parent) == Result::kSuccess && tuner->Open(16, 2, &world, &other) == Result::kSuccess);
+    constexpr size_t kVectorBytes = 512;
+    const auto ask = [&](void* context, Function function, size_t bytes, bool offered) {
+      World asked(offered, offered);
+      return tuner->Ask(context, function, bytes, offered, &asked) == Result::kSuccess;
+    };
+    const auto takes_collnet = [&](void* context, Function function) {
+      World got(true, true);
+      R2CC_MUST(tuner->Ask(context, function, 64 << 20, true, &got) == Result::kSuccess);
+      return GetParam() == 2 ? got.algorithm == 3 && got.protocol == 2 : got.cost[kDirect] == 0;
+    };
+    // Nothing is asked; something else; CollNet is not offered; two communicators; two that watch.
+    seats->watch_all_reduce(kVectorBytes);
+    R2CC_MUST(seats->watched() == 0);
+    seats->watch_all_reduce(kVectorBytes);
+    R2CC_MUST(ask(parent, Function::kAllGather, kVectorBytes, true) && ask(parent, Function::kAllReduce, 2 * kVectorBytes, true) &&
+              ask(parent, Function::kAllReduce, kVectorBytes, false) && seats->watched() == 0);
+    seats->watch_all_reduce(kVectorBytes);
+    R2CC_MUST(ask(parent, Function::kAllReduce, kVectorBytes, true) && ask(other, Function::kAllReduce, kVectorBytes, true) &&
+              seats->watched() == 0);
+    seats->watch_all_reduce(kVectorBytes);
+    seats->watch_all_reduce(kVectorBytes);
+    R2CC_MUST(ask(parent, Function::kAllReduce, kVectorBytes, true) && seats->watched() == 0 && seats->watched() == 0);
+    // NCCL may ask twice for one call.
+    seats->watch_all_reduce(kVectorBytes);
+    R2CC_MUST(ask(parent, Function::kAllReduce, kVectorBytes, true) && ask(parent, Function::kAllReduce, kVectorBytes, true));
+    R2CC_MUST(ask(other, Function::kAllReduce, 64 << 20, true));
+    const uint64_t number = seats->watched();
+    R2CC_MUST(number != 0 && !takes_collnet(parent, Function::kAllReduce));
+    R2CC_MUST(seats->set_way(number, abi::SeatWay::kCollNet) == 1);
+    R2CC_MUST(takes_collnet(parent, Function::kAllReduce) && !takes_collnet(parent, Function::kAllGather));
+    R2CC_MUST(!takes_collnet(other, Function::kAllReduce));
+    R2CC_MUST(seats->set_way(number, abi::SeatWay::kUsual) == 1 && !takes_collnet(parent, Function::kAllReduce));
+    // One that has ended, and one that never was.
+    R2CC_MUST(tuner->Close(parent) == Result::kSuccess && seats->set_way(number, abi::SeatWay::kCollNet) == 0);
+    R2CC_MUST(seats->set_way(0, abi::SeatWay::kCollNet) == 0 && seats->set_way(UINT64_MAX, abi::SeatWay::kCollNet) == 0);
+    R2CC_MUST(!takes_collnet(other, Function::kAllReduce) && tuner->Close(other) == Result::kSuccess);
     return 0;
   });
   EXPECT_EQ(text, "");

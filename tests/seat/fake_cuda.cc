@@ -1,6 +1,8 @@
 // The fake driver, the fake roll call and the fake plugin.
 #include "tests/seat/fake_nccl.h"
 
+#include <utility>
+
 namespace r2cc::nccl {
 
 FakeCuda::~FakeCuda() = default;
@@ -82,10 +84,32 @@ Rails::State FakeRails::Look() {
           .offers_collnet = world_.plan_.offers_collnet};
 }
 
-bool FakeRails::MarkChild(plan::Way way) {
-  World::Rank& own = world_.ranks_[static_cast<size_t>(rank_)];
-  if (own.last_split != nullptr) own.last_split->way = way;
-  return world_.plan_.mark_fails.count({own.marks++, rank_}) == 0;
+bool FakeRails::MarkChild() {
+  if (own().last_split != nullptr) own().last_split->way = plan::Way::kTree;
+  return world_.plan_.mark_fails.count({own().marks++, rank_}) == 0;
+}
+
+uint64_t FakeRails::WatchedCommunicator() {
+  own().watched_bytes.reset();
+  const FakeComm* const watched = std::exchange(own().watched, nullptr);
+  if (watched == nullptr) return 0;
+  // It was not the only one, now and then.
+  if (own().unclear < 2 && world_.scheduler().Random(3) == 0) {
+    ++own().unclear;
+    return 0;
+  }
+  return watched->number;
+}
+
+bool FakeRails::SetWay(uint64_t number, plan::Way way) {
+  if (number == 0 || number > world_.comms_.size()) {
+    world_.Fail("a communicator that the tuner has not identified gets a way");
+    return false;
+  }
+  FakeComm* const comm = world_.comms_[number - 1].get();
+  if (comm->aborted) return false;
+  comm->way = way;
+  return true;
 }
 
 }  // namespace r2cc::nccl

@@ -7,9 +7,11 @@ namespace r2cc::nccl {
 namespace {
 
 constexpr int kOwnOperators = 5;
+// Elements: what the program sends is 1 KiB or 4 GiB.
+constexpr size_t kLargeLeast = size_t{1} << 28;
 
 // A parent and its child share it.
-const Group* Family(const Group& group) { return group.split_of != nullptr ? group.split_of : &group; }
+Group* Family(Group& group) { return group.split_of != nullptr ? group.split_of : &group; }
 
 }  // namespace
 
@@ -32,13 +34,8 @@ FakeComm* World::MakeComm(Group* group, int rank_of_world) {
   comm->group = group;
   comm->rank = static_cast<int>(std::find(group->members.begin(), group->members.end(), rank_of_world) - group->members.begin());
   comm->blocks = plan_.blocks;
+  comm->number = comms_.size();
   return comm;
-}
-
-plan::Way World::WayOfChild(int rank, const Group* parent) const {
-  for (const auto& comm : comms_)
-    if (comm->group->split_of == parent && !comm->ended && WorldRank(comm.get()) == rank) return comm->way;
-  return plan::Way::kUsual;
 }
 
 void World::Quiet() {
@@ -135,6 +132,7 @@ void World::Enqueue(FakeComm* comm, const AllReduceCall& call) {
     made->group = comm->group;
     made->call = call;
     made->calls.resize(group.members.size());
+    made->ways.resize(group.members.size());
     made->running.resize(group.members.size());
     group.operations.push_back(std::move(made));
   }
@@ -144,19 +142,29 @@ void World::Enqueue(FakeComm* comm, const AllReduceCall& call) {
     Fail("ranks differ in operation " + std::to_string(number) + " of a communicator");
   }
   operation->calls[rank] = call;
+  operation->ways[rank] = ChooseWay(comm, call);
   comm->order.push_back(operation);
   ranks_[static_cast<size_t>(WorldRank(comm))].streams[call.stream].push_back({.operation = operation, .comm = comm});
 }
 
+plan::Way World::ChooseWay(FakeComm* comm, const AllReduceCall& call) {
+  const bool has_collnet = plan_.offers_collnet && comm->group->by_program();
+  Rank& rank = ranks_[static_cast<size_t>(WorldRank(comm))];
+  if (has_collnet && rank.watched_bytes == call.count * sizeof(uint32_t)) rank.watched = comm;
+  if (comm->way != plan::Way::kCollNet) return comm->way;
+  if (call.count < kLargeLeast) Fail("a small call goes by CollNet");
+  if (call.operation >= kOwnOperators) Fail("a call with an operator of the program goes by CollNet");
+  return has_collnet ? plan::Way::kCollNet : plan::Way::kUsual;
+}
+
 void World::Complete(const std::shared_ptr<Operation>& operation) {
   // Ranks whose tuners choose differently hang or mix up the data.
-  std::optional<plan::Way> way;
-  for (const auto& comm : comms_) {
-    if (comm->group != operation->group || comm->ended) continue;
-    if (way.value_or(comm->way) != comm->way) Fail("ranks go by different ways");
-    way = comm->way;
-  }
-  if (!operation->group->by_program() && way == plan::Way::kUsual) Fail("a child goes by no way of its own");
+  const plan::Way way = operation->ways.front();
+  if (std::any_of(operation->ways.begin(), operation->ways.end(), [way](plan::Way one) { return one != way; }))
+    Fail("ranks go by different ways");
+  if (!operation->group->by_program() && way != plan::Way::kTree) Fail("a child goes by no way of its own");
+  if (operation->call.count >= kLargeLeast && operation->call.operation < kOwnOperators && operation->call.type == DataType::kFloat32)
+    Family(*operation->group)->last_way = way;
   by_collnet_ += way == plan::Way::kCollNet;
   const bool words = operation->call.type == DataType::kUint32;
   if (operation->differs) {
@@ -211,7 +219,7 @@ void FakeNccl::Launch(FakeComm* comm, const AllReduceCall& call) {
           std::none_of(comm->registered.begin(), comm->registered.end(), [&](const auto& one) { return one.second == buffer; }))
         world_.Fail("a buffer that is registered with the parent is not with the child that uses it");
   if (own().captured.count(call.stream) > 0) {
-    if (!comm->group->by_program()) world_.Fail("a captured call goes by a child");
+    if (!comm->group->by_program() || comm->way != plan::Way::kUsual) world_.Fail("a captured call goes by no way of NCCL's own");
     own().graph.emplace_back(call, comm);
     return;
   }

@@ -4,6 +4,9 @@
 // Streams are queues. An operation runs on a rank when it is at the head of its stream, the next of its communicator, and no operation
 // runs of that communicator, its child or its parent; it ends when it runs on all ranks. So operations of a parent and its child that
 // ranks start in different orders stand still for ever, as kernels do that find no room beside each other.
+//
+// The program's communicators may have CollNet. A child of such a communicator has none: NCCL refuses it, unless the child shares its
+// parent's resources.
 #ifndef R2CC_TESTS_SEAT_FAKE_NCCL_H_
 #define R2CC_TESTS_SEAT_FAKE_NCCL_H_
 
@@ -31,8 +34,9 @@ struct Group {
   bool by_program() const { return split_of == nullptr; }  // not a child of the interposer's
   std::map<int, int> splitting;                            // rank in here -> key
   int splits = 0;
-  Group* split_of = nullptr;    // null: the program made it
-  Group* split_into = nullptr;  // the last one
+  Group* split_of = nullptr;          // null: the program made it
+  Group* split_into = nullptr;        // the last one
+  std::optional<plan::Way> last_way;  // of the last large operation of it and of its children
 };
 
 struct FakeComm {
@@ -41,6 +45,7 @@ struct FakeComm {
   FakeComm* parent = nullptr;
   bool blocks = true;
   plan::Way way = plan::Way::kUsual;  // as the tuner was asked
+  uint64_t number = 0;                // in the tuner
   bool ended = false;                 // destroyed or aborted
   bool aborted = false;
   Result error = Result::kSuccess;
@@ -53,6 +58,7 @@ struct Operation {
   Group* group = nullptr;
   AllReduceCall call;                // of the first rank
   std::vector<AllReduceCall> calls;  // by rank in the group
+  std::vector<plan::Way> ways;       // by which NCCL does it
   std::vector<bool> running;
   bool differs = false;  // ranks called with different arguments: nothing is written
 };
@@ -106,9 +112,6 @@ class World {
   Nanos roll_now() const { return roll_now_; }
   void Want(const Group* group) { wanted_.insert(group); }
 
-  // Of the rank's living child of that communicator.
-  plan::Way WayOfChild(int rank, const Group* parent) const;
-
   FakeComm* MakeComm(Group* group, int rank_of_world);
   Group* MakeGroup(std::vector<int> members);
   int children_broken() const { return broken_; }
@@ -132,11 +135,16 @@ class World {
     int watches = 0;
     int marks = 0;
     FakeComm* last_split = nullptr;
+    std::optional<size_t> watched_bytes;  // of an AllReduce
+    FakeComm* watched = nullptr;          // it was of this one
+    int unclear = 0;                      // times that the tuner has seen several
   };
 
   bool Step();
   bool StepOn(int rank);
   void Enqueue(FakeComm* comm, const AllReduceCall& call);
+  // As NCCL does, which asks the tuner.
+  plan::Way ChooseWay(FakeComm* comm, const AllReduceCall& call);
   void Complete(const std::shared_ptr<Operation>& operation);
   void Forget(int rank, FakeComm* comm);
   bool HasWork(int rank, const FakeComm* comm) const;
@@ -239,8 +247,11 @@ class FakeRails final : public Rails {
  public:
   FakeRails(World* world, int rank) : world_(*world), rank_(rank) {}
   State Look() override;
-  void WatchForChild(size_t) override { ++world_.ranks_[static_cast<size_t>(rank_)].watches; }
-  bool MarkChild(plan::Way way) override;
+  void WatchForChild(size_t) override { ++own().watches; }
+  bool MarkChild() override;
+  void WatchAllReduce(size_t bytes) override { own().watched_bytes = bytes; }
+  uint64_t WatchedCommunicator() override;
+  bool SetWay(uint64_t number, plan::Way way) override;
   void Report(uint32_t communicator, uint64_t call, const plan::WayDecision& decision) override {
     reports.emplace_back(communicator, call, decision);
   }
@@ -252,6 +263,7 @@ class FakeRails final : public Rails {
   std::vector<Reported> reports;
 
  private:
+  World::Rank& own() { return world_.ranks_[static_cast<size_t>(rank_)]; }
   World& world_;
   const int rank_;
 };

@@ -31,8 +31,8 @@ INSTANTIATE_TEST_SUITE_P(All, MutantTest,
                                          Mutant::kDecidesEarly, Mutant::kSplitsInGroup, Mutant::kSplitsWithWorkUnderWay,
                                          Mutant::kUsesChildEarly, Mutant::kForgetsRegistration, Mutant::kLeaksChild,
                                          Mutant::kAbortsParentAlone, Mutant::kGoesOnAfterAbort, Mutant::kForgetsOrder,
-                                         Mutant::kHidesChildsError, Mutant::kDoesNotSettle, Mutant::kCallsNoRoll, Mutant::kReusesAnyChild,
-                                         Mutant::kKeepsUnconfirmedChild));
+                                         Mutant::kHidesChildsError, Mutant::kDoesNotSettle, Mutant::kCallsNoRoll, Mutant::kSetsNoWay,
+                                         Mutant::kKeepsWay, Mutant::kKeepsUnconfirmedChild));
 
 }  // namespace
 }  // namespace r2cc::nccl

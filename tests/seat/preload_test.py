@@ -10,7 +10,7 @@ import unittest
 
 from bazel import unittest_main
 
-OFF = "phase 0: 0 of 40 by a child\nphase 1: 0 of 40 by a child\nphase 2: 0 of 40 by a child\nwrong 0, left 0\n"
+OFF = "phase 0: 0 of 40 redirected\nphase 1: 0 of 40 redirected\nphase 2: 0 of 40 redirected\nwrong 0, left 0\n"
 
 
 class PreloadTest(unittest.TestCase):
@@ -51,10 +51,11 @@ class PreloadTest(unittest.TestCase):
     # Why LD_AUDIT is needed.
     self.assertEqual(self.run_specimen(R2CC_SEAT="1", **opens, **self.preload()), (OFF, ""))
 
-  def check_there_and_back(self, out: str, err: str) -> None:
+  def check_there_and_back(self, out: str, err: str, way: str = "NCCL's tree in another order of nodes", number: int = 1, kept: int = 50,
+                           permille: int = 700) -> None:
     reports = [line for line in out.splitlines() if line.startswith("report")]
     self.assertEqual(len(reports), 2, out)
-    self.assertRegex(reports[0], r"^report: communicator \d, way 1, call \d+, \d+ MiB, 700$")
+    self.assertRegex(reports[0], rf"^report: communicator \d, way {number}, call \d+, \d+ MiB, {permille}$")
     self.assertRegex(reports[1], r"^report: communicator \d, way 0, call \d+, 0 MiB, 1000$")
     out = "".join(line + "\n" for line in out.splitlines() if line not in reports)
     phases = [int(line.split()[2]) for line in out.splitlines()[:3]]
@@ -64,9 +65,14 @@ class PreloadTest(unittest.TestCase):
     self.assertEqual(out.splitlines()[3], "wrong 0, left 0")
     lines = err.splitlines()
     self.assertEqual(len(lines), 2, err)
-    self.assertRegex(lines[0], r"^R2CC: AllReduce of communicator \d uses NCCL's tree in another order of nodes since call \d+, from "
-                     r"\d+ MiB on: that of rank 1 has 50 % of its rails; expected 0\.70 of the usual time for large vectors$")
+    self.assertRegex(lines[0], rf"^R2CC: AllReduce of communicator \d uses {way} since call \d+, from "
+                     rf"\d+ MiB on: that of rank 1 has {kept} % of its rails; expected {permille / 1000:.2f} of the usual time for "
+                     r"large vectors$")
     self.assertRegex(lines[1], r"^R2CC: AllReduce of communicator \d is NCCL's own again since call \d+")
+
+  def test_collnet_there_and_back(self):
+    out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", STUB_COLLNET="1", SPECIMEN_KEPT="750", **self.preload())
+    self.check_there_and_back(out, err, "CollNet", 2, 75, 880)
 
   def test_a_communicator_that_the_program_has_split_off(self):
     self.check_there_and_back(*self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", SPECIMEN_SPLITS="1", **self.preload()))

@@ -137,7 +137,7 @@ class Program {
   std::shared_ptr<Shadow> last_shadow() { return last_shadow_; }
   // Of the first communicator alone: the other one may have its own.
   const std::vector<FakeRails::Reported>& reports() const { return reports_; }
-  // Of the first communicator's child, before its end.
+  // Of the first communicator's last AllReduce.
   plan::Way last_way() const { return last_way_; }
 
  private:
@@ -215,7 +215,7 @@ class Program {
     for (int stream = 0; stream < kStreams; ++stream)
       if (!cuda_.Finish(At(stream))) return false;
     last_shadow_ = shadow();
-    last_way_ = world_.WayOfChild(rank_, Fake(comms_[0])->group);
+    last_way_ = Fake(comms_[0])->group->last_way.value_or(plan::Way::kUsual);
     for (const FakeRails::Reported& report : rails_.reports)
       if (report.communicator == last_shadow_->number()) reports_.push_back(report);
     for (const Comm comm : comms_) {
@@ -313,10 +313,12 @@ void CheckEnd(World* world, const std::vector<std::unique_ptr<Program>>& program
   const std::shared_ptr<Shadow> first = programs[0]->last_shadow();
   for (const auto& program : programs)
     if (program->last_shadow()->machine().state() != first->machine().state()) world->Fail("the ranks' machines differ");
-  if (plan.bare.has_value() && world->completed_by_children() > 0) world->Fail("a seat is used although a rank lacks the interposer");
-  result->seated_at_end = first->machine().uses_child();
+  if (plan.bare.has_value() && world->completed_by_children() + world->completed_by_collnet() > 0)
+    world->Fail("a seat is used although a rank lacks the interposer");
+  result->seated_at_end = first->machine().is_switched();
   const plan::WayDecision& used = first->machine().wanted();
-  if (result->seated_at_end && programs[0]->last_way() != used.way) world->Fail("the child in use was made for another way");
+  if (programs[0]->last_way() != (result->seated_at_end ? used.way : plan::Way::kUsual))
+    world->Fail("the last AllReduce has not gone by the way in use");
   const std::vector<FakeRails::Reported>& reports = programs[0]->reports();
   if (result->seated_at_end && (reports.empty() || reports.back().decision.way != used.way))
     world->Fail("the way in use is not the one that was reported");

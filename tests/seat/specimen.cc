@@ -1,5 +1,6 @@
-// A program of four ranks that knows nothing of seats. Its second node loses half of its rails and gets them back. It prints how many of
-// 40 AllReduces in each of three phases a child did, on its first rank, and how many communicators are left. With OPENS_NCCL it is not
+// A program of four ranks that knows nothing of seats. Its second node loses half of its rails, or keeps SPECIMEN_KEPT permille, and gets
+// them back. It prints how many of 40 AllReduces in each of three phases a child or CollNet did, on its first rank, and how many
+// communicators are left. With OPENS_NCCL it is not
 // linked to NCCL, and opens it for itself alone. SPECIMEN_SPLITS=1: by a communicator that the program has split off.
 #include <dlfcn.h>
 
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
   NCCL(pncclCommInitRank);
   NCCL(ncclCommSplit);
   NCCL(pncclCommSplit);
-  NCCL(stub_reduced_by_children);
+  NCCL(stub_redirected);
+  NCCL(stub_set_tuner);
   NCCL(stub_alive);
   NCCL(ncclAllReduce);
   NCCL(ncclAllGather);
@@ -44,6 +46,9 @@ int main(int argc, char** argv) {
   NCCL(ncclCommDestroy);
   const auto own_node = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_own_node"));
   const auto keep = reinterpret_cast<void (*)(int)>(dlsym(rails, "stub_keep"));
+  stub_set_tuner(reinterpret_cast<int (*)()>(dlsym(rails, "stub_by_collnet")));
+  const char* const kept_text = std::getenv("SPECIMEN_KEPT");
+  const int kept = kept_text == nullptr ? 500 : std::atoi(kept_text);
   Comm comms[kRanks];
   r2cc::nccl::UniqueId id{};
   if (ncclGetUniqueId(&id) != Result::kSuccess) return 4;
@@ -65,7 +70,7 @@ int main(int argc, char** argv) {
       }
       int before = 0;
       for (int phase = 0; phase < kPhases; ++phase) {
-        if (rank == 1) keep(phase == 1 ? 500 : 1000);
+        if (rank == 1) keep(phase == 1 ? kept : 1000);
         for (int call = 0; call < kCalls; ++call) {
           const float one = static_cast<float>(rank + call);
           float sum = -1;
@@ -76,8 +81,8 @@ int main(int argc, char** argv) {
           Result error = Result::kInternalError;
           if (ncclCommGetAsyncError(comms[rank], &error) != Result::kSuccess || error != Result::kSuccess) ++wrong[rank];
         }
-        const int now = stub_reduced_by_children();
-        if (rank == 0) std::printf("phase %d: %d of %d by a child\n", phase, now - before, kCalls);
+        const int now = stub_redirected();
+        if (rank == 0) std::printf("phase %d: %d of %d redirected\n", phase, now - before, kCalls);
         before = now;
       }
       if (ncclCommDestroy(comms[rank]) != Result::kSuccess) ++wrong[rank];

@@ -48,7 +48,8 @@ struct Meeting {
 };
 
 std::atomic<int> alive{0};
-thread_local int by_children = 0;
+thread_local int redirected = 0;
+std::atomic<int (*)()> takes_collnet{nullptr};
 
 }  // namespace
 
@@ -77,7 +78,8 @@ Comm NewComm(const std::shared_ptr<Meeting>& meeting, int rank) {
 
 extern "C" {
 
-int stub_reduced_by_children() { return by_children; }
+int stub_redirected() { return redirected; }
+void stub_set_tuner(int (*asked)()) { takes_collnet = asked; }
 int stub_alive() { return alive; }
 
 // NCCL asks so before most calls, and by its public function: whoever stands before that is asked.
@@ -127,7 +129,9 @@ Result pncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) {
 Result pncclAllReduce(const void* send, void* receive, size_t count, int type, int, Comm comm, Stream) {
   if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
   Meeting& meeting = *comm->meeting;
-  by_children += meeting.is_child;
+  redirected += meeting.is_child;
+  // NCCL refuses CollNet to a child whose parent has it.
+  if (const auto ask = takes_collnet.load(); ask != nullptr && !meeting.is_child) redirected += ask();
   meeting.Meet(
       [&] {
         meeting.sent[static_cast<size_t>(comm->rank)] = send;

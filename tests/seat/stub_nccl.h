@@ -14,8 +14,10 @@ r2cc::nccl::Result pncclCommInitRank(r2cc::nccl::Comm* comm, int ranks, r2cc::nc
 // A program gives a configuration: so its children are told from those that libr2cc-nccl.so makes.
 r2cc::nccl::Result ncclCommSplit(r2cc::nccl::Comm comm, int color, int key, r2cc::nccl::Comm* child, void* config);
 r2cc::nccl::Result pncclCommSplit(r2cc::nccl::Comm comm, int color, int key, r2cc::nccl::Comm* child, void* config);
-// How often the calling thread has reduced by a child.
-int stub_reduced_by_children();
+// How often the calling thread has reduced by a child, or by CollNet.
+int stub_redirected();
+// What NCCL asks before each AllReduce: whether it takes CollNet.
+void stub_set_tuner(int (*takes_collnet)());
 // Communicators that were made and not ended, children too.
 int stub_alive();
 
