@@ -1,17 +1,16 @@
 #include "nccl/roll_server.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <memory>
-#include <system_error>
+#include <new>
 #include <thread>
-#include <vector>
 
 namespace r2cc::nccl {
 
@@ -23,7 +22,11 @@ RollServer* RollServer::Start(sockaddr_storage* address, socklen_t bytes, uint64
     close(listener);
     return nullptr;
   }
-  std::unique_ptr<RollServer> server(new RollServer(listener, nonce, rolls_max));
+  std::unique_ptr<RollServer> server(new (std::nothrow) RollServer(listener, nonce, rolls_max));
+  if (server == nullptr) {
+    close(listener);
+    return nullptr;
+  }
   // The program's signals are for the program's threads.
   sigset_t all;
   sigset_t before;
@@ -37,8 +40,8 @@ RollServer* RollServer::Start(sockaddr_storage* address, socklen_t bytes, uint64
     std::thread thread([raw = server.get()] { raw->Serve(); });
     pthread_setname_np(thread.native_handle(), "r2cc-roll");
     thread.detach();
-  } catch (const std::system_error&) {
-    // The system has no thread left.
+  } catch (const std::exception&) {
+    // The system has no thread left, or no memory.
     close(listener);
     return nullptr;
   }
@@ -49,33 +52,37 @@ void RollServer::Serve() {
   const SteadyClock clock;
   for (;;) {
     const bool is_full = clock.Now() < accepts_from_;
-    const bool is_crowded = connections_.size() >= kConnectionsMax;
+    const bool is_crowded = connected_ == kConnectionsMax;
     const bool accepts = !is_full && !is_crowded;
-    std::vector<pollfd> files = {{listener_, static_cast<short>(accepts ? POLLIN : 0), 0}};
-    for (const Connection& connection : connections_) files.push_back({connection.fd, POLLIN, 0});
+    files_[0] = {listener_, static_cast<short>(accepts ? POLLIN : 0), 0};
+    for (size_t at = 0; at < connected_; ++at) files_[at + 1] = {connections_[at].fd, POLLIN, 0};
     const Nanos pause = is_full ? kFullPause : is_crowded ? kCrowdedMax : kNanosPerSecond;
-    poll(files.data(), files.size(), connections_.empty() && !is_full ? -1 : static_cast<int>(pause / kNanosPerMs));
+    poll(files_.data(), connected_ + 1, connected_ == 0 && !is_full ? -1 : static_cast<int>(pause / kNanosPerMs));
     const Nanos now = clock.Now();
-    size_t at = 1;
-    for (auto connection = connections_.begin(); connection != connections_.end(); ++at) {
+    size_t kept = 0;
+    for (size_t at = 0; at < connected_; ++at) {
+      Connection& connection = connections_[at];
       const Nanos most = is_crowded ? kCrowdedMax : kConnectionMax;
-      const bool is_over = (files[at].revents != 0 && !Receive(&*connection, now)) || now - connection->since > most;
-      if (is_over) close(connection->fd);
-      connection = is_over ? connections_.erase(connection) : std::next(connection);
+      const bool is_over = (files_[at + 1].revents != 0 && !Receive(&connection, now)) || now - connection.since > most;
+      if (is_over)
+        close(connection.fd);
+      else
+        connections_[kept++] = connection;
     }
-    if (files[0].revents != 0) Accept(now);
+    connected_ = kept;
+    if (files_[0].revents != 0) Accept(now);
   }
 }
 
 void RollServer::Accept(Nanos now) {
-  while (connections_.size() < kConnectionsMax) {
+  while (connected_ < kConnectionsMax) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       // Without a file for it the connection waits in the queue, and poll() would return at once.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) accepts_from_ = now + kFullPause;
       return;
     }
-    connections_.push_back({.fd = fd, .since = now, .bytes = {}});
+    connections_[connected_++] = {.fd = fd, .since = now};
   }
 }
 
@@ -92,10 +99,14 @@ bool RollServer::Receive(Connection* connection, Nanos now) {
 std::optional<Verdict> RollServer::Decide(const RollRequest& request, Nanos now) {
   // No roll is ever forgotten, so all ranks of the communicator learn this.
   if (rolls_.size() >= rolls_max_ && rolls_.count(request.key) == 0) return Verdict{Verdict::Kind::kNoRoom};
-  Roll& roll = rolls_[request.key];
-  if (!roll.CheckIn({request.rank, request.ranks, request.every, request.release})) return std::nullopt;
-  if (request.wants == 1) roll.Want(now);
-  return roll.Decide(now);
+  try {
+    Roll& roll = rolls_[request.key];
+    if (!roll.CheckIn({request.rank, request.ranks, request.every, request.release})) return std::nullopt;
+    if (request.wants == 1) roll.Want(now);
+    return roll.Decide(now);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
 }
 
 void RollServer::Answer(const Connection& connection, Nanos now) {

@@ -1,12 +1,13 @@
 // Answers roll calls of the communicators whose IDs this process made: a thread and a listening socket. A connection is one request and one
-// reply. Never destroyed: ranks may ask as long as the process lives.
+// reply. Never destroyed: ranks may ask as long as the process lives. A rank that gets no answer for want of memory asks again.
 #ifndef R2CC_NCCL_ROLL_SERVER_H_
 #define R2CC_NCCL_ROLL_SERVER_H_
 
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cstdint>
-#include <list>
 #include <optional>
 #include <unordered_map>
 
@@ -27,10 +28,10 @@ class RollServer {
 
  private:
   struct Connection {
-    int fd;
-    Nanos since;
+    int fd = -1;
+    Nanos since = 0;
     size_t got = 0;
-    std::byte bytes[sizeof(RollRequest)];
+    std::byte bytes[sizeof(RollRequest)] = {};
   };
   // Each connection is a file of the job's process; a request takes microseconds.
   static constexpr size_t kConnectionsMax = 256;
@@ -46,14 +47,17 @@ class RollServer {
   // False: the connection is over.
   bool Receive(Connection* connection, Nanos now);
   void Answer(const Connection& connection, Nanos now);
-  // Nothing: the request cannot belong to its communicator.
+  // Nothing: the request cannot belong to its communicator, or there is no memory for it now.
   std::optional<Verdict> Decide(const RollRequest& request, Nanos now);
 
   const int listener_;
   const uint64_t nonce_;
   const size_t rolls_max_;
   Nanos accepts_from_ = 0;
-  std::list<Connection> connections_;
+  // Memory for all of them from the start: this thread has nobody to report to that there is none.
+  std::array<Connection, kConnectionsMax> connections_;
+  std::array<pollfd, 1 + kConnectionsMax> files_;
+  size_t connected_ = 0;
   std::unordered_map<uint64_t, Roll> rolls_;
 };
 
