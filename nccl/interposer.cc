@@ -37,7 +37,7 @@ std::shared_ptr<Shadow> Interposer::Find(Comm comm) {
 std::shared_ptr<Shadow> Interposer::FindOrMake(Comm comm) {
   const MutexLock lock(mutex_);
   Known& known = known_[comm];
-  if (known.shadow == nullptr) known.shadow = std::make_shared<Shadow>(parts_, comm, ++made_, known.roll);
+  if (known.shadow == nullptr) known.shadow = std::make_shared<Shadow>(parts_, comm, ++made_, known.roll, known.no_roll);
   return known.shadow;
 }
 
@@ -50,12 +50,12 @@ std::shared_ptr<Shadow> Interposer::Take(Comm comm) {
   return taken;
 }
 
-Result Interposer::Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result) {
+Result Interposer::Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result, NoRoll no_roll) {
   if ((result != Result::kSuccess && result != Result::kInProgress) || comm == nullptr) return result;
   // In a group, and while it is in progress, other ranks may not have begun it.
   if (roll != nullptr && result == Result::kSuccess && OwnGroup().depth == 0) roll->Ask();
   const MutexLock lock(mutex_);
-  known_[comm] = {.roll = std::move(roll)};
+  known_[comm] = {.roll = std::move(roll), .no_roll = no_roll};
   return result;
 }
 
@@ -64,11 +64,13 @@ Result Interposer::Split(Comm comm, int color, int key, Comm* child, void* confi
   const auto split = [&] { return parts_.nccl->SplitOff(comm, color, key, child, config); };
   if (inside.is_nested() || child == nullptr) return split();
   std::shared_ptr<RollCall> parent;
+  NoRoll no_roll = NoRoll::kNotFollowed;
   uint32_t number = 0;
   {
     const MutexLock lock(mutex_);
     if (const auto found = known_.find(comm); found != known_.end()) {
       parent = found->second.roll;
+      no_roll = found->second.no_roll;
       number = found->second.splits++;
     }
   }
@@ -76,9 +78,10 @@ Result Interposer::Split(Comm comm, int color, int key, Comm* child, void* confi
   int ranks = 0;
   int rank = 0;
   // While the split is in progress, or its group has not ended, it is not known how many ranks the child has.
-  if (result != Result::kSuccess || *child == nullptr || parent == nullptr || OwnGroup().depth > 0 ||
-      parts_.nccl->Count(*child, &ranks) != Result::kSuccess || parts_.nccl->Rank(*child, &rank) != Result::kSuccess)
+  if (result != Result::kSuccess || *child == nullptr || OwnGroup().depth > 0 || parts_.nccl->Count(*child, &ranks) != Result::kSuccess ||
+      parts_.nccl->Rank(*child, &rank) != Result::kSuccess)
     return result;
+  if (parent == nullptr || ranks < kRanksLeast) return Begun(*child, nullptr, result, no_roll);
   return Begun(*child, parts_.rolls->CheckInSplit(*parent, number, color, ranks, rank), result);
 }
 

@@ -38,11 +38,11 @@ class Interposer {
   Result Init(const UniqueId& id, int ranks, int rank, const Comm* comm, Begin begin) {
     const Inside inside;
     if (inside.is_nested() || comm == nullptr) return begin();
-    std::shared_ptr<RollCall> roll = parts_.rolls->CheckIn(id, ranks, rank);
+    std::shared_ptr<RollCall> roll = ranks < kRanksLeast ? nullptr : parts_.rolls->CheckIn(id, ranks, rank);
     return Begun(*comm, std::move(roll), begin());
   }
-  // `comm` is where NCCL puts the communicator, with this result. `roll`: null if this rank has not checked in.
-  Result Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result);
+  // `comm` is where NCCL puts the communicator, with this result. `roll`: null if this rank has not checked in, and `no_roll` is why.
+  Result Begun(const Comm& comm, std::shared_ptr<RollCall> roll, Result result, NoRoll no_roll = NoRoll::kNoMaker);
   Result Split(Comm comm, int color, int key, Comm* child, void* config);
 
   Result AllReduce(const AllReduceCall& call, Comm comm);
@@ -87,6 +87,7 @@ class Interposer {
 
   struct Known {
     std::shared_ptr<RollCall> roll;  // null: this rank has not checked in
+    NoRoll no_roll = NoRoll::kNotFollowed;
     std::shared_ptr<Shadow> shadow;  // null: it has reduced nothing
     uint32_t splits = 0;
   };

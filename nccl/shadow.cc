@@ -29,10 +29,10 @@ uint64_t BytesOf(DataType type, size_t count) {
   }
 }
 
-Shadow::Shadow(const Parts& parts, Comm parent, uint32_t number, std::shared_ptr<RollCall> roll)
-    : parts_(parts), parent_(parent), number_(number), roll_(std::move(roll)) {
+Shadow::Shadow(const Parts& parts, Comm parent, uint32_t number, std::shared_ptr<RollCall> roll, NoRoll no_roll)
+    : parts_(parts), parent_(parent), number_(number), roll_(std::move(roll)), no_roll_(no_roll) {
   is_alone_ = parts_.nccl->Count(parent_, &ranks_) != Result::kSuccess || parts_.nccl->Rank(parent_, &rank_) != Result::kSuccess ||
-              ranks_ < 3 || rank_ < 0 || rank_ >= ranks_;
+              ranks_ < kRanksLeast || rank_ < 0 || rank_ >= ranks_;
 }
 
 Shadow::~Shadow() {
@@ -67,7 +67,10 @@ Result Shadow::CallRoll() {
   if (roll_ == nullptr) {
     is_alone_ = true;
     // Rank 0 has mostly made the ID, so it may be the one that lacks the library.
-    if (rank_ < 2) parts_.log(stays + "the process that made its ID has no libr2cc-nccl.so with R2CC_SEAT=1, or cannot be reached");
+    if (rank_ < 2 && no_roll_ == NoRoll::kNoMaker)
+      parts_.log(stays + "the process that made its ID has no libr2cc-nccl.so with R2CC_SEAT=1, or cannot be reached");
+    if (rank_ == 0 && no_roll_ == NoRoll::kNotFollowed)
+      parts_.log(stays + "it was begun neither by ncclCommInitRank nor by a blocking ncclCommSplit outside of a group");
     return Result::kSuccess;
   }
   const Verdict verdict = IsActive(Mutant::kCallsNoRoll) ? Verdict{Verdict::Kind::kAll} : roll_->Await();

@@ -37,10 +37,19 @@ struct Parts {
   uint64_t collnet_min_bytes = 0;  // R2CC_COLLNET_MIN_BYTES; 0: not set
 };
 
+// Fewer ranks are fewer nodes, and among those there is no better seat.
+constexpr int kRanksLeast = 3;
+
+// Why a rank has not checked in for a communicator.
+enum class NoRoll : uint8_t {
+  kNotFollowed,  // it was begun by none of the functions that allow it
+  kNoMaker,      // the process that made its ID has written no address, or does not answer
+};
+
 class Shadow {
  public:
-  // `number`: of the communicator, for people. `roll`: null if this rank has not checked in.
-  Shadow(const Parts& parts, Comm parent, uint32_t number, std::shared_ptr<RollCall> roll);
+  // `number`: of the communicator, for people. `roll`: null if this rank has not checked in, and `no_roll` is why.
+  Shadow(const Parts& parts, Comm parent, uint32_t number, std::shared_ptr<RollCall> roll, NoRoll no_roll);
   // Frees what is the shadow's own. The child is TakeChild()'s caller's.
   ~Shadow();
   Shadow(const Shadow&) = delete;
@@ -98,6 +107,7 @@ class Shadow {
   int rank_ = -1;
   bool is_alone_ = false;  // nothing is ever counted
   const std::shared_ptr<RollCall> roll_;
+  const NoRoll no_roll_;
   bool is_complete_ = false;  // all ranks have this library
   uint64_t calls_ = 0;
   ShadowMachine machine_;
