@@ -25,6 +25,8 @@ enum class Mutant {
   kSetsNoWay,                 // the tuner is not asked for CollNet
   kKeepsWay,                  // CollNet is asked for beyond the call that was agreed on
   kCallsNoRoll,               // ranks without the library are not looked for
+  kIgnoresDifferences,        // ranks with other settings take part
+  kGoesOnWithoutVerdict,      // a rank that cannot learn the verdict does not take part
   kKeepsUnconfirmedChild,     // a child stays although not all ranks have said that they have it
 };
 

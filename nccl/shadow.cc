@@ -78,10 +78,14 @@ Result Shadow::CallRoll() {
   const std::string rank = "rank " + std::to_string(verdict.rank);
   switch (verdict.kind) {
     case Verdict::Kind::kAll: is_complete_ = true; return Result::kSuccess;
-    case Verdict::Kind::kNone: break;
+    case Verdict::Kind::kNone:
+      if (!IsActive(Mutant::kGoesOnWithoutVerdict)) break;
+      is_alone_ = true;
+      return Result::kSuccess;
     case Verdict::Kind::kMissing:
     case Verdict::Kind::kDiffers:
-      is_alone_ = true;
+      is_complete_ = verdict.kind == Verdict::Kind::kDiffers && IsActive(Mutant::kIgnoresDifferences);
+      is_alone_ = !is_complete_;
       if (static_cast<uint32_t>(rank_) == verdict.speaker)
         parts_.log(stays + rank +
                    (verdict.kind == Verdict::Kind::kMissing ? " has no libr2cc-nccl.so with R2CC_SEAT=1"

@@ -59,11 +59,12 @@ void FakeCuda::FreeWords(uint32_t* words) {
 
 // ---- the roll call ----
 
-FakeRollCall::FakeRollCall(World* world, const Group* group, int rank, uint32_t every) : world_(*world), group_(group) {
+FakeRollCall::FakeRollCall(World* world, const Group* group, int rank, uint32_t every) : world_(*world), group_(group), rank_(rank) {
   world_.roll(group_).CheckIn({static_cast<uint32_t>(rank), static_cast<uint32_t>(group_->members.size()), every, 1});
 }
 
 Verdict FakeRollCall::Await() {
+  if (world_.plan().cut_off == rank_) return {};
   Verdict verdict;
   const auto decide = [&] { return (verdict = world_.roll(group_).Decide(world_.roll_now())).kind != Verdict::Kind::kNone; };
   world_.roll(group_).Want(world_.roll_now());

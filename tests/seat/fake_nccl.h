@@ -83,6 +83,8 @@ struct WorldPlan {
   std::optional<int> register_fails;  // a rank on which no buffer can be registered with a child
   std::optional<int> unable;          // a rank without a plugin
   std::optional<int> bare;            // a rank without the interposer
+  std::optional<int> differs;         // a rank with another interval
+  std::optional<int> cut_off;         // a rank that has checked in, and reaches the process that decides no more
   uint64_t free_mib = 4096;
   bool offers_collnet = false;
   uint64_t bytes_per_s = 0;  // of a node
@@ -240,6 +242,7 @@ class FakeRollCall final : public RollCall {
  private:
   World& world_;
   const Group* const group_;
+  const int rank_;
   bool ended_ = false;
 };
 

@@ -31,8 +31,9 @@ INSTANTIATE_TEST_SUITE_P(All, MutantTest,
                                          Mutant::kDecidesEarly, Mutant::kSplitsInGroup, Mutant::kSplitsWithWorkUnderWay,
                                          Mutant::kUsesChildEarly, Mutant::kForgetsRegistration, Mutant::kLeaksChild,
                                          Mutant::kAbortsParentAlone, Mutant::kGoesOnAfterAbort, Mutant::kForgetsOrder,
-                                         Mutant::kHidesChildsError, Mutant::kDoesNotSettle, Mutant::kCallsNoRoll, Mutant::kSetsNoWay,
-                                         Mutant::kKeepsWay, Mutant::kKeepsUnconfirmedChild));
+                                         Mutant::kHidesChildsError, Mutant::kDoesNotSettle, Mutant::kCallsNoRoll,
+                                         Mutant::kIgnoresDifferences, Mutant::kGoesOnWithoutVerdict, Mutant::kSetsNoWay, Mutant::kKeepsWay,
+                                         Mutant::kKeepsUnconfirmedChild));
 
 }  // namespace
 }  // namespace r2cc::nccl

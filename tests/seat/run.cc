@@ -60,6 +60,8 @@ Scenario Make(uint64_t seed) {
   if (below(12) == 0) plan.unable = below(static_cast<uint64_t>(plan.ranks));
   if (below(12) == 0) plan.free_mib = 100;
   if (below(10) == 0) plan.bare = below(static_cast<uint64_t>(plan.ranks));
+  if (below(16) == 0) plan.differs = below(static_cast<uint64_t>(plan.ranks));
+  if (below(16) == 0) plan.cut_off = below(static_cast<uint64_t>(plan.ranks));
   plan.offers_collnet = below(2) == 0;
   // The rails are the limit, or the processors.
   plan.bytes_per_s = below(4) == 0 ? 50'000'000'000 : 1'000'000'000;
@@ -87,7 +89,7 @@ class Program {
     std::map<int, Group*> groups;  // of the program's communicators, by number
     int finished = 0;
     bool abort_now = false;
-    size_t switches = 0, refusals = 0;
+    size_t switches = 0, refusals = 0, differing = 0, unreached = 0;
   };
 
   Program(Shared* shared, int rank)
@@ -101,7 +103,8 @@ class Program {
               }),
         cuda_(&world_, rank),
         rails_(&world_, rank),
-        interposer_({&nccl_, &cuda_, &rails_, nullptr, [this](const std::string& line) { Note(line); }, nullptr, shared->scenario->every}) {
+        every_(shared->scenario->every + (world_.plan().differs == rank ? 1 : 0)),
+        interposer_({&nccl_, &cuda_, &rails_, nullptr, [this](const std::string& line) { Note(line); }, nullptr, every_}) {
     for (Comm& comm : comms_) comm = Begin();
   }
 
@@ -144,6 +147,8 @@ class Program {
   void Note(const std::string& line) {
     shared_.switches += line.find("uses ") != std::string::npos;
     shared_.refusals += line.find("could not make") != std::string::npos;
+    shared_.differing += line.find("has another release") != std::string::npos;
+    shared_.unreached += line.find("does not answer") != std::string::npos;
   }
 
   Comm Begin() {
@@ -156,7 +161,7 @@ class Program {
     const Comm comm = Real(world_.MakeComm(group, rank_));
     // A rank without the interposer has nothing that counts; what it does has the same effects as without it.
     if (world_.plan().bare != rank_)
-      interposer_.Begun(comm, std::make_shared<FakeRollCall>(&world_, group, rank_, shared_.scenario->every), Result::kSuccess);
+      interposer_.Begun(comm, std::make_shared<FakeRollCall>(&world_, group, rank_, every_), Result::kSuccess);
     return comm;
   }
 
@@ -168,7 +173,8 @@ class Program {
       interposer_.AsyncError(comm, &state);
       result = state;
     }
-    if (result != Result::kSuccess && !shared_.abort_now && world_.children_broken() == 0) world_.Fail("a call failed");
+    const bool is_expected = shared_.abort_now || world_.children_broken() > 0 || world_.plan().cut_off == rank_;
+    if (result != Result::kSuccess && !is_expected) world_.Fail("a call failed");
     return result == Result::kSuccess && !shared_.abort_now;
   }
 
@@ -291,6 +297,7 @@ class Program {
   FakeNccl nccl_;
   FakeCuda cuda_;
   FakeRails rails_;
+  const uint32_t every_;
   Interposer interposer_;
   Comm comms_[2];
   Comm destroying_ = nullptr;
@@ -313,8 +320,8 @@ void CheckEnd(World* world, const std::vector<std::unique_ptr<Program>>& program
   const std::shared_ptr<Shadow> first = programs[0]->last_shadow();
   for (const auto& program : programs)
     if (program->last_shadow()->machine().state() != first->machine().state()) world->Fail("the ranks' machines differ");
-  if (plan.bare.has_value() && world->completed_by_children() + world->completed_by_collnet() > 0)
-    world->Fail("a seat is used although a rank lacks the interposer");
+  if ((plan.bare.has_value() || plan.differs.has_value()) && world->completed_by_children() + world->completed_by_collnet() > 0)
+    world->Fail("a seat is used although a rank lacks the interposer, or has another interval");
   result->seated_at_end = first->machine().is_switched();
   const plan::WayDecision& used = first->machine().wanted();
   if (programs[0]->last_way() != (result->seated_at_end ? used.way : plan::Way::kUsual))
@@ -327,7 +334,7 @@ void CheckEnd(World* world, const std::vector<std::unique_ptr<Program>>& program
   for (size_t node = 0; node < plan.kept.size(); ++node) nodes.kept_permille.push_back(world->kept(static_cast<int>(node)));
   const plan::CollNetOffer collnet{plan.offers_collnet, static_cast<double>(plan.bytes_per_s), 0};
   const plan::WayDecision current = result->seated_at_end ? used : plan::WayDecision();
-  const bool wanted = plan.kept.size() > 2 && !plan.unable.has_value() && !plan.bare.has_value() &&
+  const bool wanted = plan.kept.size() > 2 && !plan.unable.has_value() && !plan.bare.has_value() && !plan.differs.has_value() &&
                       plan::DecideWay(nodes, collnet, current).way != plan::Way::kUsual;
   if (plan.free_mib < kChildMib ? result->seated_at_end : result->seated_at_end != wanted)
     world->Fail(wanted ? "no seat is used in the end" : "a seat is used in the end");
@@ -346,7 +353,7 @@ RunResult RunSeed(uint64_t seed) {
     world.scheduler().Add([&program] { program->Watchdog(); });
   }
   world.scheduler().SetWhenStuck([&] {
-    const bool expected = (scenario.dies.first >= 0 && shared.finished > 0) || world.children_broken() > 0;
+    const bool expected = (scenario.dies.first >= 0 && shared.finished > 0) || world.children_broken() > 0 || shared.unreached > 0;
     if (!expected || shared.abort_now) {
       world.Fail("nobody can go on" + world.Describe());
       return false;
@@ -357,7 +364,9 @@ RunResult RunSeed(uint64_t seed) {
   RunResult result{.by_children = world.completed_by_children(),
                    .by_collnet = world.completed_by_collnet(),
                    .switches = shared.switches,
-                   .refusals = shared.refusals};
+                   .refusals = shared.refusals,
+                   .differing = shared.differing,
+                   .unreached = shared.unreached};
   result.aborts = shared.abort_now;
   if (world.children_broken() > 0 && shared.abort_now && world.failure().empty() &&
       std::none_of(programs.begin(), programs.end(), [](const auto& program) { return program->saw_error(); }))
