@@ -108,6 +108,19 @@ class PreloadTest(unittest.TestCase):
       self.assertRegex(err, rf"communicator \d, rank {rank}: at call 80 the agreement of call 40 has not ended\. ")
       self.assertEqual(len(re.findall(rf"rank {rank}: at call", err)), 2, err)  # call 80 and call 120
 
+  def test_ranks_that_differ_in_number_hang_with_a_line_that_names_the_call(self):
+    # The rank that has made one fewer has no third agreement.
+    calls = {"SPECIMEN_SKIPS": "49", "R2CC_SEAT": "1", "R2CC_SEAT_EVERY": "40", "R2CC_DEADLINE_MS": "2000"}
+    with subprocess.Popen([self.folder / "specimen", self.folder / "libnccl-stub-rails.so"], stderr=subprocess.PIPE, text=True,
+                          stdout=subprocess.DEVNULL, env={"LD_LIBRARY_PATH": str(self.folder), **calls, **self.preload()}) as job:
+      said = sorted((job.stderr.readline() for _ in range(3)), key=lambda line: line.partition("rank")[2])
+      self.assertIsNone(job.poll())
+      job.kill()
+      self.assertEqual(job.stderr.read(), "")
+    for rank, line in zip((0, 1, 3), said):
+      self.assertRegex(line, rf"communicator \d, rank {rank}: at call 120 the agreement of call 80 has not ended\. The job hangs until "
+                       "all ranks take part: one has stopped, or has made fewer AllReduces$")
+
   def test_without_a_driver_there_is_no_seat(self):
     out, err = self.run_specimen(without="libcuda.so.1", R2CC_SEAT="1", R2CC_SEAT_EVERY="4", **self.preload())
     self.assertEqual(out, OFF)

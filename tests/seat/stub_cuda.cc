@@ -1,6 +1,23 @@
-// libcuda.so.1 for the stub of NCCL: nothing is ever under way. With STUB_EVENTS_LATE events end only for who waits for them.
+// libcuda.so.1 for the stub of NCCL: nothing is ever under way. With STUB_EVENTS_LATE events end only for who waits for them. What comes
+// after an operation of NCCL's that hangs never ends.
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdlib>
+
+namespace {
+
+struct StubEvent {
+  bool never_ends = false;
+};
+
+bool NcclHangs() {
+  static const auto hangs = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "stub_hangs"));
+  return hangs != nullptr && hangs() != 0;
+}
+
+}  // namespace
 
 #define R2CC_NOTHING(name) \
   int name() { return 0; }
@@ -23,18 +40,26 @@ R2CC_NOTHING(cuMemcpyAsync)
 R2CC_NOTHING(cuStreamCreateWithPriority)
 R2CC_NOTHING(cuStreamSynchronize)
 R2CC_NOTHING(cuThreadExchangeStreamCaptureMode)
-R2CC_NOTHING(cuEventRecord)
 R2CC_NOTHING(cuModuleLoadData)
 R2CC_NOTHING(cuModuleGetFunction)
 R2CC_NOTHING(cuLaunchKernel)
-R2CC_NOTHING(cuEventSynchronize)
-R2CC_NOTHING(cuEventDestroy_v2)
 R2CC_NOTHING(cuStreamWaitEvent)
 
-int cuEventQuery() { return std::getenv("STUB_EVENTS_LATE") == nullptr ? 0 : 600; }
 int cuEventCreate(void** event, unsigned) {
-  static char one;
-  *event = &one;
+  *event = new StubEvent;
+  return 0;
+}
+int cuEventDestroy_v2(StubEvent* event) {
+  delete event;
+  return 0;
+}
+int cuEventRecord(StubEvent* event, void*) {
+  event->never_ends = NcclHangs();
+  return 0;
+}
+int cuEventQuery(const StubEvent* event) { return event->never_ends || std::getenv("STUB_EVENTS_LATE") != nullptr ? 600 : 0; }
+int cuEventSynchronize(const StubEvent* event) {
+  while (event->never_ends) pause();
   return 0;
 }
 int cuStreamIsCapturing(void*, int* status) {

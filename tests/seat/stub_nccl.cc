@@ -21,6 +21,8 @@ using r2cc::nccl::UniqueId;
 
 namespace {
 
+std::atomic<bool> hangs{false};
+
 // Of all ranks of a communicator: what the last one to come does for all.
 struct Meeting {
   std::mutex mutex;
@@ -28,6 +30,7 @@ struct Meeting {
   size_t ranks = 0, here = 0, number = 0;
   std::vector<const void*> sent;
   std::vector<void*> received;
+  size_t elements = 0;                          // of the first one to come; 0: no AllReduce
   std::map<int, std::pair<int, Comm*>> splits;  // by rank: key, and where the child goes
   bool is_child = false;
 
@@ -36,13 +39,16 @@ struct Meeting {
     std::unique_lock lock(mutex);
     come();
     const size_t own = number;
-    if (++here == ranks) {
+    // An operation that hangs is under way all the same.
+    if (hangs) {
+      all_here.notify_all();
+    } else if (++here == ranks) {
       act();
       here = 0;
       ++number;
       all_here.notify_all();
     } else {
-      all_here.wait(lock, [&] { return number != own; });
+      all_here.wait(lock, [&] { return number != own || hangs; });
     }
   }
 };
@@ -79,6 +85,7 @@ Comm NewComm(const std::shared_ptr<Meeting>& meeting, int rank) {
 extern "C" {
 
 int stub_redirected() { return redirected; }
+int stub_hangs() { return hangs; }
 void stub_set_tuner(int (*asked)()) { takes_collnet = asked; }
 int stub_alive() { return alive; }
 
@@ -128,16 +135,20 @@ Result pncclCommInitRank(Comm* comm, int ranks, UniqueId id, int rank) {
 // Of floats the first one alone.
 Result pncclAllReduce(const void* send, void* receive, size_t count, int type, int, Comm comm, Stream) {
   if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
+  if (hangs) return Result::kSuccess;
   Meeting& meeting = *comm->meeting;
   redirected += meeting.is_child;
   // NCCL refuses CollNet to a child whose parent has it.
   if (const auto ask = takes_collnet.load(); ask != nullptr && !meeting.is_child) redirected += ask();
   meeting.Meet(
       [&] {
+        hangs = hangs || (meeting.here > 0 && meeting.elements != count);
+        meeting.elements = count;
         meeting.sent[static_cast<size_t>(comm->rank)] = send;
         meeting.received[static_cast<size_t>(comm->rank)] = receive;
       },
       [&] {
+        if (hangs) return;
         if (type == static_cast<int>(r2cc::nccl::DataType::kUint32)) {
           std::vector<uint32_t> minimum(count, UINT32_MAX);
           for (const void* one : meeting.sent)
@@ -154,7 +165,14 @@ Result pncclAllReduce(const void* send, void* receive, size_t count, int type, i
 
 Result pncclAllGather(const void*, void*, size_t, int, Comm comm, Stream) {
   if (const Result ready = EnsureReady(comm); ready != Result::kSuccess) return ready;
-  comm->meeting->Meet([] {}, [] {});
+  if (hangs) return Result::kSuccess;
+  Meeting& meeting = *comm->meeting;
+  meeting.Meet(
+      [&] {
+        hangs = hangs || (meeting.here > 0 && meeting.elements != 0);
+        meeting.elements = 0;
+      },
+      [] {});
   return Result::kSuccess;
 }
 Result pncclGroupStart() { return Result::kSuccess; }

@@ -16,6 +16,8 @@ r2cc::nccl::Result ncclCommSplit(r2cc::nccl::Comm comm, int color, int key, r2cc
 r2cc::nccl::Result pncclCommSplit(r2cc::nccl::Comm comm, int color, int key, r2cc::nccl::Comm* child, void* config);
 // How often the calling thread has reduced by a child, or by CollNet.
 int stub_redirected();
+// Ranks have called different operations: nothing that comes afterwards ends.
+int stub_hangs();
 // What NCCL asks before each AllReduce: whether it takes CollNet.
 void stub_set_tuner(int (*takes_collnet)());
 // Communicators that were made and not ended, children too.
