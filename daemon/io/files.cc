@@ -96,7 +96,13 @@ absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string
 absl::Status OsFiles::Append(const std::string& path, const std::string& text) {
   const bool fresh = access(path.c_str(), F_OK) != 0;
   Descriptor file(OpenOrMakeFile(path, O_WRONLY | O_APPEND, 0640));
-  if (file.get() < 0 || !WriteAll(file.get(), text) || fsync(file.get()) != 0 || !file.Close()) return Failed("write", path, errno);
+  struct stat before {};
+  if (file.get() < 0 || fstat(file.get(), &before) != 0) return Failed("write", path, errno);
+  if (!WriteAll(file.get(), text) || fsync(file.get()) != 0 || !file.Close()) {
+    const absl::Status status = Failed("write", path, errno);
+    if (truncate(path.c_str(), before.st_size) == 0 || !S_ISREG(before.st_mode)) return status;
+    return absl::Status(status.code(), absl::StrCat(status.message(), "; a part may be in it"));
+  }
   return fresh ? SyncFolder(path) : absl::OkStatus();
 }
 

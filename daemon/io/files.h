@@ -21,7 +21,7 @@ class Files {
   virtual absl::Status WriteAtomically(const std::string& path, const std::string& contents) = 0;
 
   // Adds `text` to the end of the file, which is made if there is none; after success it is there also after a crash of the machine. After
-  // failure a part of it may be.
+  // failure the file holds what it held before. A part of `text` may be at its end after a crash, or if the disk lets nobody cut the file.
   virtual absl::Status Append(const std::string& path, const std::string& text) = 0;
 
   // What was at `to` is gone afterwards.

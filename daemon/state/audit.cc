@@ -9,20 +9,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/names.h"
+#include "daemon/state/line_file.h"
 
 namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kResultBytesMax = 512;
-
-std::string Line(const v1::Event& event) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  // Its strings are ours, or were cleaned: they are UTF-8.
-  if (!google::protobuf::util::MessageToJsonString(event, &text, options).ok()) return "";
-  return text + "\n";
-}
 
 }  // namespace
 
@@ -42,13 +34,13 @@ bool RefusalAllowance::Take(Nanos now, uint64_t* unsaid) {
 // Two generations, and what is known of the newer one's end.
 class Audit::File {
  public:
-  File(Files* files, std::string path) : files_(files), path_(std::move(path)) {}
+  File(Files* files, std::string path) : files_(files), newer_(files, std::move(path)) {}
 
   std::vector<v1::Event> Load(size_t most, std::string* trouble) {
     std::vector<v1::Event> newest_first;
     size_t garbled = 0;
-    for (const std::string& path : {path_, Older()}) {
-      const auto text = files_->Read(path);
+    for (const std::string& path : {newer_.path(), newer_.older()}) {
+      const auto text = path == newer_.path() ? newer_.Read() : files_->Read(path);
       if (absl::IsNotFound(text.status())) continue;
       if (!text.ok()) {
         // Too large is none of ours. What cannot be read may be whole, and stays.
@@ -62,35 +54,21 @@ class Audit::File {
                                 ", and a new audit is started");
         continue;
       }
-      if (path == path_) {
-        bytes_ = text->size();
-        torn_ = !text->empty() && text->back() != '\n';
-      }
       garbled += Parse(*text, most, &newest_first);
     }
     if (garbled > 0 && trouble->empty())
-      *trouble = absl::StrCat(path_, ": ", garbled, " garbled lines of the audit are left out; they stay in the file");
+      *trouble = absl::StrCat(newer_.path(), ": ", garbled, " garbled lines of the audit are left out; they stay in the file");
     std::reverse(newest_first.begin(), newest_first.end());
     return newest_first;
   }
 
   absl::Status Append(const std::string& line) {
-    if (bytes_ + line.size() > kFileBytesMax) {
-      if (absl::Status status = files_->Rename(path_, Older()); !status.ok()) return status;
-      bytes_ = 0;
-      torn_ = false;
-    }
-    // What a crash or a full disk has cut short is a line of its own.
-    const std::string text = torn_ ? "\n" + line : line;
-    const absl::Status status = files_->Append(path_, text);
-    bytes_ += text.size();
-    torn_ = !status.ok();
-    return status;
+    if (newer_.bytes() + line.size() > kFileBytesMax)
+      if (absl::Status status = newer_.Turn(); !status.ok()) return status;
+    return newer_.Append(line);
   }
 
  private:
-  std::string Older() const { return path_ + ".1"; }
-
   // The number of lines that are none of ours.
   static size_t Parse(const std::string& text, size_t most, std::vector<v1::Event>* newest_first) {
     size_t garbled = 0;
@@ -107,9 +85,7 @@ class Audit::File {
   }
 
   Files* const files_;
-  const std::string path_;
-  size_t bytes_ = 0;
-  bool torn_ = false;
+  LineFile newer_;
 };
 
 Audit::Audit(Files* files, Executor* disk, Executor* core, std::string path, EventReporter* reporter,
@@ -193,7 +169,7 @@ void Audit::AddOwn(v1::Event event, const std::string& action) {
 }
 
 void Audit::Write(v1::Event event) {
-  std::string line = Line(event);
+  std::string line = ToLine(event);
   if (held_bytes_ + line.size() > kHeldBytesMax) {
     ++left_out_;
   } else {

@@ -109,6 +109,38 @@ TEST_F(AuditTest, HasTwoGenerations) {
       << "both generations are read, the older one first";
 }
 
+// Weeks of a full disk fill no file: a generation that was turned for bytes that nobody wrote would take the older one with it.
+TEST_F(AuditTest, AFullDiskTurnsNoGeneration) {
+  ASSERT_TRUE(files_.WriteAtomically(std::string(kPath) + ".1", "the older one").ok());
+  ASSERT_TRUE(files_.Append(kPath, std::string(Audit::kFileBytesMax - 4096, '\n')).ok());
+  Restart();
+  std::string trouble;
+  Loaded(9, &trouble);
+  files_.SetFull(true);
+  Done("a");
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    core_.Advance(Audit::kRetryMax);
+    Settle();
+  }
+  files_.SetFull(false);
+  core_.Advance(Audit::kRetryMax);
+  Settle();
+  EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
+  EXPECT_TRUE(*files_.Read(std::string(kPath) + ".1") == "the older one");
+  EXPECT_EQ(Loaded(9, &trouble).back(), "drain n0/a, by uid 1000 (pid 4711)");
+}
+
+TEST_F(AuditTest, AFullFileThatSomebodyRemovedIsBegunAgain) {
+  ASSERT_TRUE(files_.Append(kPath, std::string(Audit::kFileBytesMax, '\n')).ok());
+  Restart();
+  std::string trouble;
+  Loaded(9, &trouble);
+  files_.Lose();
+  Done("a");
+  EXPECT_TRUE(turns_.empty());
+  EXPECT_EQ(Loaded(9, &trouble), std::vector<std::string>{"drain n0/a, by uid 1000 (pid 4711)"});
+}
+
 TEST_F(AuditTest, ATornLineCostsNoOther) {
   Done("a");
   files_.SetFull(true);
@@ -123,7 +155,7 @@ TEST_F(AuditTest, ATornLineCostsNoOther) {
   Restart();
   std::string trouble;
   EXPECT_EQ(Loaded(9, &trouble).size(), 3u);
-  EXPECT_EQ(trouble, "/lib/audit.log: 2 garbled lines of the audit are left out; they stay in the file");
+  EXPECT_EQ(trouble, "/lib/audit.log: 1 garbled lines of the audit are left out; they stay in the file");
   Done("d");
   Restart();
   EXPECT_EQ(Loaded(9, &trouble).back(), "drain n0/d, by uid 1000 (pid 4711)");

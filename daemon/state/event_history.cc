@@ -9,73 +9,53 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "base/log.h"
+#include "daemon/state/line_file.h"
 
 namespace r2cc::daemon {
-namespace {
-
-std::string Line(const v1::Event& event) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  // Its strings are ours, or were cleaned: they are UTF-8.
-  if (!google::protobuf::util::MessageToJsonString(event, &text, options).ok()) return "";
-  return text + "\n";
-}
-
-}  // namespace
 
 // Two generations, and what is known of the newer one.
 class EventHistory::File {
  public:
-  File(Files* files, std::string path) : files_(files), path_(std::move(path)) {}
+  File(Files* files, std::string path) : files_(files), newer_(files, std::move(path)) {}
 
   std::vector<v1::Event> Load(int64_t now_ns, std::string* trouble) {
     std::vector<v1::Event> events;
     size_t garbled = 0;
-    for (const std::string& path : {Older(), path_}) {
-      const auto text = files_->Read(path);
+    for (const std::string& path : {newer_.older(), newer_.path()}) {
+      const auto text = path == newer_.path() ? newer_.Read() : files_->Read(path);
       if (absl::IsNotFound(text.status())) continue;
       if (!text.ok()) {
         // Lack of permission is no damage: the file stays, and this life's events go to no file.
-        if (path == path_) unreadable_ = true;
+        if (path == newer_.path()) unreadable_ = true;
         *trouble =
             absl::StrCat(text.status().message(), "; events of before are missing", unreadable_ ? ", and new ones will not be kept" : "");
         continue;
       }
       const size_t before = events.size();
       garbled += Parse(*text, now_ns, &events);
-      if (path != path_) continue;
-      bytes_ = text->size();
+      if (path != newer_.path()) continue;
       events_ = events.size() - before;
       if (events.size() > before) began_ns_ = events[before].time_ns();
-      torn_ = !text->empty() && text->back() != '\n';
     }
     if (garbled > 0 && trouble->empty())
-      *trouble = absl::StrCat(path_, ": ", garbled, " garbled lines of the history are left out; they stay in the file");
+      *trouble = absl::StrCat(newer_.path(), ": ", garbled, " garbled lines of the history are left out; they stay in the file");
     return events;
   }
 
   absl::Status Append(const std::string& lines, size_t count, int64_t now_ns) {
     if (unreadable_) return absl::OkStatus();
-    const bool full = bytes_ + lines.size() > kFileBytesMax || events_ + count > kEventsMax;
-    if (bytes_ > 0 && (full || now_ns - began_ns_ > kAgeMaxNs)) {
-      if (absl::Status status = files_->Rename(path_, Older()); !status.ok()) return status;
-      bytes_ = events_ = 0;
-      torn_ = false;
+    const bool full = newer_.bytes() + lines.size() > kFileBytesMax || events_ + count > kEventsMax;
+    if (newer_.bytes() > 0 && (full || now_ns - began_ns_ > kAgeMaxNs)) {
+      if (absl::Status status = newer_.Turn(); !status.ok()) return status;
+      events_ = 0;
     }
-    if (bytes_ == 0) began_ns_ = now_ns;
-    // What a crash or a full disk has cut short is a line of its own.
-    const std::string text = torn_ ? "\n" + lines : lines;
-    const absl::Status status = files_->Append(path_, text);
-    bytes_ += text.size();
-    events_ += count;
-    torn_ = !status.ok();
+    if (newer_.bytes() == 0) began_ns_ = now_ns;
+    const absl::Status status = newer_.Append(lines);
+    if (status.ok()) events_ += count;
     return status;
   }
 
  private:
-  std::string Older() const { return path_ + ".1"; }
-
   // The number of lines that are none of ours. Events of an instance before are forgotten with it.
   static size_t Parse(const std::string& text, int64_t now_ns, std::vector<v1::Event>* events) {
     size_t garbled = 0;
@@ -100,11 +80,9 @@ class EventHistory::File {
   }
 
   Files* const files_;
-  const std::string path_;
-  size_t bytes_ = 0;
+  LineFile newer_;
   size_t events_ = 0;
   int64_t began_ns_ = 0;
-  bool torn_ = false;
   bool unreadable_ = false;
 };
 
@@ -123,7 +101,7 @@ void EventHistory::Add(const v1::Event& event) {
     ++left_out_;
     return;
   }
-  gathered_ += Line(event);
+  gathered_ += ToLine(event);
   ++gathered_events_;
   newest_ns_ = event.time_ns();
   Schedule();

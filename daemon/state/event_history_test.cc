@@ -127,6 +127,42 @@ TEST_F(EventHistoryTest, TwoGenerationsAreKept) {
   EXPECT_GE(loaded_.size(), EventHistory::kEventsMax);
 }
 
+TEST_F(EventHistoryTest, AFullDiskTurnsNoGeneration) {
+  ASSERT_TRUE(files_.WriteAtomically("events.log.1", "the older one").ok());
+  Live();
+  Add(1);
+  Settle();
+  ASSERT_TRUE(files_.Append("events.log", std::string(EventHistory::kFileBytesMax - 4096, ' ') + "\n").ok());
+  Live();
+  files_.SetFull(true);
+  for (uint64_t sequence = 2; sequence <= 100; ++sequence) {
+    Add(sequence);
+    Settle();
+  }
+  files_.SetFull(false);
+  Add(101);
+  Settle();
+  EXPECT_TRUE(*files_.Read("events.log.1") == "the older one");
+  Live();
+  EXPECT_THAT(loaded_, ElementsAre(1, 101));
+}
+
+TEST_F(EventHistoryTest, EventsThatNoFileTookFillNoGeneration) {
+  Live();
+  Add(1);
+  Settle();
+  files_.SetFull(true);
+  for (uint64_t sequence = 2; sequence <= EventHistory::kEventsMax; ++sequence) {
+    Add(sequence);
+    if (sequence % 4096 == 0) Settle();
+  }
+  Settle();
+  files_.SetFull(false);
+  Add(EventHistory::kEventsMax + 1);
+  Settle();
+  EXPECT_TRUE(absl::IsNotFound(files_.Read("events.log.1").status()));
+}
+
 TEST_F(EventHistoryTest, AFullDiskIsSaidOnceAndAFileThatCannotBeReadStays) {
   Live();
   files_.SetFull(true);
