@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/core/token_bucket.h"
+#include "base/log.h"
 #include "health/io/filter_program.h"
 #include "health/io/source_rates.h"
 
@@ -158,7 +159,14 @@ class UdpRailSocket final : public RailSocket {
   void AttachFilter() {
     std::vector<sock_filter> program = FilterProgram(filter_, family_, sources_.HeldOut());
     const sock_fprog all = {static_cast<uint16_t>(program.size()), program.data()};
-    setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all));
+    const bool attached = setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all)) == 0;
+    const int error = errno;
+    // An old filter would drop what is to be taken now, and a rail without answers counts as silent.
+    const int none = 0;
+    if (!attached) setsockopt(fd_, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
+    if (std::exchange(unfiltered_, !attached) || attached) return;
+    LogWarning("the kernel refuses the filter of a rail's probes: a flood costs r2ccd processor time, probes are read as before",
+               {{"port", port_}, {"reason", strerror(error)}});
   }
 
   // False: its sender is beyond its rate. The kernel drops what comes from it from now on, until its time is over.
@@ -202,7 +210,7 @@ class UdpRailSocket final : public RailSocket {
     const uint64_t more = static_cast<uint32_t>(dropped - std::exchange(dropped_last_, dropped));  // wraps
     const uint32_t queued = memory[SK_MEMINFO_RMEM_ALLOC];
     const bool was_short = std::max(queued, std::exchange(queued_last_, queued)) <= memory[SK_MEMINFO_RCVBUF] / 2;
-    const bool filters = !filter_.words.empty() || !sources_.HeldOut().empty();
+    const bool filters = !unfiltered_ && (!filter_.words.empty() || !sources_.HeldOut().empty());
     (was_short && filters ? counts_.filtered : counts_.dropped_by_kernel) += more;
   }
 
@@ -306,6 +314,7 @@ class UdpRailSocket final : public RailSocket {
   const std::unique_ptr<Slots> slots_;  // of one call: too large for the stack, and mostly never touched
   RailSocketCounts counts_;
   DatagramFilter filter_;
+  bool unfiltered_ = false;  // the kernel refused the filter
   TokenBucket budget_{kDatagramsPerSecond, kDatagramsBurst};
   int spare_ = 0;  // taken from it, and not used yet
   TokenBucket reads_{kReadsPerSecond, kReadsBurst};

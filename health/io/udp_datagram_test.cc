@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "base/log.h"
 #include "health/io/source_rates.h"
 
 namespace r2cc::health {
@@ -234,6 +235,47 @@ TEST_F(UdpDatagramTest, TakesWhatTheFilterDescribesAndCountsTheRest) {
   EXPECT_EQ(got_[1].bytes, two);
   EXPECT_EQ(socket->counts().filtered, 5u);
   EXPECT_EQ(socket->counts().dropped_by_kernel, 0u) << "there was room all the time";
+}
+
+// The descriptor of the socket that is bound to `port` of ::1.
+int DescriptorOf(uint16_t port) {
+  for (int fd = 3; fd < 1024; ++fd) {
+    sockaddr_in6 own{};
+    socklen_t bytes = sizeof(own);
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &bytes) == 0 && own.sin6_family == AF_INET6 && ntohs(own.sin6_port) == port)
+      return fd;
+  }
+  return -1;
+}
+
+// Takes all the kernel's memory for options of the socket, so that no filter has room in it.
+void FillOptionMemory(int fd) {
+  ipv6_mreq group{};
+  group.ipv6mr_interface = if_nametoindex("lo");
+  inet_pton(AF_INET6, "ff02::1:0:0", &group.ipv6mr_multiaddr);
+  for (uint16_t number = 0; number < 20'000; ++number) {
+    std::memcpy(&group.ipv6mr_multiaddr.s6_addr[14], &number, sizeof(number));
+    if (setsockopt(fd, SOL_IPV6, IPV6_ADD_MEMBERSHIP, &group, sizeof(group)) != 0 && errno == ENOBUFS) return;
+  }
+}
+
+TEST_F(UdpDatagramTest, AFilterThatTheKernelRefusesIsLoggedAndDropsNothing) {
+  auto opened = datagrams_.Open({"", "::1", 0}, Handler());
+  if (absl::IsNotFound(opened.status())) GTEST_SKIP() << "needs IPv6: ::1 is no address here";
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  RailSocket& socket = **opened;
+  const auto filter = [](char last) {
+    return DatagramFilter{{'h', 'e', 'a', 'd'}, 4, {{'w', 'o', 'r', 'd', '-', '-', '-', static_cast<uint8_t>(last)}}};
+  };
+  socket.Take(filter('a'));
+  FillOptionMemory(DescriptorOf(socket.port()));
+  std::vector<std::string> lines;
+  const ScopedLogCapture capture([&](LogLevel, const std::string& line) { lines.push_back(line); });
+  socket.Take(filter('b'));
+  socket.Take(filter('c'));
+  EXPECT_THAT(lines, testing::ElementsAre(testing::HasSubstr("the kernel refuses the filter of a rail's probes")));
+  ASSERT_TRUE(socket.Send({"::1", socket.port()}, "headword---c").ok());
+  ASSERT_TRUE(RunUntil([this] { return got_.size() == 1; })) << "it is dropped by the filter of before";
 }
 
 // Each wakes up the loop for itself, as probes of many peers do: one that is read costs one place of the rate.
