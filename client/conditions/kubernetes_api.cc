@@ -1,15 +1,17 @@
 #include "client/conditions/kubernetes_api.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -18,12 +20,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/core/clock.h"
 
 namespace r2cc::client {
 namespace {
 
-// Of each step: connecting, writing, reading.
-constexpr timeval kStepTimeout{5, 0};
 // A node with hundreds of images in its status is some 100 KiB.
 constexpr size_t kAnswerBytesMax = 4 << 20;
 constexpr size_t kFileBytesMax = 1 << 20;
@@ -63,20 +64,54 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
+// When a request has to be over, on sockets that never block.
+class Deadline {
+ public:
+  explicit Deadline(Nanos timeout) : end_(SteadyClock().Now() + timeout) {}
+
+  // False: it is over, or poll() failed.
+  bool WaitFor(int fd, short events) const {
+    for (;;) {
+      const Nanos left = end_ - SteadyClock().Now();
+      if (left <= 0) return false;
+      pollfd ready{fd, events, 0};
+      const int count = poll(&ready, 1, static_cast<int>(left / kNanosPerMs) + 1);
+      if (count > 0) return true;
+      if (count < 0 && errno != EINTR) return false;
+    }
+  }
+  bool IsOver() const { return SteadyClock().Now() >= end_; }
+  // Repeats `call` of OpenSSL while it waits for the other end. UNAVAILABLE: the time is over, or it `failed`.
+  absl::Status Do(SSL* ssl, const std::string& failed, const std::function<int()>& call) const {
+    for (;;) {
+      if (IsOver()) return absl::UnavailableError("the API server takes too long");
+      const int result = call();
+      if (result > 0) return absl::OkStatus();
+      const int error = SSL_get_error(ssl, result);
+      if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return Trouble(failed);
+      (void)WaitFor(SSL_get_fd(ssl), error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT);
+    }
+  }
+
+ private:
+  const Nanos end_;
+};
+
 // -1: nobody answers there.
-int Dial(const std::string& host, const std::string& port) {
+int Dial(const std::string& host, const std::string& port, const Deadline& deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return -1;
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) continue;
-    // SO_SNDTIMEO bounds connect(), too.
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kStepTimeout, sizeof(kStepTimeout));
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kStepTimeout, sizeof(kStepTimeout));
     if (connect(fd, one->ai_addr, one->ai_addrlen) == 0) return fd;
+    int error = errno;
+    socklen_t bytes = sizeof(error);
+    if (error == EINPROGRESS && deadline.WaitFor(fd, POLLOUT) && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0)
+      return fd;
     close(fd);
   }
   return -1;
@@ -84,7 +119,8 @@ int Dial(const std::string& host, const std::string& port) {
 
 class TlsKubernetesApi final : public KubernetesApi {
  public:
-  TlsKubernetesApi(const std::string& server, std::string account) : server_(server), account_(std::move(account)) {
+  TlsKubernetesApi(const std::string& server, std::string account, Nanos timeout)
+      : server_(server), account_(std::move(account)), timeout_(timeout) {
     const size_t colon = server.rfind(':');
     host_ = std::string(absl::StripPrefix(absl::StripSuffix(absl::string_view(server).substr(0, colon), "]"), "["));
     port_ = colon == std::string::npos ? "443" : server.substr(colon + 1);
@@ -98,12 +134,16 @@ class TlsKubernetesApi final : public KubernetesApi {
     if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) return Trouble("no TLS");
     if (SSL_CTX_load_verify_locations(context.get(), authority.c_str(), nullptr) != 1) return Trouble("cannot read " + authority);
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    const Descriptor connection(Dial(host_, port_));
+    const Deadline deadline(timeout_);
+    const Descriptor connection(Dial(host_, port_, deadline));
     if (connection.get() < 0) return absl::UnavailableError("nobody answers at " + server_);
     const std::unique_ptr<SSL, FreeSsl> ssl(SSL_new(context.get()));
     if (ssl == nullptr || SSL_set_fd(ssl.get(), connection.get()) != 1 || !Expect(ssl.get())) return Trouble("no TLS");
-    if (SSL_connect(ssl.get()) != 1) return Trouble(server_ + " does not prove that it is the API server");
-    return Talk(ssl.get(), Text(request, std::string(absl::StripAsciiWhitespace(*token))));
+    if (absl::Status known =
+            deadline.Do(ssl.get(), server_ + " does not prove that it is the API server", [&] { return SSL_connect(ssl.get()); });
+        !known.ok())
+      return known;
+    return Talk(ssl.get(), Text(request, std::string(absl::StripAsciiWhitespace(*token))), deadline);
   }
 
  private:
@@ -124,24 +164,22 @@ class TlsKubernetesApi final : public KubernetesApi {
     return absl::StrCat(text, "\r\n", request.body);
   }
 
-  absl::StatusOr<std::string> Talk(SSL* ssl, const std::string& text) const {
-    if (SSL_write(ssl, text.data(), static_cast<int>(text.size())) != static_cast<int>(text.size())) return Trouble("cannot write");
+  static absl::StatusOr<std::string> Talk(SSL* ssl, const std::string& text, const Deadline& deadline) {
+    absl::Status status = deadline.Do(ssl, "cannot write", [&] { return SSL_write(ssl, text.data(), static_cast<int>(text.size())); });
+    if (!status.ok()) return status;
     std::string answer;
     char bytes[16 << 10];
-    for (;;) {
-      const int count = SSL_read(ssl, bytes, sizeof(bytes));
-      if (count <= 0) {
-        ERR_clear_error();
-        break;
-      }
+    for (int count = 0;; answer.append(bytes, static_cast<size_t>(count))) {
+      status = deadline.Do(ssl, "", [&] { return count = SSL_read(ssl, bytes, sizeof(bytes)); });
+      if (deadline.IsOver()) return absl::UnavailableError("its answer takes too long");
+      if (!status.ok()) return ParseAnswer(answer);
       if (answer.size() + static_cast<size_t>(count) > kAnswerBytesMax) return absl::UnavailableError("its answer is too long");
-      answer.append(bytes, static_cast<size_t>(count));
     }
-    return ParseAnswer(answer);
   }
 
   const std::string server_;
   const std::string account_;
+  const Nanos timeout_;
   std::string host_;
   std::string port_;
 };
@@ -171,10 +209,10 @@ absl::StatusOr<std::string> ParseAnswer(const std::string& bytes) {
   return absl::UnavailableError(what);
 }
 
-std::unique_ptr<KubernetesApi> ConnectKubernetes(const std::string& server, const std::string& account) {
+std::unique_ptr<KubernetesApi> ConnectKubernetes(const std::string& server, const std::string& account, Nanos timeout) {
   // OpenSSL writes to a socket by write().
   signal(SIGPIPE, SIG_IGN);
-  return std::make_unique<TlsKubernetesApi>(server, account);
+  return std::make_unique<TlsKubernetesApi>(server, account, timeout);
 }
 
 }  // namespace r2cc::client
