@@ -3,11 +3,13 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/core/clock.h"
@@ -20,6 +22,10 @@ namespace {
 using google::protobuf::Struct;
 
 constexpr int kLookEveryMs = 2000;
+// A node with hundreds of images in its status is some 100 KiB.
+constexpr int kNodesPerPage = 16;
+// 65,536 nodes.
+constexpr int kPagesMax = 4096;
 constexpr char kComponent[] = "r2cc-conditions";
 // Events of things without a namespace are in this one.
 constexpr char kEvents[] = "/api/v1/namespaces/default/events";
@@ -76,18 +82,33 @@ std::string EventOf(const NodeConditions::Write& write, const std::string& now, 
   return ToJson(event);
 }
 
-// The status of our condition in a Node of Kubernetes; empty: it has none.
-absl::StatusOr<std::string> StatusIn(const std::string& node_json) {
-  Struct node;
-  if (!google::protobuf::util::JsonStringToMessage(node_json, &node).ok()) return absl::UnavailableError("a node that is no JSON");
-  const Struct& status = node.fields().contains("status") ? node.fields().at("status").struct_value() : Struct::default_instance();
-  if (!status.fields().contains("conditions")) return "";
-  for (const auto& value : status.fields().at("conditions").list_value().values()) {
-    const auto& fields = value.struct_value().fields();
-    if (fields.contains("type") && fields.at("type").string_value() == kConditionType && fields.contains("status"))
-      return fields.at("status").string_value();
-  }
-  return "";
+const Struct& In(const Struct& object, const std::string& name) {
+  const auto found = object.fields().find(name);
+  return found == object.fields().end() ? Struct::default_instance() : found->second.struct_value();
+}
+std::string TextIn(const Struct& object, const std::string& name) {
+  const auto found = object.fields().find(name);
+  return found == object.fields().end() ? "" : found->second.string_value();
+}
+
+absl::StatusOr<Struct> Parse(const std::string& json) {
+  Struct object;
+  if (!google::protobuf::util::JsonStringToMessage(json, &object).ok()) return absl::UnavailableError("an answer that is no JSON");
+  return object;
+}
+
+// Our condition in a Node of Kubernetes; empty: it has none.
+Struct ConditionIn(const Struct& node) {
+  const Struct& status = In(node, "status");
+  const auto conditions = status.fields().find("conditions");
+  if (conditions == status.fields().end()) return {};
+  for (const auto& value : conditions->second.list_value().values())
+    if (TextIn(value.struct_value(), "type") == kConditionType) return value.struct_value();
+  return {};
+}
+
+ConditionStatus StatusOf(const std::string& text) {
+  return text == "True" ? ConditionStatus::kTrue : text == "False" ? ConditionStatus::kFalse : ConditionStatus::kUnknown;
 }
 
 }  // namespace
@@ -99,11 +120,12 @@ absl::Status WriteCondition(const NodeConditions::Write& write, int64_t now_real
   if (write.first) {
     const absl::StatusOr<std::string> node = api->Ask({"GET", path, "", ""});
     if (!node.ok()) return node.status();
-    const absl::StatusOr<std::string> before = StatusIn(*node);
-    if (!before.ok()) return before.status();
-    turned = *before != ToText(write.condition.status);
+    const absl::StatusOr<Struct> parsed = Parse(*node);
+    if (!parsed.ok()) return parsed.status();
+    const std::string before = TextIn(ConditionIn(*parsed), "status");
+    turned = before != ToText(write.condition.status);
     // That all is well with a node that is seen for the first time is no news.
-    news = turned && !(before->empty() && write.condition.status == ConditionStatus::kFalse);
+    news = turned && !(before.empty() && write.condition.status == ConditionStatus::kFalse);
   }
   const std::string now = TimeText(now_realtime_ns);
   const auto patched = api->Ask({"PATCH", path + "/status", kPatch, PatchOf(write, turned, now)});
@@ -111,8 +133,34 @@ absl::Status WriteCondition(const NodeConditions::Write& write, int64_t now_real
   return api->Ask({"POST", kEvents, kJson, EventOf(write, now, now_realtime_ns)}).status();
 }
 
+absl::Status AdoptConditions(KubernetesApi* api, Nanos now, NodeConditions* conditions) {
+  std::string more;
+  for (int page = 0; page < kPagesMax; ++page) {
+    const auto text = api->Ask({"GET", absl::StrCat("/api/v1/nodes?limit=", kNodesPerPage, more), "", ""});
+    if (!text.ok()) return text.status();
+    const absl::StatusOr<Struct> list = Parse(*text);
+    if (!list.ok()) return list.status();
+    if (const auto items = list->fields().find("items"); items != list->fields().end())
+      for (const auto& item : items->second.list_value().values()) {
+        const Struct condition = ConditionIn(item.struct_value());
+        if (condition.fields().empty()) continue;
+        conditions->Adopt(TextIn(In(item.struct_value(), "metadata"), "name"),
+                          {StatusOf(TextIn(condition, "status")), TextIn(condition, "reason"), TextIn(condition, "message")}, now);
+      }
+    const std::string next = TextIn(In(*list, "metadata"), "continue");
+    if (next.empty()) return absl::OkStatus();
+    // It becomes part of the path of a request that carries our token.
+    if (!std::all_of(next.begin(), next.end(), [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '='; }))
+      return absl::UnavailableError("a page of nodes that does not name the next");
+    more = "&continue=" + next;
+  }
+  return absl::UnavailableError("a list of nodes without an end");
+}
+
 void FollowConditions(const ConditionsWorld& world) {
   NodeConditions conditions;
+  bool adopted = false;
+  Nanos adopt_not_before = 0;
   std::map<std::string, std::string> troubles;  // by node; "" is the view
   const auto note = [&](const std::string& what, const std::string& trouble) {
     const std::string before = std::exchange(troubles[what], trouble);
@@ -123,13 +171,21 @@ void FollowConditions(const ConditionsWorld& world) {
     const absl::StatusOr<std::vector<v1::NodeView>> nodes = world.nodes();
     note("", nodes.ok() ? "" : absl::StrCat("no view of the cluster, so conditions stay as they are: ", nodes.status().message()));
     if (!nodes.ok()) continue;
+    if (!adopted && world.now() >= adopt_not_before) {
+      const absl::Status status = AdoptConditions(world.api, world.now(), &conditions);
+      adopted = status.ok();
+      adopt_not_before = world.now() + NodeConditions::kHeartbeat;
+      note("nodes that have left",
+           adopted ? "" : absl::StrCat("conditions of nodes that have left are not looked for: ", status.message()));
+    }
     for (const NodeConditions::Write& write : conditions.Look(*nodes, world.now())) {
       const absl::Status status = WriteCondition(write, world.now_realtime_ns(), world.api);
       if (status.ok())
         conditions.Delivered(write, world.now());
+      else if (absl::IsNotFound(status))
+        conditions.Missing(write, world.now());
       else
-        // A node that Kubernetes does not know is looked for seldom.
-        conditions.Failed(write, world.now(), absl::IsNotFound(status) ? NodeConditions::kHeartbeat : NodeConditions::kPause);
+        conditions.Failed(write, world.now());
       note(write.node, status.ok() ? "" : absl::StrCat("the condition of node ", write.node, " is not written: ", status.message()));
       // The others would wait for the same.
       if (absl::IsUnavailable(status)) break;

@@ -19,6 +19,9 @@ namespace r2cc::client {
 // Writes one condition: looks at the node first if `write` is the first, patches its status, and makes an Event if the status turned.
 absl::Status WriteCondition(const NodeConditions::Write& write, int64_t now_realtime_ns, KubernetesApi* api);
 
+// Hands over the conditions that Kubernetes has, so that one of a node that left while this program did not run is not believed for ever.
+absl::Status AdoptConditions(KubernetesApi* api, Nanos now, NodeConditions* conditions);
+
 struct ConditionsWorld {
   std::function<absl::StatusOr<std::vector<v1::NodeView>>()> nodes;  // of the cluster, as a daemon sees it
   KubernetesApi* api;

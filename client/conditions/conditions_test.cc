@@ -84,8 +84,48 @@ TEST(FollowConditions, SaysOnceWhatFailsAndThatItWorksAgain) {
                       return looks < 40;
                     }});
   EXPECT_THAT(lines, ElementsAre(HasSubstr("no view of the cluster"), "the view: it works again",
+                                 "conditions of nodes that have left are not looked for: status 403",
                                  "the condition of node n0 is not written: status 403", "n0: it works again"));
   EXPECT_LT(api.asked.size(), 10u) << "not at each look";
+}
+
+TEST(AdoptConditions, ReadsEachPage) {
+  FakeKubernetesApi api;
+  api.pages = {R"({"metadata":{"continue":"eyJ2_-="},"items":[{"metadata":{"name":"n0"},"status":{"conditions":[{"type":"Ready"}]}},{}]})",
+               R"({"metadata":{},"items":[{"metadata":{"name":"n1"},"status":{"conditions":[{"type":"R2CCRailDegraded","status":"True",
+                  "reason":"RailDegraded","message":"rail1 FAILED"}]}}]})"};
+  NodeConditions conditions;
+  ASSERT_TRUE(AdoptConditions(&api, 0, &conditions).ok());
+  EXPECT_THAT(Asked(api), ElementsAre("GET /api/v1/nodes?limit=16", "GET /api/v1/nodes?limit=16&continue=eyJ2_-="));
+  const auto writes = conditions.Look({}, NodeConditions::kGone);
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_EQ(writes[0].node, "n1");
+}
+
+TEST(AdoptConditions, AListThatIsNoneIsAnError) {
+  for (const char* page : {"<html>", R"({"metadata":{"continue":"x HTTP/1.0\r\nX: y"},"items":[]})"}) {
+    FakeKubernetesApi api;
+    api.pages = {page};
+    NodeConditions conditions;
+    EXPECT_TRUE(absl::IsUnavailable(AdoptConditions(&api, 0, &conditions))) << page;
+  }
+}
+
+// A node whose last condition was True left while r2cc-conditions did not run.
+TEST(FollowConditions, ANodeThatLeftBeforeItsStartBecomesUnknown) {
+  FakeKubernetesApi api;
+  api.pages = {R"({"items":[{"metadata":{"name":"gone"},"status":{"conditions":[{"type":"R2CCRailDegraded","status":"True",
+                  "reason":"RailDegraded","message":"rail1 FAILED"}]}}]})"};
+  Nanos now = kNanosPerSecond;
+  FollowConditions({[]() -> absl::StatusOr<std::vector<v1::NodeView>> { return std::vector<v1::NodeView>(); }, &api, [] { return kNow; },
+                    [&] { return now; }, [](const std::string&) {},
+                    [&](int milliseconds) {
+                      now += milliseconds * kNanosPerMs;
+                      return now < 2 * NodeConditions::kGone;
+                    }});
+  EXPECT_THAT(Asked(api),
+              ElementsAre("GET /api/v1/nodes?limit=16", "PATCH /api/v1/nodes/gone/status", "POST /api/v1/namespaces/default/events"));
+  EXPECT_THAT(api.asked[1].body, HasSubstr(R"("status":"Unknown")"));
 }
 
 TEST(ConnectKubernetes, AServerThatClosesAConnectionEndsNoProcess) {

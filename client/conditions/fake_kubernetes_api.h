@@ -2,6 +2,7 @@
 #ifndef R2CC_CLIENT_CONDITIONS_FAKE_KUBERNETES_API_H_
 #define R2CC_CLIENT_CONDITIONS_FAKE_KUBERNETES_API_H_
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,17 @@ class FakeKubernetesApi final : public KubernetesApi {
   absl::StatusOr<std::string> Ask(const Request& request) override {
     asked.push_back(request);
     if (!status.ok()) return status;
+    if (request.path.starts_with("/api/v1/nodes?")) {
+      if (pages.empty()) return R"({"items":[]})";
+      const std::string page = pages.front();
+      pages.pop_front();
+      return page;
+    }
     return request.method == "GET" ? node : "{}";
   }
 
   std::string node = R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})";
+  std::deque<std::string> pages;  // of the list of nodes
   absl::Status status;
   std::vector<Request> asked;
 };

@@ -36,6 +36,12 @@ NodeCondition ConditionOf(const v1::NodeView& node) {
   return {ConditionStatus::kUnknown, kProving, message};
 }
 
+void NodeConditions::Adopt(const std::string& node, const NodeCondition& condition, Nanos now) {
+  if (!IsNodeName(node) || condition.reason == kLeft) return;
+  const auto [place, is_new] = known_.try_emplace(node);
+  if (is_new) place->second = {.condition = condition, .written = true, .written_at = now - kHeartbeat, .not_before = now, .seen = now};
+}
+
 std::vector<NodeConditions::Write> NodeConditions::Look(const std::vector<v1::NodeView>& nodes, Nanos now) {
   std::vector<Write> writes;
   for (const v1::NodeView& node : nodes) {
@@ -80,5 +86,12 @@ void NodeConditions::Delivered(const Write& write, Nanos now) {
 }
 
 void NodeConditions::Failed(const Write& write, Nanos now, Nanos pause) { known_[write.node].not_before = now + pause; }
+
+void NodeConditions::Missing(const Write& write, Nanos now) {
+  if (write.condition.reason == kLeft)
+    known_.erase(write.node);
+  else
+    Failed(write, now, kHeartbeat);
+}
 
 }  // namespace r2cc::client

@@ -52,11 +52,16 @@ class NodeConditions {
     // Nothing is known of what stands there: it is to be looked at first, and it decides `turned`.
     bool first = false;
   };
+  // Kubernetes has this condition of a node, from an earlier life of this program; its heartbeat is due. It has no effect on a node that
+  // is known already.
+  void Adopt(const std::string& node, const NodeCondition& condition, Nanos now);
   // What is to be written, as these are all the nodes now.
   std::vector<Write> Look(const std::vector<v1::NodeView>& nodes, Nanos now);
   // It was written, or it was not.
   void Delivered(const Write& write, Nanos now);
   void Failed(const Write& write, Nanos now, Nanos pause = kPause);
+  // Kubernetes has no such node.
+  void Missing(const Write& write, Nanos now);
 
  private:
   struct Known {

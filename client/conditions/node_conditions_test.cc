@@ -100,6 +100,48 @@ TEST_F(NodeConditionsTest, ADaemonOfTheStoreAloneIsNoNode) {
   EXPECT_TRUE(Look({store}).empty());
 }
 
+TEST_F(NodeConditionsTest, ANodeThatLeftBeforeThisLifeIsUnknownOnce) {
+  conditions_.Adopt("gone", {ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED"}, now_);
+  conditions_.Adopt("left", {ConditionStatus::kUnknown, "Left", "r2ccd of this node has left R2CC's cluster"}, now_);
+  conditions_.Adopt("../pods/x", {ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED"}, now_);
+  EXPECT_TRUE(Look({}).empty()) << "a view that has just begun does not have all nodes";
+  now_ += NodeConditions::kGone;
+  const auto writes = Look({});
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_EQ(writes[0].node, "gone");
+  EXPECT_EQ(writes[0].condition.status, ConditionStatus::kUnknown);
+  EXPECT_TRUE(writes[0].turned);
+  now_ += NodeConditions::kGone;
+  EXPECT_TRUE(Look({}).empty());
+}
+
+TEST_F(NodeConditionsTest, ANodeOfTheViewIsWrittenAsIfThisLifeHadWrittenBefore) {
+  const NodeCondition degraded = ConditionOf(Node("n0", v1::FAILED));
+  conditions_.Adopt("n0", degraded, now_);
+  const auto same = Look({Node("n0", v1::FAILED)});
+  ASSERT_EQ(same.size(), 1u) << "a heartbeat";
+  EXPECT_FALSE(same[0].turned);
+  EXPECT_FALSE(same[0].first);
+  now_ += NodeConditions::kPause;
+  const auto writes = Look({Node("n0", v1::HEALTHY)});
+  ASSERT_EQ(writes.size(), 1u);
+  EXPECT_TRUE(writes[0].turned);
+  EXPECT_FALSE(writes[0].first);
+  conditions_.Adopt("n0", degraded, now_);
+  EXPECT_TRUE(Look({Node("n0", v1::HEALTHY)}).empty()) << "what is known already stays";
+}
+
+// As a node pool that shrinks: neither memory nor requests are kept for it.
+TEST_F(NodeConditionsTest, ANodeThatLeftKubernetesTooIsForgotten) {
+  Look({Node("n0", v1::HEALTHY)});
+  now_ += NodeConditions::kGone;
+  const auto writes = conditions_.Look({}, now_);
+  ASSERT_EQ(writes.size(), 1u);
+  conditions_.Missing(writes[0], now_);
+  now_ += 10 * NodeConditions::kGone;
+  EXPECT_TRUE(Look({}).empty());
+}
+
 // As after a restart of the daemon that is asked: it knows nobody yet.
 TEST_F(NodeConditionsTest, ANodeThatIsMissingForAMomentHasNotLeft) {
   Look({Node("n0", v1::HEALTHY)});

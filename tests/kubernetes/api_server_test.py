@@ -114,9 +114,10 @@ class ApiServerTest(unittest.TestCase):
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "gpu-7.1", "namespace": "default"}, "type": "Warning",
              "involvedObject": {"kind": "Node", "name": NODE, "uid": NODE}, "reason": "R2CCRailDegraded", "message": "rail1"}
     for method, path, body, status in (
-        ("GET", f"/api/v1/nodes/{NODE}", None, 200), ("PATCH", f"/api/v1/nodes/{NODE}/status", condition, 200),
+        ("GET", f"/api/v1/nodes/{NODE}", None, 200), ("GET", "/api/v1/nodes?limit=16", None, 200),
+        ("PATCH", f"/api/v1/nodes/{NODE}/status", condition, 200),
         ("POST", "/api/v1/namespaces/default/events", event, 201), ("POST", "/api/v1/namespaces/r2cc/events", event, 403),
-        ("GET", "/api/v1/nodes", None, 403), ("PATCH", f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": True}}, 403),
+        ("PATCH", f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": True}}, 403),
         ("GET", "/api/v1/namespaces/r2cc/secrets", None, 403), ("GET", "/api/v1/namespaces/default/events", None, 403)):
       self.assertEqual(self.server.ask(method, path, body, user=account)[0], status, f"{method} {path}")
 

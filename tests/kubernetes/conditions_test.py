@@ -17,7 +17,7 @@ class ConditionsTest(NamespaceCase):
 
   def setUp(self) -> None:
     super().setUp()
-    self.api = self.enterContext(FakeApiServer(self.folder, ["n0", "n1"]))
+    self.api = self.enterContext(FakeApiServer(self.folder, ["n0", "n1", "n8", "n9"]))
     self.lab = self.enterContext(NamespaceLab(nodes=3, rails=2, rate="500mbit"))
     self.processes = self.enterContext(Processes(self.folder))
     self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)

@@ -6,6 +6,7 @@ import pathlib
 import ssl
 import subprocess
 import threading
+import urllib.parse
 from typing import Any
 
 from tests.kubernetes import schema
@@ -81,6 +82,8 @@ class FakeApiServer:
     name = path.removeprefix("/api/v1/nodes/").removesuffix("/status")
     if method == "POST" and path == "/api/v1/namespaces/default/events":
       return self._take_event(json.loads(body))
+    if method == "GET" and path.startswith("/api/v1/nodes?"):
+      return 200, self._page(urllib.parse.parse_qs(path.partition("?")[2]))
     if name not in self.nodes:
       return 404, {"message": f"nodes {name} not found"}
     if method == "GET" and path == f"/api/v1/nodes/{name}":
@@ -92,6 +95,13 @@ class FakeApiServer:
       return self._merge(name, json.loads(body))
     self.refused.append(f"{method} {path}")
     return 403, {"message": "forbidden"}
+
+  def _page(self, query: dict[str, list[str]]) -> dict[str, Any]:
+    """Two nodes at most, whatever limit is asked for; a real one may do that, too."""
+    begin = int(query.get("continue", ["0"])[0])
+    end = begin + min(2, int(query["limit"][0]))
+    return {"kind": "NodeList", "apiVersion": "v1", "items": list(self.nodes.values())[begin:end],
+            "metadata": {"continue": str(end)} if end < len(self.nodes) else {}}
 
   def _merge(self, name: str, patch: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """Conditions merge by their type."""

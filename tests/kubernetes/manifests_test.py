@@ -70,7 +70,7 @@ class ManifestsTest(unittest.TestCase):
     objects = self.render("conditions")
     rules = {(one["kind"], one["metadata"].get("namespace")): [(rule["resources"], rule["verbs"]) for rule in one["rules"]]
              for one in objects if one["kind"] in ("Role", "ClusterRole")}
-    self.assertEqual(rules, {("ClusterRole", None): [(["nodes"], ["get"]), (["nodes/status"], ["patch"])],
+    self.assertEqual(rules, {("ClusterRole", None): [(["nodes"], ["get", "list"]), (["nodes/status"], ["patch"])],
                              ("Role", "default"): [(["events"], ["create"])]})
     account = {"kind": "ServiceAccount", "name": "r2cc-conditions", "namespace": "r2cc"}
     for one in objects:
