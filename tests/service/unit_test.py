@@ -87,6 +87,8 @@ class UnitTest(unittest.TestCase):
     # With /proc hidden from it r2ccd cannot see whether a caller is in a container.
     self.assertNotIn(settings["ProtectProc"], (["invisible"], ["noaccess"], ["ptraceable"]))
     self.assertNotIn("ProcSubset", settings)
+    # A core, or the swap, would hold the node's key.
+    self.assertEqual((settings["LimitCORE"], settings["MemorySwapMax"]), (["0"], ["0"]))
     self.assertEqual(settings["StartLimitIntervalSec"], ["0"])
     # Of a job in a container the daemon needs the true uid.
     self.assertNotIn("PrivateUsers", settings)
