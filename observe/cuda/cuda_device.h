@@ -18,11 +18,11 @@ class CudaDevice {
   // Null and one line: no driver, no such GPU, or a library that was built without kernels.
   static std::unique_ptr<CudaDevice> Open(int gpu, std::string* error);
 
-  enum class Kernel { kGatherSmall, kGatherLarge, kInline, kRows, kHash, kWait };
-  static constexpr size_t kKernels = 6;
+  enum class Kernel { kGatherSmall, kGatherLarge, kFlatSmall, kFlatLarge, kInline, kRows, kHash, kWait };
+  static constexpr size_t kKernels = 8;
   // `arguments` is copied. False and one line.
   bool Launch(Kernel kernel, uint32_t blocks, void* arguments, gpu::Stream stream, std::string* error);
-  // Whether this driver takes LargeArguments.
+  // Whether this driver takes LargeArguments and LargeFlatArguments.
   bool takes_large() const { return takes_large_; }
 
   // 0 and one line: there is none.

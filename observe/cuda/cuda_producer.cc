@@ -102,6 +102,8 @@ bool CudaProducer::Prepare(std::string* error) {
   using Kernel = CudaDevice::Kernel;
   for (const Kernel kernel : {Kernel::kGatherSmall, Kernel::kGatherLarge, Kernel::kInline, Kernel::kRows, Kernel::kHash, Kernel::kWait})
     if ((kernel != Kernel::kGatherLarge || device_->takes_large()) && !LaunchStep(kernel, 1, nullptr, error)) return false;
+  for (const Kernel kernel : {Kernel::kFlatSmall, Kernel::kFlatLarge})
+    if ((kernel != Kernel::kFlatLarge || device_->takes_large()) && !LaunchFlat(kernel, 1, nullptr, error)) return false;
   if (!device_->Wait(stream_, error) || !device_->CopyIn(state_, zeroes.data(), zeroes.size(), error)) return false;
   std::memset(static_cast<void*>(mapped_), 0, sizeof(*mapped_));
   mapped_->words.groups = ~uint64_t{0};

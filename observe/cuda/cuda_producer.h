@@ -88,6 +88,7 @@ class CudaProducer final : public Producer {
   void SetParameters(const Known& known, uint32_t layout, Phase phase, const RowChoice& rows);
   bool AddressOf(const Tap& tap, const TensorSource& source, uint64_t* address, std::string* error);
   bool LaunchStep(CudaDevice::Kernel kernel, uint32_t blocks, const StepTap* taps, std::string* error);
+  bool LaunchFlat(CudaDevice::Kernel kernel, uint32_t blocks, const FlatTap* taps, std::string* error);
   // Why it failed; empty: it did not.
   std::string Failure();
   // Until all that was published has its outcome. False: not within the time.
@@ -117,6 +118,8 @@ class CudaProducer final : public Producer {
   uint64_t next_hold_ = 1;
   SmallArguments small_{};
   LargeArguments large_{};
+  SmallFlatArguments small_flat_{};
+  LargeFlatArguments large_flat_{};
 
   Mutex mutex_;
   RingWriter writer_ R2CC_GUARDED_BY(mutex_);

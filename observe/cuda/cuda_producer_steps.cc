@@ -1,6 +1,7 @@
 // The calls of a step: each launches kernels in the order of the producer's stream.
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "observe/cuda/cuda_producer.h"
 
@@ -9,10 +10,25 @@ namespace {
 
 // A block copies so much at a time: 10-20 GB/s a block, so a small tap needs one and a large one many.
 constexpr uint64_t kChunkBytes = 16384;
-// Of a launch: enough for all processors of an H100, 8 a processor.
-constexpr uint32_t kBlocksMost = 1056;
+// Of a launch: enough for all processors of an H100, 8 a processor; of flat taps what runs there at once.
+constexpr uint32_t kBlocksMost = 1056, kFlatBlocksMost = 132 * kFlatBlocksOfProcessor;
 
 uint64_t Address(const void* of) { return reinterpret_cast<uint64_t>(of); }
+
+// One launch of a step's end.
+struct Part {
+  size_t begin, count;  // of its taps
+  bool is_large, is_flat = false;
+  uint32_t blocks = 0;
+};
+
+std::vector<Part> PartsOf(size_t taps, bool takes_large, size_t of_small, size_t of_large) {
+  const bool is_large = takes_large && taps > of_small;
+  const size_t most = is_large ? of_large : of_small;
+  std::vector<Part> parts;
+  for (size_t at = 0; at < taps; at += most) parts.push_back({at, std::min(most, taps - at), is_large});
+  return parts;
+}
 
 }  // namespace
 
@@ -186,13 +202,25 @@ bool CudaProducer::LaunchStep(CudaDevice::Kernel kernel, uint32_t blocks, const 
   return device_->Launch(kernel, blocks, &small_, stream_, error);
 }
 
+bool CudaProducer::LaunchFlat(CudaDevice::Kernel kernel, uint32_t blocks, const FlatTap* taps, std::string* error) {
+  const uint32_t count = step_.parameters.count;
+  if (kernel == CudaDevice::Kernel::kFlatLarge) {
+    large_flat_.step = step_.parameters;
+    std::copy_n(taps, count, large_flat_.taps);
+    return device_->Launch(kernel, blocks, &large_flat_, stream_, error);
+  }
+  small_flat_.step = step_.parameters;
+  std::copy_n(taps, count, small_flat_.taps);
+  return device_->Launch(kernel, blocks, &small_flat_, stream_, error);
+}
+
 bool CudaProducer::Copy(bool is_tag, size_t index, const TensorSource& source, std::string* error) {
   if (!Wants(is_tag, index)) return true;
-  std::vector<StepTap> one(1);
+  StepTap one[1];
   StepParameters& p = step_.parameters;
   const bool sound = MakeTap(is_tag, index, source, &one[0], error);
-  if (sound) SetTaps(&one, kChunkBytes, p.rows_most, &p);
-  if (!sound || !LaunchStep(CudaDevice::Kernel::kInline, std::min(p.chunks, kBlocksMost), one.data(), error)) {
+  if (sound) SetTaps(one, kChunkBytes, p.rows_most, &p);
+  if (!sound || !LaunchStep(CudaDevice::Kernel::kInline, std::min(p.chunks, kBlocksMost), one, error)) {
     Abandon();
     return false;
   }
@@ -219,28 +247,42 @@ bool CudaProducer::Finish(std::string* error) {
       Abandon();
       return false;
     }
-  const bool is_large = device_->takes_large() && step_.late.size() > kTapsOfSmallLaunch;
-  const uint32_t most = is_large ? kTapsOfLargeLaunch : kTapsOfSmallLaunch;
   StepParameters& p = step_.parameters;
-  struct Part {
-    std::vector<StepTap> taps;
-    uint32_t blocks;
-  };
-  std::vector<Part> parts;
-  p.blocks = 0;
-  for (size_t at = 0; at == 0 || at < step_.late.size(); at += most) {
-    const auto begin = step_.late.begin() + static_cast<ptrdiff_t>(at);
-    Part part{{begin, begin + static_cast<ptrdiff_t>(std::min<size_t>(most, step_.late.size() - at))}, 0};
-    SetTaps(&part.taps, kChunkBytes, p.rows_most, &p);
-    part.blocks = std::clamp<uint32_t>(p.chunks, 1, kBlocksMost);
-    p.blocks += part.blocks;
-    parts.push_back(std::move(part));
-  }
-  step_.known = nullptr;
+  std::vector<StepTap> others;
+  std::vector<FlatTap> flat;
+  for (const StepTap& tap : step_.late)
+    if (const std::optional<FlatTap> one = FlatOf(tap, p))
+      flat.push_back(*one);
+    else
+      others.push_back(tap);
+  // The kernels of a step arrive at one counter, so each knows the blocks of all. A step has at least one.
+  std::vector<Part> parts = PartsOf(flat.size(), device_->takes_large(), kTapsOfSmallFlatLaunch, kTapsOfLargeFlatLaunch);
   for (Part& part : parts) {
-    SetTaps(&part.taps, kChunkBytes, p.rows_most, &p);
-    if (!LaunchStep(is_large ? CudaDevice::Kernel::kGatherLarge : CudaDevice::Kernel::kGatherSmall, part.blocks, part.taps.data(), error))
-      return false;
+    SetFlatTaps(std::span(flat).subspan(part.begin, part.count), kChunkBytes, p.rows_most, &p);
+    part.blocks = std::clamp<uint32_t>(p.chunks, 1, kFlatBlocksMost);
+    part.is_flat = true;
+  }
+  if (parts.empty() || !others.empty())
+    for (Part part : PartsOf(std::max<size_t>(others.size(), 1), device_->takes_large(), kTapsOfSmallLaunch, kTapsOfLargeLaunch)) {
+      part.count = std::min(part.count, others.size());
+      SetTaps(std::span(others).subspan(part.begin, part.count), kChunkBytes, p.rows_most, &p);
+      part.blocks = std::clamp<uint32_t>(p.chunks, 1, kBlocksMost);
+      parts.push_back(part);
+    }
+  p.blocks = 0;
+  for (const Part& part : parts) p.blocks += part.blocks;
+  step_.known = nullptr;
+  using Kernel = CudaDevice::Kernel;
+  for (const Part& part : parts) {
+    if (part.is_flat) {
+      const std::span<FlatTap> its = std::span(flat).subspan(part.begin, part.count);
+      SetFlatTaps(its, kChunkBytes, p.rows_most, &p);
+      if (!LaunchFlat(part.is_large ? Kernel::kFlatLarge : Kernel::kFlatSmall, part.blocks, its.data(), error)) return false;
+    } else {
+      const std::span<StepTap> its = std::span(others).subspan(part.begin, part.count);
+      SetTaps(its, kChunkBytes, p.rows_most, &p);
+      if (!LaunchStep(part.is_large ? Kernel::kGatherLarge : Kernel::kGatherSmall, part.blocks, its.data(), error)) return false;
+    }
   }
   return true;
 }

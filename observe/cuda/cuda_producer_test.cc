@@ -58,17 +58,17 @@ struct Tensor {
 };
 
 // One of any type, shape and strides that taps may have.
-Tensor MakeTensor(const Tap& tap, uint64_t rows, std::mt19937_64* random) {
+Tensor MakeTensor(const Tap& tap, uint64_t rows, bool is_flat, std::mt19937_64* random) {
   const auto below = [&](uint64_t most) { return (*random)() % most; };
   Tensor tensor;
   tensor.shape = tap.shape;
   if (tap.rows) tensor.shape.insert(tensor.shape.begin(), rows);
   const uint64_t item = BytesOf(tap.dtype);
   // With holes behind each dimension, and two of them swapped, or without.
-  const bool has_holes = below(2) != 0;
+  const bool has_holes = !is_flat && below(2) != 0;
   std::vector<size_t> order(tensor.shape.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  if (order.size() >= 2 && below(3) == 0) std::swap(order[order.size() - 1], order[below(order.size() - 1)]);
+  if (!is_flat && order.size() >= 2 && below(3) == 0) std::swap(order[order.size() - 1], order[below(order.size() - 1)]);
   tensor.strides.resize(order.size());
   uint64_t stride = item;
   for (size_t i = order.size(); i-- > 0;) {
@@ -76,7 +76,7 @@ Tensor MakeTensor(const Tap& tap, uint64_t rows, std::mt19937_64* random) {
     stride *= std::max<uint64_t>(tensor.shape[order[i]], 1);
     if (has_holes && below(2) != 0) stride += item * below(3);
   }
-  tensor.offset = item * below(4);
+  tensor.offset = is_flat ? 0 : item * below(4);
   tensor.memory.resize(tensor.offset + stride + 64);
   for (uint8_t& byte : tensor.memory) byte = static_cast<uint8_t>((*random)());
   tensor.is_inline = below(4) == 0;
@@ -85,7 +85,8 @@ Tensor MakeTensor(const Tap& tap, uint64_t rows, std::mt19937_64* random) {
 
 TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
   const auto kernels_run = Of<int()>("stub_kernels_run");
-  int small_parts = 0, large_parts = 0;  // steps of several launches
+  const auto flat_kernels_run = Of<int()>("stub_flat_kernels_run");
+  int small_parts = 0, large_parts = 0, flat_parts = 0;  // steps of several launches; those of which one is of flat taps
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
@@ -102,6 +103,7 @@ TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
     const auto reader = Reader(producer.get()), host_reader = Reader(host.get());
     ASSERT_TRUE(reader->Register() && host_reader->Register());
     const uint64_t rows_most = 1 + below(40);
+    const bool is_flat = seed % 5 == 1;  // most taps, as most activations are
     Layout layout;
     layout.rows_most = static_cast<uint32_t>(rows_most);
     for (uint64_t i = 0, tags = below(3), taps = seed % 10 == 0 ? 600 : 1 + below(60); i < tags + taps; ++i) {
@@ -112,6 +114,10 @@ TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
       tap.group = static_cast<uint8_t>(below(4));
       tap.rows = below(2) != 0;
       for (uint64_t d = below(4); d > 0; --d) tap.shape.push_back(below(8) == 0 ? below(3) : 1 + below(d == 1 && taps < 60 ? 200 : 6));
+      if (is_flat && i >= tags && below(8) != 0) {
+        tap.op = Operator::kCopy;
+        tap.shape = {16 * (1 + below(60))};
+      }
       (i < tags ? layout.tags : layout.taps).push_back(tap);
     }
     uint32_t id = 0, host_id = 0;
@@ -142,7 +148,7 @@ TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
       ASSERT_NE(began, Producer::Began::kRefused) << error_;
       std::vector<Tensor> tensors;
       for (const bool is_tag : {true, false})
-        for (const Tap& tap : is_tag ? layout.tags : layout.taps) tensors.push_back(MakeTensor(tap, tensor_rows, &random));
+        for (const Tap& tap : is_tag ? layout.tags : layout.taps) tensors.push_back(MakeTensor(tap, tensor_rows, is_flat, &random));
       for (size_t i = 0; i < tensors.size(); ++i) {
         Tensor& tensor = tensors[i];
         const bool is_tag = i < layout.tags.size();
@@ -161,8 +167,9 @@ TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
           ASSERT_TRUE(producer->CopyLate(index, tensor.Source(), &error_)) << error_;
         }
       }
-      const int before = kernels_run();
+      const int before = kernels_run(), flat_before = flat_kernels_run();
       ASSERT_TRUE(producer->Finish(&error_)) << error_;
+      flat_parts += kernels_run() - before > 1 && flat_kernels_run() > flat_before ? 1 : 0;
       (layout.taps.size() > 500 ? large_parts : small_parts) += kernels_run() - before > 1 ? 1 : 0;
       ASSERT_TRUE(host->Finish(&error_)) << error_;
       const uint64_t groups = below(2) != 0 ? ~uint64_t{0} : 1 + below(15);
@@ -185,6 +192,7 @@ TEST_F(CudaProducerTest, EachRecordIsTheHostProducersByteForByte) {
   }
   EXPECT_GT(small_parts, 10);
   EXPECT_GT(large_parts, 10);
+  EXPECT_GT(flat_parts, 20);
 }
 
 TEST_F(CudaProducerTest, AReplayedGraphIsAStepAndAfterCloseNone) {

@@ -1,5 +1,6 @@
 // The step of observe/gather/step.h as kernels. The threads of a block are its lanes.
 #include "observe/cuda/arguments.h"
+#include "observe/gather/flat_taps.h"
 #include "observe/gather/step.h"
 
 namespace r2cc::observe {
@@ -35,6 +36,23 @@ class CudaOps {
   __device__ void Copy(uint64_t to, uint64_t from, uint64_t bytes) { CopyBy(to, from, bytes, threadIdx.x, blockDim.x); }
   __device__ void CopyAlone(uint64_t to, uint64_t from, uint64_t bytes) { CopyBy(to, from, bytes, 0, 1); }
 
+  // Of 16 bytes, both ends aligned. The lines are not needed again soon: other data stays in the cache.
+  __device__ void CopyUnits(uint64_t to, uint64_t from, uint64_t units) {
+    uint4* const __restrict__ target = reinterpret_cast<uint4*>(to);
+    const uint4* const __restrict__ source = reinterpret_cast<const uint4*>(from);
+    uint32_t i = threadIdx.x;
+    const auto end = static_cast<uint32_t>(units);
+    for (; i + 3 * kThreads < end; i += 4 * kThreads) {
+      const uint4 a = __ldcs(&source[i]), b = __ldcs(&source[i + kThreads]);
+      const uint4 c = __ldcs(&source[i + 2 * kThreads]), d = __ldcs(&source[i + 3 * kThreads]);
+      __stcs(&target[i], a);
+      __stcs(&target[i + kThreads], b);
+      __stcs(&target[i + 2 * kThreads], c);
+      __stcs(&target[i + 3 * kThreads], d);
+    }
+    for (; i < end; i += kThreads) __stcs(&target[i], __ldcs(&source[i]));
+  }
+
   // REQUIRES: all threads of the block are here.
   template <typename T>
   __device__ T Reduce(const T& value) {
@@ -54,18 +72,18 @@ class CudaOps {
   __device__ void CopyBy(uint64_t to, uint64_t from, uint64_t bytes, uint64_t lane, uint64_t lanes) {
     const uint64_t ends = to | from;
     if (ends % 16 == 0)
-      CopyUnits<uint4>(to, from, bytes, lane, lanes);
+      CopyAs<uint4>(to, from, bytes, lane, lanes);
     else if (ends % 8 == 0)
-      CopyUnits<uint64_t>(to, from, bytes, lane, lanes);
+      CopyAs<uint64_t>(to, from, bytes, lane, lanes);
     else if (ends % 4 == 0)
-      CopyUnits<uint32_t>(to, from, bytes, lane, lanes);
+      CopyAs<uint32_t>(to, from, bytes, lane, lanes);
     else if (ends % 2 == 0)
-      CopyUnits<uint16_t>(to, from, bytes, lane, lanes);
+      CopyAs<uint16_t>(to, from, bytes, lane, lanes);
     else
-      CopyUnits<uint8_t>(to, from, bytes, lane, lanes);
+      CopyAs<uint8_t>(to, from, bytes, lane, lanes);
   }
   template <typename T>
-  __device__ void CopyUnits(uint64_t to, uint64_t from, uint64_t bytes, uint64_t lane, uint64_t lanes) {
+  __device__ void CopyAs(uint64_t to, uint64_t from, uint64_t bytes, uint64_t lane, uint64_t lanes) {
     const uint64_t units = bytes / sizeof(T);
     T* const __restrict__ target = reinterpret_cast<T*>(to);
     const T* const __restrict__ source = reinterpret_cast<const T*>(from);
@@ -90,24 +108,56 @@ __device__ uint64_t Nanoseconds() {
   return now;
 }
 
-// All taps that are copied at the step's end, and the record's publication by the last block.
-__device__ void Gather(StepParameters p, const StepTap* taps) {
+// One thread, whatever the others do.
+class CudaOpsOfOne : public CudaOps {
+ public:
+  static __device__ uint64_t Lane() { return 0; }
+  static __device__ uint64_t Lanes() { return 1; }
+  template <typename T>
+  __device__ T Reduce(const T& value) {
+    return value;
+  }
+};
+
+// In shared memory: a thread's registers are for what it copies.
+__device__ const StepPlan& PlanOfBlock(CudaOps* ops, const StepParameters& p) {
+  __shared__ alignas(StepPlan) unsigned char memory[sizeof(StepPlan)];
+  StepPlan* const plan = reinterpret_cast<StepPlan*>(memory);
+  const StepPlan own = PlanOf(ops, p);
+  if (threadIdx.x == 0) *plan = own;
+  __syncthreads();
+  return *plan;
+}
+
+// Behind a block's share of the taps that are copied at the step's end: its arrival, and the record's publication by the last one.
+__device__ void Arrive(CudaOps* ops, const StepParameters& p, const StepPlan& plan) {
   __shared__ bool last;
-  p.taps = taps;
-  CudaOps ops;
-  const StepPlan plan = PlanOf(&ops, p);
-  CopyShare(&ops, p, plan, blockIdx.x, gridDim.x);
   // Each thread's stores before the first one's arrival, which is cumulative.
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) last = Arrive(&ops, p);
+  if (threadIdx.x == 0) last = observe::Arrive(ops, p);
   __syncthreads();
   if (!last) return;
   __threadfence();
-  FinishHashes(&ops, p, plan);
+  FinishHashes(ops, p, plan);
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) Publish(&ops, p, Nanoseconds());
+  if (threadIdx.x == 0) Publish(ops, p, plan, Nanoseconds());
+}
+
+__device__ void Gather(StepParameters p, const StepTap* taps) {
+  p.taps = taps;
+  CudaOps ops;
+  const StepPlan& plan = PlanOfBlock(&ops, p);
+  CopyShare(&ops, p, plan, blockIdx.x, gridDim.x);
+  Arrive(&ops, p, plan);
+}
+
+__device__ void GatherFlat(const StepParameters& p, const FlatTap* taps) {
+  CudaOps ops;
+  const StepPlan& plan = PlanOfBlock(&ops, p);
+  CopyFlatShare(&ops, p, taps, plan, blockIdx.x, gridDim.x);
+  Arrive(&ops, p, plan);
 }
 
 }  // namespace
@@ -119,12 +169,21 @@ extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_gather_large
   Gather(arguments.step, arguments.taps);
 }
 
+extern "C" __global__ void __launch_bounds__(kThreads, kFlatBlocksOfProcessor) r2cc_observe_flat_small(
+    const __grid_constant__ SmallFlatArguments arguments) {
+  GatherFlat(arguments.step, arguments.taps);
+}
+extern "C" __global__ void __launch_bounds__(kThreads, kFlatBlocksOfProcessor) r2cc_observe_flat_large(
+    const __grid_constant__ LargeFlatArguments arguments) {
+  GatherFlat(arguments.step, arguments.taps);
+}
+
 // Taps at their point.
 extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_inline(const __grid_constant__ SmallArguments arguments) {
   StepParameters p = arguments.step;
   p.taps = arguments.taps;
   CudaOps ops;
-  CopyShare(&ops, p, PlanOf(&ops, p), blockIdx.x, gridDim.x);
+  CopyShare(&ops, p, PlanOfBlock(&ops, p), blockIdx.x, gridDim.x);
 }
 
 // The rows as they are when a step begins.
@@ -136,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_rows(const _
 // For room, when a step begins.
 extern "C" __global__ void __launch_bounds__(kThreads) r2cc_observe_wait(const __grid_constant__ SmallArguments arguments) {
   if (threadIdx.x != 0) return;
-  CudaOps ops;
+  CudaOpsOfOne ops;
   const uint64_t begin = Nanoseconds();
   while (!LookForRoom(&ops, arguments.step) && Nanoseconds() - begin < arguments.step.block_ns) __nanosleep(1000);
 }

@@ -27,6 +27,7 @@ struct StubOps : HostOps {
   void FenceDevice() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
   void FenceSystem() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
   void StoreAlone(uint64_t at, uint64_t value) { Store(at, value); }
+  void CopyUnits(uint64_t to, uint64_t from, uint64_t units) { Copy(to, from, units * kUnitBytes); }
 };
 
 std::mutex mutex;
@@ -37,22 +38,30 @@ Stream captured = nullptr;
 bool is_capturing = false;
 std::vector<std::function<void()>> graph;
 std::map<int, std::vector<std::function<void()>>> graphs;
-int kernels_run = 0, driver_version = 13000;
+int kernels_run = 0, flat_kernels_run = 0, driver_version = 13000;
 bool locks_memory = true;
-const char* const kNames[] = {kGatherSmall, kGatherLarge, kInline, kRows, kHash, kWait};
+const char* const kNames[] = {kGatherSmall, kGatherLarge, kFlatSmall, kFlatLarge, kInline, kRows, kHash, kWait};
+
+void CopyShareOf(StubOps* ops, StepParameters* p, const StepTap* taps, const StepPlan& plan, uint32_t block, uint32_t blocks) {
+  p->taps = taps;
+  CopyShare(ops, *p, plan, block, blocks);
+}
+void CopyShareOf(StubOps* ops, StepParameters* p, const FlatTap* taps, const StepPlan& plan, uint32_t block, uint32_t blocks) {
+  if (block == 0) ++flat_kernels_run;
+  CopyFlatShare(ops, *p, taps, plan, block, blocks);
+}
 
 template <typename Arguments>
 void Gather(Arguments* arguments, uint32_t blocks) {
   StepParameters p = arguments->step;
-  p.taps = arguments->taps;
   StubOps ops;
   // As blocks run: in any order; the last of them first.
   for (uint32_t block = blocks; block-- > 0;) {
     const StepPlan plan = PlanOf(&ops, p);
-    CopyShare(&ops, p, plan, block, blocks);
+    CopyShareOf(&ops, &p, arguments->taps, plan, block, blocks);
     if (!Arrive(&ops, p)) continue;
     FinishHashes(&ops, p, plan);
-    Publish(&ops, p, 1);
+    Publish(&ops, p, plan, 1);
   }
 }
 
@@ -121,6 +130,7 @@ void stub_capture_copy(uint64_t to, uint64_t from, uint64_t bytes, uint64_t stre
   Do(reinterpret_cast<Stream>(stream), [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
 }
 int stub_kernels_run() { return kernels_run; }
+int stub_flat_kernels_run() { return flat_kernels_run; }
 void stub_set_version(int version) { driver_version = version; }
 void stub_lock_memory(bool locks) { locks_memory = locks; }
 
@@ -235,7 +245,9 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
                       void** parameters, void**) {
   if (threads != kThreads || blocks == 0) return kInvalid;
   const auto kernel = reinterpret_cast<uint64_t>(function) - 1;
-  std::vector<uint8_t> copy(kernel == 1 ? sizeof(LargeArguments) : sizeof(SmallArguments));
+  if (kernel >= std::size(kNames)) return kInvalid;
+  constexpr size_t kSizes[] = {sizeof(SmallArguments), sizeof(LargeArguments), sizeof(SmallFlatArguments), sizeof(LargeFlatArguments)};
+  std::vector<uint8_t> copy(kernel < std::size(kSizes) ? kSizes[kernel] : sizeof(SmallArguments));
   std::memcpy(copy.data(), parameters[0], copy.size());
   return Do(stream, [=]() mutable {
     ++kernels_run;
@@ -243,9 +255,11 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
     switch (kernel) {
       case 0: Gather(small, blocks); break;
       case 1: Gather(reinterpret_cast<LargeArguments*>(copy.data()), blocks); break;
-      case 2: Inline(small, blocks); break;
-      case 3: Rows(small); break;
-      case 5: Wait(small); break;
+      case 2: Gather(reinterpret_cast<SmallFlatArguments*>(copy.data()), blocks); break;
+      case 3: Gather(reinterpret_cast<LargeFlatArguments*>(copy.data()), blocks); break;
+      case 4: Inline(small, blocks); break;
+      case 5: Rows(small); break;
+      case 7: Wait(small); break;
       default: Hash(small);
     }
   });

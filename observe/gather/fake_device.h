@@ -76,6 +76,7 @@ class FakeDevice {
       return Load<T>(at);
     }
     void StoreAlone(uint64_t at, uint64_t value) { Store(at, value); }
+    void CopyUnits(uint64_t to, uint64_t from, uint64_t units) { Copy(to, from, units * 16); }
     void CopyAlone(uint64_t to, uint64_t from, uint64_t bytes) { Copy(to, from, bytes); }
     template <typename T>
     T Reduce(const T& value) {

@@ -4,7 +4,7 @@
 // The lanes of a block run this code together: the threads of a kernel's block; elsewhere there is one. `Ops` has Lane() and Lanes(), this
 // one's number and how many there are; of each lane Load<T>(address), Read<T>(address) of a tensor, AtomicAdd(address, value), and
 // CopyAlone(to, from, bytes); of all together Store<T>(address, value) by the first, Copy(to, from, bytes) in shares, and
-// Reduce(value), whose result the first lane has.
+// Reduce(value), whose result each lane has.
 #ifndef R2CC_OBSERVE_GATHER_OPERATORS_H_
 #define R2CC_OBSERVE_GATHER_OPERATORS_H_
 

@@ -101,16 +101,17 @@ inline R2CC_OBSERVE_BOTH bool IsOn(uint64_t flags, uint64_t groups) {
   return (flags & LayoutEntry::kTag) != 0 || (groups >> (flags & LayoutEntry::kGroup) & 1) != 0;
 }
 
-// Where the first `entries` of a record end: the next one begins there.
+// Where the first `entries` of a record end: the next one begins there. By all lanes, in shares.
 template <typename Ops>
 R2CC_OBSERVE_BOTH uint64_t EndOf(Ops* ops, const StepParameters& p, uint64_t groups, uint64_t rows, uint64_t entries) {
-  uint64_t end = sizeof(RecordHeader);
-  for (uint64_t i = 0; i < entries; ++i) {
+  static_assert(sizeof(RecordHeader) % kTapAlignment == 0);
+  uint64_t sum = 0;
+  for (uint64_t i = ops->Lane(); i < entries; i += ops->Lanes()) {
     const uint64_t at = p.entries + i * sizeof(LayoutEntry);
     const uint64_t bytes = ops->template Load<uint64_t>(at), flags = ops->template Load<uint64_t>(at + 8);
-    if (IsOn(flags, groups)) end = RoundUp(end + ((flags & LayoutEntry::kRows) != 0 ? rows : 1) * bytes, kTapAlignment);
+    if (IsOn(flags, groups)) sum += RoundUp(((flags & LayoutEntry::kRows) != 0 ? rows : 1) * bytes, kTapAlignment);
   }
-  return end;
+  return sizeof(RecordHeader) + ops->Reduce(sum);
 }
 
 template <typename T, typename Ops>
@@ -251,21 +252,27 @@ R2CC_OBSERVE_BOTH void CopyPart(Ops* ops, const StepParameters& p, const StepTap
   for (; hole % kTapAlignment != 0; hole += 8) ops->template Store<uint64_t>(to + hole, 0);
 }
 
+// Of the `count` taps of a launch the one that has the chunk: the last one that begins there or before.
+template <typename T>
+R2CC_OBSERVE_BOTH uint32_t TapOfChunk(const T* taps, uint32_t count, uint32_t chunk) {
+  uint32_t low = 0, high = count;
+  while (high - low > 1) {
+    const uint32_t middle = (low + high) / 2;
+    if (taps[middle].first_chunk <= chunk)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 // The block's share of a launch of `blocks`.
 template <typename Ops>
 R2CC_OBSERVE_BOTH void CopyShare(Ops* ops, const StepParameters& p, const StepPlan& plan, uint32_t block, uint32_t blocks) {
   if (plan.decision.verdict != Verdict::kTake || p.hold != 0) return;
   const uint64_t groups = plan.state.words.groups;
   for (uint32_t chunk = block; chunk < p.chunks; chunk += blocks) {
-    uint32_t low = 0, high = p.count;  // the last one that begins at `chunk` or before
-    while (high - low > 1) {
-      const uint32_t middle = (low + high) / 2;
-      if (p.taps[middle].first_chunk <= chunk)
-        low = middle;
-      else
-        high = middle;
-    }
-    const StepTap& tap = p.taps[low];
+    const StepTap& tap = p.taps[TapOfChunk(p.taps, p.count, chunk)];
     if (tap.is_tag == 0 && (groups >> tap.group & 1) == 0) continue;
     RowList list;
     if (tap.rows != 0) {
@@ -330,10 +337,11 @@ R2CC_OBSERVE_BOTH void WriteEnds(Ops* ops, const StepParameters& p, const StepPl
   if (!IsActive(Mutant::kNoTrailer)) StoreWords(ops, at + plan.bytes - sizeof(trailer), trailer);
 }
 
-// By the last block: the record's ends, its entry, the words for the next step, and last the count that says that all is there.
+// By the first lane of the last block, with the plan by which it copied: the record's ends, its entry, the words for the next step, and
+// last the count that says that all is there.
 template <typename Ops>
-R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, uint64_t time_ns) {
-  StepPlan plan = PlanOf(ops, p);
+R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, StepPlan plan, uint64_t time_ns) {
+  const HostWords words = LoadHostWords(ops, p);  // first: the host's memory is far
   const uint64_t row_faults = ops->template Load<uint64_t>(p.state + offsetof(DeviceState, row_faults));
   if (row_faults != 0) {
     plan.faulty = true;
@@ -354,7 +362,7 @@ R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, uint64_t time_
     const uint64_t place = plan.state.sequence % kDirectoryEntries;
     StoreWords(ops, p.published + offsetof(Published, directory) + place * sizeof(entry), entry);
   }
-  after.words = LoadHostWords(ops, p);
+  after.words = words;
   StoreWords(ops, p.state + offsetof(DeviceState, state), after);
   ops->template Store<uint64_t>(p.state + offsetof(DeviceState, arrived), 0);
   ops->template Store<uint64_t>(p.published + offsetof(Published, dropped), after.dropped);

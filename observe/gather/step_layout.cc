@@ -1,5 +1,7 @@
 #include "observe/gather/step_layout.h"
 
+#include <algorithm>
+
 namespace r2cc::observe {
 namespace {
 
@@ -50,14 +52,27 @@ void PlaceEntries(const Layout& layout, std::optional<uint64_t> rows, StepParame
   p->entry_count = places->size();
 }
 
-void SetTaps(std::vector<StepTap>* taps, uint64_t chunk_bytes, uint64_t rows_most, StepParameters* p) {
+void SetTaps(std::span<StepTap> taps, uint64_t chunk_bytes, uint64_t rows_most, StepParameters* p) {
   uint32_t chunks = 0;
-  for (StepTap& tap : *taps) {
+  for (StepTap& tap : taps) {
     tap.first_chunk = chunks;
     chunks += static_cast<uint32_t>(ChunksOf(tap.work, tap.rows != 0 ? rows_most : 1, chunk_bytes));
   }
-  p->taps = taps->data();
-  p->count = static_cast<uint32_t>(taps->size());
+  p->taps = taps.data();
+  p->count = static_cast<uint32_t>(taps.size());
+  p->chunks = chunks;
+  p->chunk_bytes = chunk_bytes;
+}
+
+void SetFlatTaps(std::span<FlatTap> taps, uint64_t chunk_bytes, uint64_t rows_most, StepParameters* p) {
+  uint32_t chunks = 0;
+  for (FlatTap& tap : taps) {
+    tap.first_chunk = chunks;
+    const uint64_t bytes = (tap.units + rows_most * tap.units_of_row) * kUnitBytes;
+    chunks += static_cast<uint32_t>(std::max<uint64_t>((bytes + chunk_bytes - 1) / chunk_bytes, 1));
+  }
+  p->taps = nullptr;
+  p->count = static_cast<uint32_t>(taps.size());
   p->chunks = chunks;
   p->chunk_bytes = chunk_bytes;
 }

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "observe/gather/flat_taps.h"
 #include "observe/gather/step.h"
 #include "observe/record/layout.h"
 
@@ -22,7 +24,9 @@ struct EntryPlace {
 void PlaceEntries(const Layout& layout, std::optional<uint64_t> rows, StepParameters* p, std::vector<EntryPlace>* places);
 
 // Numbers the taps' chunks and sets taps, count and chunks of the launch.
-void SetTaps(std::vector<StepTap>* taps, uint64_t chunk_bytes, uint64_t rows_most, StepParameters* p);
+void SetTaps(std::span<StepTap> taps, uint64_t chunk_bytes, uint64_t rows_most, StepParameters* p);
+// The same for CopyFlatShare(), but for the taps. REQUIRES: chunk_bytes is a multiple of kUnitBytes.
+void SetFlatTaps(std::span<FlatTap> taps, uint64_t chunk_bytes, uint64_t rows_most, StepParameters* p);
 
 }  // namespace r2cc::observe
 

@@ -58,6 +58,7 @@ Lane::Lane(const Shared& shared, uint16_t number, uint64_t base) : shared_(share
   hashes_ = take(kTapsOfModel * sizeof(HashSum) / 8);
   indices_ = take(5);  // and their count
   kept_rows_ = take(5);
+  at = RoundUp(at, kUnitBytes);
   tensors_ = take(kTapsOfModel * kTapWords);
   held_ = take(kHeldSlots * kTapsOfModel * kTapWords);
   at = RoundUp(at, kRecordAlignment);
@@ -173,7 +174,7 @@ std::vector<uint64_t> Lane::IndicesOf(uint64_t step) const {
 
 StepParameters Lane::Parameters(const Model& model, std::vector<StepTap>* taps) const {
   StepParameters p = model.parameters;
-  SetTaps(taps, chunk_bytes_, rows_, &p);
+  SetTaps(*taps, chunk_bytes_, rows_, &p);
   p.hashes = hashes_;
   p.rows_most = rows_;
   p.count_at = count_is_known_ ? 0 : indices_ + 4 * 8;
@@ -198,12 +199,14 @@ void Lane::WriteRows(const std::vector<uint64_t>& indices) {
   for (size_t i = 0; i < indices.size(); ++i) shared_.device->Write(indices_ + i * 8, indices[i]);
 }
 
-void Lane::Launch(const StepParameters& parameters, KernelKind kind) {
+void Lane::Launch(const StepParameters& parameters, KernelKind kind, const std::vector<FlatTap>* flat) {
   kernel_.parameters = parameters;
   kernel_.kind = kind;
   kernel_.left = kind == KernelKind::kKeepRows || kind == KernelKind::kWait ? 1 : parameters.blocks;
   kernel_.looks = 0;
+  kernel_.flat = flat;
   kernel_.phases.assign(kernel_.left, 0);
+  kernel_.plans.assign(kernel_.left, {});
 }
 
 void Lane::BeginStep() {
@@ -242,7 +245,17 @@ void Lane::BeginStep() {
     // So are rows, of which the next step may have fewer.
     if (i == 0 && changes_rows_) stream_.push_back([this, step] { WriteRows({IndicesOf(step + 1).front()}); });
   }
-  stream_.push_back([this, p] { Launch(p, KernelKind::kGather); });
+  // As two launches at the step's end, whose blocks go side by side.
+  alone_.emplace_back();
+  flat_.emplace_back();
+  for (const StepTap& tap : model.late)
+    if (const std::optional<FlatTap> flat = FlatOf(tap, p))
+      flat_.back().push_back(*flat);
+    else
+      alone_.back().push_back(tap);
+  flat_taps_ += flat_.back().size();
+  SetTaps(alone_.back(), chunk_bytes_, rows_, &p);
+  stream_.push_back([this, p, flat = &flat_.back()] { Launch(p, KernelKind::kGather, flat); });
 }
 
 // A step whose tensors are kept until they are copied; its stub goes through the device's ring.
@@ -323,12 +336,19 @@ bool Lane::StepKernel() {
     KeepRows(&ops, p);
     phase = 2;
   } else if (phase == 0) {
-    CopyShare(&ops, p, PlanOf(&ops, p), number, p.blocks);
+    StepPlan& plan = kernel_.plans[block] = PlanOf(&ops, p);
+    CopyShare(&ops, p, plan, number, p.blocks);
+    if (kernel_.flat != nullptr) {
+      std::vector<FlatTap> flat = *kernel_.flat;
+      StepParameters of_flat = p;
+      SetFlatTaps(flat, chunk_bytes_, rows_, &of_flat);
+      CopyFlatShare(&ops, of_flat, flat.data(), plan, number, p.blocks);
+    }
     phase = kernel_.kind == KernelKind::kAtPoint ? 2 : 1;
   } else {
     if (Arrive(&ops, p)) {
-      FinishHashes(&ops, p, PlanOf(&ops, p));
-      Publish(&ops, p, 0);
+      FinishHashes(&ops, p, kernel_.plans[block]);
+      Publish(&ops, p, kernel_.plans[block], 0);
     }
     phase = 2;
   }

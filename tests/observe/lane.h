@@ -93,6 +93,7 @@ class Lane {
   uint64_t stubs() const { return stubs_; }
   uint64_t waited() const { return waited_; }
   uint64_t at_points() const { return at_points_; }
+  uint64_t flat_taps() const { return flat_taps_; }
 
  private:
   struct Model {
@@ -107,7 +108,9 @@ class Lane {
   struct Kernel {
     StepParameters parameters;
     KernelKind kind = KernelKind::kGather;
+    const std::vector<FlatTap>* flat = nullptr;
     std::vector<int> phases;
+    std::vector<StepPlan> plans;  // of each block
     size_t left = 0;
     bool ends = false;
     uint64_t looks = 0;
@@ -124,7 +127,7 @@ class Lane {
   void Place(Model* model, uint64_t at);
   StepParameters Parameters(const Model& model, std::vector<StepTap>* taps) const;
   void WriteRows(const std::vector<uint64_t>& indices);
-  void Launch(const StepParameters& parameters, KernelKind kind);
+  void Launch(const StepParameters& parameters, KernelKind kind, const std::vector<FlatTap>* flat = nullptr);
   bool StepKernel();
 
   Shared shared_;
@@ -145,8 +148,9 @@ class Lane {
   uint64_t block_looks_ = 0;                // a step looks so often for room
   bool changes_rows_ = false;               // within a step
   std::deque<std::vector<StepTap>> alone_;  // of the launches at points
+  std::deque<std::vector<FlatTap>> flat_;   // of the launches at steps' ends
   uint64_t chunk_bytes_ = 16;
-  uint64_t launched_ = 0, stubs_ = 0, at_points_ = 0, waited_ = 0, next_hold_ = 1;
+  uint64_t launched_ = 0, stubs_ = 0, at_points_ = 0, flat_taps_ = 0, waited_ = 0, next_hold_ = 1;
 };
 
 }  // namespace r2cc::observe

@@ -38,12 +38,12 @@ TEST_P(MutantTest, IsCaught) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MutantTest,
-                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 42},
-                                         Pinned{Mutant::kOtherTail, 1300}, Pinned{Mutant::kNextTag, 2}, Pinned{Mutant::kNoTrailer, 0},
-                                         Pinned{Mutant::kWrapOffByOne, 2}, Pinned{Mutant::kSlotFreedEarly, 15781},
+                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 64},
+                                         Pinned{Mutant::kOtherTail, 1728}, Pinned{Mutant::kNextTag, 2}, Pinned{Mutant::kNoTrailer, 0},
+                                         Pinned{Mutant::kWrapOffByOne, 2}, Pinned{Mutant::kSlotFreedEarly, 15918},
                                          Pinned{Mutant::kCursorBeyondHead, 25}, Pinned{Mutant::kDropUncounted, 2},
                                          Pinned{Mutant::kOldLayout, 2}, Pinned{Mutant::kPublishedEarly, 0},
-                                         Pinned{Mutant::kHoldByOrder, 68}, Pinned{Mutant::kHeldBeforeRecords, 737},
+                                         Pinned{Mutant::kHoldByOrder, 80}, Pinned{Mutant::kHeldBeforeRecords, 749},
                                          Pinned{Mutant::kOldMask, 3}, Pinned{Mutant::kRowsReadLate, 3},
                                          Pinned{Mutant::kFailedCheckStaysLate, 3}, Pinned{Mutant::kCommittedBeforeCopied, 2}));
 

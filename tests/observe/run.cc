@@ -194,6 +194,7 @@ class World {
       result.stubs += lane->stubs();
       result.waited += lane->waited();
       result.at_points += lane->at_points();
+      result.flat_taps += lane->flat_taps();
     }
     for (const ReaderActor& reader : readers_) result.records_read += reader.records;
     result.failed_copies = engine_.failed();

@@ -11,7 +11,7 @@ struct RunResult {
   std::string failure;  // empty: all is right
   uint64_t steps = 0, records_read = 0;
   uint64_t dropped_device = 0, dropped_host = 0, unwanted = 0;
-  uint64_t wraps = 0, cut_off = 0, lied = 0, stubs = 0, at_points = 0, waited = 0, failed_copies = 0;
+  uint64_t wraps = 0, cut_off = 0, lied = 0, stubs = 0, at_points = 0, flat_taps = 0, waited = 0, failed_copies = 0;
 };
 RunResult RunSeed(uint64_t seed);
 

@@ -30,6 +30,7 @@ void One(uint64_t seed, RunResult* sums) {
   sums->stubs += result.stubs;
   sums->waited += result.waited;
   sums->at_points += result.at_points;
+  sums->flat_taps += result.flat_taps;
   sums->failed_copies += result.failed_copies;
 }
 
@@ -54,6 +55,7 @@ TEST(Sweep, EverySeed) {
   EXPECT_GT(sums.lied, seeds / 50);
   EXPECT_GT(sums.stubs, seeds);
   EXPECT_GT(sums.at_points, seeds);
+  EXPECT_GT(sums.flat_taps, seeds);
   EXPECT_GT(sums.waited, seeds / 20);
   EXPECT_GT(sums.failed_copies, 0U);
 }

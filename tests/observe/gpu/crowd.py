@@ -224,7 +224,7 @@ def run(results, program, quick, only=None):
                                      kills=2 if quick else 10)))
   for size, most_us in ((16 << 10, 1000), (256 << 10, 1000), (1 << 20, 1000), (16 << 20, 2000), (64 << 20, 2000)):
     parts.append((f"latency-{size >> 10}k", latency, dict(run=f"latency-{size}-{stamp}", bytes=size, most_us=most_us,
-                                                          steps=100 if quick or size > 1 << 20 else 1000)))
+                                                          steps=100 if quick else 1000)))
   failed = 0
   for name, function, plan in parts:
     if only and name not in only and name.partition("-")[0] not in only:

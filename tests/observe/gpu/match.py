@@ -22,7 +22,7 @@ class Model(torch.nn.Module):
   def __init__(self, plan):
     super().__init__()
     self.plan, self.variant = plan, 0
-    self.specs = [values.specs(plan["seed"] + variant, plan["taps"], plan["rows"]) for variant in (0, 1)]
+    self.specs = [values.specs(plan["seed"] + variant, plan["taps"], plan["rows"], plan["flat"]) for variant in (0, 1)]
     most = max(spec.words for made in self.specs for spec in made)
     self.numbers = torch.arange(most, dtype=torch.int64, device="cuda")
     self.ids = torch.zeros(1, dtype=torch.int64, device="cuda")
@@ -166,9 +166,10 @@ def one(plan, program, say):
 def plans(quick, only):
   steps = 60 if quick else 500
   usual = dict(taps=120, rows=0, row_kind="none", chosen=1, steps=steps, device_mib=256, host_mib=3072, reader_s=0, switches=False,
-               overflows=False)
+               overflows=False, flat=False)
   rows = dict(rows=13, chosen=9, device_mib=128)  # which comes to its end more than twice
   yield "whole", dict(usual, seed=1)
+  yield "flat", dict(usual, **dict(rows, chosen=13), seed=17, row_kind="first", flat=True)
   yield "large", dict(usual, seed=3, taps=400, steps=steps // 5)
   yield "rows-i64", dict(usual, **rows, seed=5, row_kind="i64")
   yield "rows-i32", dict(usual, **rows, seed=7, row_kind="i32")
@@ -178,6 +179,7 @@ def plans(quick, only):
     tiny = dict(usual, taps=60, steps=20, host_mib=256)
     yield "tiny", dict(tiny, seed=1)
     yield "tiny-rows", dict(tiny, **dict(rows, row_kind="i64"), seed=5)
+    yield "tiny-flat", dict(tiny, seed=17, flat=True)
     yield "tiny-first", dict(tiny, **dict(rows, row_kind="first", chosen=13), seed=9)
   yield "blocked", dict(usual, seed=15, device_mib=16, host_mib=24, reader_s=.02, full="block:20000")
   yield "overflows", dict(usual, seed=13, device_mib=16, host_mib=24, reader_s=.05, overflows=True)

@@ -16,7 +16,7 @@ SIZE_KEY, DATA_KEY = 20_000, 20_001  # of taps-readers
 
 def verify(plan):
   """In a process of its own: every record until the producer's end. Prints one JSON object."""
-  made = [values.names(variant, values.specs(plan["seed"] + variant, plan["taps"], plan["rows"])) for variant in (0, 1)]
+  made = [values.names(variant, values.specs(plan["seed"] + variant, plan["taps"], plan["rows"], plan["flat"])) for variant in (0, 1)]
   tables = {"F8_E4M3": values.table_of(4, 3, False), "F8_E5M2": values.table_of(5, 2, True)}
   reader = observe.read(plan["run"])
   print("ready", flush=True)

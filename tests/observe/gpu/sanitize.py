@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-PARTS = ("tiny", "tiny-rows", "tiny-first")
+PARTS = ("tiny", "tiny-flat", "tiny-rows", "tiny-first")
 
 
 def run(results, program, quick, only=None):

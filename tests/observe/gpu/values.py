@@ -51,12 +51,14 @@ class Spec:
     return f"{self.op}.{self.name}"
 
 
-def specs(seed, count, rows):
-  """`rows`: how many rows each tensor has; 0: no rows."""
+def specs(seed, count, rows, flat=False):
+  """`rows`: how many rows each tensor has; 0: no rows. `flat`: copies are of whole 16-byte units without holes."""
   chance = random.Random(seed)
   made = []
   for key in range(count):
     op = ("copy", "copy", "copy", "copy", "stats", "hash")[key % 6]
+    if flat and op == "stats":
+      op = "copy"
     dtype = chance.choice([name for name in DTYPES if op != "stats" or name not in ("U64", "I64", "BOOL")])
     shape = tuple(chance.choice((1, 2, 3, 5, 7, 16, 33)) for _ in range(chance.randrange(3)))
     shape += (chance.choice((1, 3, 17, 64, 255, 256, 1000, 1024)),) if chance.random() < .9 else ()
@@ -66,10 +68,12 @@ def specs(seed, count, rows):
       shape = (rows,) + (shape if len(shape) < 2 or shape[-1] < 10_000 else shape[-1:])
       if max(shape) > 10_000:
         shape = (rows, shape[-1] // 8)
+    if flat and op == "copy":
+      shape = (rows,) * (rows > 0) + (chance.choice((16, 64, 256, 1024, 4096)),)
     while len(shape) > 2 and math.prod(shape) > 30_000:
       shape = shape[:1] + shape[2:]
     order = list(range(len(shape)))
-    kind = chance.randrange(4)
+    kind = 0 if flat else chance.randrange(4)
     if kind == 1 and len(order) > 1:  # two dimensions change places
       i, j = chance.sample(order, 2)
       order[i], order[j] = order[j], order[i]
@@ -81,7 +85,7 @@ def specs(seed, count, rows):
         stride += chance.randrange(3)
     if kind == 3 and len(shape) > 1 and not rows:  # one dimension is the same memory again and again, as by expand()
       strides[chance.randrange(len(shape) - 1)] = 0
-    offset = chance.choice((0, 0, 1, 3))
+    offset = 0 if flat else chance.choice((0, 0, 1, 3))
     elements = offset + 1 + sum((size - 1) * step for size, step in zip(shape, strides))
     made.append(Spec(f"t{key}", op, dtype, -(-elements * DTYPES[dtype][1] // 8), offset, shape, tuple(strides), key % 5 == 3, key))
   return made
