@@ -294,7 +294,7 @@ def run_all(results, case, program, configurations, kinds, only, captures, round
     control, failed = None, 1
   usual = observe.Policy(reader_timeout_ms=60_000)
   large = observe.Policy(device_mib=1024, host_mib=1024, held_mib=256, reader_timeout_ms=60_000)
-  took_s, model, made_by = 0, None, None
+  took_s, model, made_by, done = 0, None, None, set()
   for batch, every, its_kinds, make_model, name in configurations:
     if only and name.replace(", ", "-").replace(" ", "") not in only:
       continue
@@ -307,8 +307,9 @@ def run_all(results, case, program, configurations, kinds, only, captures, round
     options = dict(name=name, every=every, points=model.points(every), program=program, control=control,
                    policy=large if every and batch > 1 else usual, point=observe.point)
     for kind in kinds or its_kinds:
-      if kind == "control" and control is None:
+      if (kind == "control" and control is None) or (name, kind) in done:
         continue
+      done.add((name, kind))
       if deadline_s is not None and time.monotonic() + 1.2 * took_s > deadline_s:
         results.add(case, f"{name} {kind}", left_out="no time is left")
         continue
