@@ -8,6 +8,7 @@ import torch
 
 from r2cc import observe
 from tests.observe.gpu import card
+from tests.observe.gpu import others
 
 # Name, bytes of each tap in 16-byte units, what is tapped.
 SHAPES = (("33 of 8 KiB", [512] * 33, ""), ("416 of 12 KiB", [512] * 320 + [1792] * 96, ""), ("33 of 256 KiB", [16384] * 33, ""),
@@ -68,6 +69,10 @@ def run(results, program, quick, only=None):
           row[kind + "_us"] = round(statistics.median(us) - nothing, 1)
           row[kind + "_greatest_us"] = round(max(us) - nothing, 1)
         taps.flush(60)
+        begin_s, used_s = time.monotonic(), others.copy_thread_s()
+        if name == SHAPES[0][0]:
+          time.sleep(2 if quick else 5)
+          row["idle_percent"] = round(100 * (others.copy_thread_s() - used_s) / (time.monotonic() - begin_s), 2)
         counters = taps.counters()
       row.update(passed=counters["dropped_device"] + counters["dropped_host"] == 0, bytes=size, nothing_us=round(nothing, 1))
     except (observe.Error, RuntimeError, AssertionError, ValueError) as error:

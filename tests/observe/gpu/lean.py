@@ -5,6 +5,7 @@ import ctypes
 import dataclasses
 import gc
 import json
+import os
 import pathlib
 import signal
 import statistics
@@ -16,9 +17,10 @@ import torch
 import torch.nn.functional as F
 
 from r2cc import observe
+from tests.observe.gpu import others
 
 CONTEXT, PROMPT, HEAD, KV_HEADS, VOCABULARY = 512, 64, 128, 8, 32768
-OURS = ("ours", "off", "stats", "hash", "held16", "stopped")
+OURS = ("ours", "off", "stats", "hash", "held16", "stopped", "disk", "link")
 EVERY = ("h", "q", "k", "v", "a", "o", "x1", "h2", "g", "u", "m", "d", "y")
 
 
@@ -143,8 +145,9 @@ def warm(model, steps):
   model.reset()
 
 
-def capture(model):
+def capture(model, before=lambda: None):
   warm(model, 2)
+  before()
   graph = torch.cuda.CUDAGraph()
   with torch.cuda.graph(graph):
     model()
@@ -174,7 +177,9 @@ class Ours:
   def __init__(self, model, points, policy, program, number, kind):
     self.run = f"lean-{number}-{time.monotonic_ns()}"
     free = torch.cuda.mem_get_info()[0]
-    self.taps = observe.attach(model, points, run=self.run, device="cuda", policy=policy)
+    # A folder whose disk is full.
+    files = os.path.join(os.environ["R2CC_TAPS_FULL_DISK"], self.run) if kind == "disk" else None
+    self.taps = observe.attach(model, points, run=self.run, device="cuda", policy=policy, files=files)
     try:
       self.reader = subprocess.Popen([sys.executable, program, "_count", self.run], stdout=subprocess.PIPE, text=True)
       assert self.reader.stdout.readline().strip() == "ready"
@@ -195,13 +200,13 @@ class Ours:
   def end(self):
     self.reader.send_signal(signal.SIGCONT)
     self.taps.flush(60)
-    counters = self.taps.counters()
+    counters, copy_s = self.taps.counters(), others.copy_thread_s()
     inline = [name for name, placement in self.taps.self_check.items() if placement == "inline"]
     self.taps.close()
     read = json.loads(self.reader.stdout.readline())
     self.reader.wait(60)
     return dict(records=read["records"], bytes_a_record=read["bytes"] // max(read["records"], 1), counters=counters,
-                reader=read["counts"], inline=inline[:3], device_mib=round(self.device_mib))
+                reader=read["counts"], inline=inline[:3], device_mib=round(self.device_mib), copy_thread_s=copy_s)
 
 
 def make(kind, model, options, number):
@@ -215,6 +220,10 @@ def make(kind, model, options, number):
       policy = dataclasses.replace(policy, host_mib=16 if model.batch > 1 else 2)
     ours = Ours(model, points, policy, options["program"], number, kind)
     return ours.graph, ours.end
+  if kind == "pinned":
+    return others.Pinned(model, model.control_points(options["every"]), capture), lambda: {}
+  if kind in ("eager", "cpu"):
+    return others.Eager(model, model.control_points(options["every"]), kind == "cpu"), lambda: {}
   if kind == "control":
     control, hooks = options["control"], []
     warm(model, 2)
@@ -240,7 +249,7 @@ def make(kind, model, options, number):
 
 def compare(results, case, kind, model, options, captures, rounds, steps):
   """Each capture against a base capture of its own, in turns, A B B A."""
-  ratios, differences, bases, p99s, walls, rows = [], [], [], [], [], []
+  ratios, differences, bases, p99s, walls, rows, keeps = [], [], [], [], [], [], []
   for number in range(captures):
     model.see_every(options["every"])
     base = capture(model)
@@ -250,12 +259,20 @@ def compare(results, case, kind, model, options, captures, rounds, steps):
     of = {"base": [], "variant": []}
     steps_of = {"base": [], "variant": []}
     begin_s = time.monotonic()
+    link, rates = others.Link() if kind == "link" else None, {"base": [], "variant": []}
     for turn in range(rounds):
       for name in ("base", "variant") if turn % 2 == 0 else ("variant", "base"):
+        if link is not None:
+          link.mark()
         each, mean = timed(model, base if name == "base" else graph, steps)
+        if link is not None:
+          rates[name].append(link.rate())
         of[name].append(mean)
         steps_of[name] += each
     walls.append(time.monotonic() - begin_s)
+    if link is not None:
+      link.end()
+      keeps.append(statistics.median(rates["variant"]) / statistics.median(rates["base"]))
     base_us, variant_us = statistics.median(of["base"]), statistics.median(of["variant"])
     bases.append(base_us)
     differences.append(variant_us - base_us)
@@ -279,7 +296,8 @@ def compare(results, case, kind, model, options, captures, rounds, steps):
               p99_percent=round(100 * statistics.median(p99s), 3), captures=captures, rounds=rounds, steps=steps, whole=whole,
               dropped=dropped,
               records=last.get("records"), bytes_a_record=last.get("bytes_a_record"), counters=counters, reader=last.get("reader"),
-              inline=last.get("inline"), device_mib=last.get("device_mib"))
+              inline=last.get("inline"), device_mib=last.get("device_mib"), copy_thread_s=last.get("copy_thread_s"),
+              wall_s=round(walls[-1], 2), others_keep=round(statistics.median(keeps), 4) if keeps else None)
   return 0 if whole else 1
 
 
@@ -318,7 +336,7 @@ def run_all(results, case, program, configurations, kinds, only, captures, round
       try:
         with torch.no_grad():
           failed += compare(results, case, kind, model, options, captures, rounds, steps)
-      except (observe.Error, RuntimeError, AssertionError, ValueError) as error:
+      except (observe.Error, RuntimeError, AssertionError, ValueError, KeyError) as error:
         results.add(case, f"{name} {kind}", error=f"{type(error).__name__}: {error}"[:1500])
         failed += 1
       took_s = time.monotonic() - begin_s
@@ -329,7 +347,7 @@ def run(results, program, quick, only=None, captures=3, rounds=4, steps=40, dead
   """`only`: names of configurations, such as batch1-32taps. `kinds`: in place of those of each."""
   layers, width, inner = (4, 2048, 8192) if quick else (32, 4096, 14336)
   captures, rounds = (1, 2) if quick else (captures, rounds)
-  main, more = ("none", "ours", "control"), ("off", "stats", "hash", "held16", "stopped")
+  main, more = ("none", "ours", "control"), ("off", "stats", "hash", "held16", "stopped", "link", "pinned", "eager", "cpu")
 
   def make_model(batch):
     return Model(layers, width, inner, batch)

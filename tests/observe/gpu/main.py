@@ -62,7 +62,8 @@ def main(program):
   parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("r2cc-taps"), metavar="DIR", help="(default: %(default)s)")
   parser.add_argument("--quick", action="store_true", help="each case short: a try")
   parser.add_argument("--only", help="parts of the cases, comma separated, such as whole,batch1-32taps")
-  parser.add_argument("--kinds", help="of taps-lean and taps-hf, comma separated, such as none,ours,control,off,stats,hash,held16,stopped")
+  parser.add_argument("--kinds", help="of taps-lean and taps-hf, comma separated, such as none,ours,control,off,stats,hash,held16,"
+                      "stopped,link,pinned,eager,cpu; disk: with a folder on a full disk in R2CC_TAPS_FULL_DISK")
   parser.add_argument("--captures", type=int, default=3, help="of each variant of taps-lean and taps-hf (default: %(default)s)")
   parser.add_argument("--rounds", type=int, default=4, help="of each capture (default: %(default)s)")
   parser.add_argument("--seconds-limit", type=float, default=570,
