@@ -335,6 +335,35 @@ TEST_F(CudaProducerTest, AStepThatDoesNotEndIsCounted) {
   EXPECT_EQ(producer->counts(), (Counts{0, 0, 0, 2, 0}));
 }
 
+// As after a job's own kernel that wrote where it may not: nothing more is read, and the job hears nothing but a line.
+TEST_F(CudaProducerTest, AnErrorOfTheDriverClosesTheProducerWithItsCause) {
+  const auto producer = Open({.ring_bytes = 1 << 16, .device_bytes = 1 << 16});
+  const auto reader = Reader(producer.get());
+  Layout layout;
+  layout.taps = {{"x", Operator::kCopy, Dtype::kU64, 0, false, {}}};
+  uint32_t id = 0;
+  ASSERT_TRUE(producer->AddLayout(layout, &id, &error_)) << error_;
+  const uint64_t x = 1;
+  const auto step = [&] {
+    return producer->Begin(id, Phase::kDecode, {}, &error_) == Producer::Began::kTaken && producer->CopyLate(0, {&x, {}, {}}, &error_) &&
+           producer->Finish(&error_) && producer->Flush(kNanosPerSecond, &error_);
+  };
+  ASSERT_TRUE(step()) << error_;
+  Of<void(bool)>("stub_fail_copies")(true);
+  EXPECT_FALSE(step());
+  const std::string cause = "a copy from the device failed: R2CC: cannot copy from GPU 0: the stub's error";
+  EXPECT_EQ(error_, cause);
+  Of<void(bool)>("stub_fail_copies")(false);
+  EXPECT_FALSE(step()) << "it does not begin again";
+  EXPECT_EQ(error_, cause);
+  RecordView view;
+  EXPECT_EQ(reader->Next(&view), Found::kRecord) << "what was whole before stays";
+  EXPECT_EQ(reader->Next(&view), Found::kEnd);
+  EXPECT_EQ(reader->life(), Life::kFailed);
+  EXPECT_EQ(reader->Cause(), cause);
+  producer->Close();
+}
+
 TEST_F(CudaProducerTest, OneLineForWhatIsRefused) {
   const auto refused = [&](ProducerOptions options, int gpu = 0) {
     options.run = "refused";

@@ -20,7 +20,7 @@ namespace {
 using namespace r2cc::observe;  // NOLINT
 using namespace r2cc::gpu;      // NOLINT
 
-constexpr Result kInvalid = 1, kCaptureUnsupported = 900;
+constexpr Result kInvalid = 1, kIllegalAddress = 700, kCaptureUnsupported = 900;
 
 struct StubOps : HostOps {
   uint64_t LoadSystem(uint64_t at) { return __atomic_load_n(reinterpret_cast<uint64_t*>(at), __ATOMIC_RELAXED); }
@@ -39,7 +39,7 @@ bool is_capturing = false;
 std::vector<std::function<void()>> graph;
 std::map<int, std::vector<std::function<void()>>> graphs;
 int kernels_run = 0, flat_kernels_run = 0, driver_version = 13000;
-bool locks_memory = true;
+bool locks_memory = true, copies_fail = false;
 const char* const kNames[] = {kGatherSmall, kGatherLarge, kFlatSmall, kFlatLarge, kInline, kRows, kHash, kWait};
 
 void CopyShareOf(StubOps* ops, StepParameters* p, const StepTap* taps, const StepPlan& plan, uint32_t block, uint32_t blocks) {
@@ -133,6 +133,10 @@ int stub_kernels_run() { return kernels_run; }
 int stub_flat_kernels_run() { return flat_kernels_run; }
 void stub_set_version(int version) { driver_version = version; }
 void stub_lock_memory(bool locks) { locks_memory = locks; }
+void stub_fail_copies(bool fail) {
+  const std::lock_guard lock(mutex);
+  copies_fail = fail;
+}
 
 Result cuInit(unsigned) { return 0; }
 Result cuGetErrorString(Result, const char** text) {
@@ -231,7 +235,10 @@ Result cuEventCreate(Event* event, unsigned) {
   return 0;
 }
 Result cuEventRecord(Event, Stream) { return 0; }
-Result cuEventQuery(Event) { return 0; }
+Result cuEventQuery(Event) {
+  const std::lock_guard lock(mutex);
+  return copies_fail ? kIllegalAddress : 0;
+}
 Result cuModuleLoadData(Module* module, const void*) {
   *module = reinterpret_cast<Module>(&mutex);
   return 0;
