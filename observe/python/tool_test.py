@@ -148,6 +148,17 @@ class ToolTest(unittest.TestCase):
       model(stand_in.Tensor([step]))
     self.assertEqual(tool("agree", run_name("live"))[:2], (0, "3 ranks agree: 10 steps, 10 hashes\n"))
 
+  def test_ten_thousand_steps_without_a_flip_agree(self):
+    models, x = [stand_in.Module(a=stand_in.scaled(1)) for _ in range(3)], stand_in.Tensor([0.] * 64)
+    for rank, model in enumerate(models):
+      policy = observe.Policy(host_mib=4)
+      self.addCleanup(observe.attach(model, ["a:hash"], run=run_name("many"), rank=rank, policy=policy).close)
+    for step in range(10_000):
+      x.storage[step % 64] = step + 0.5
+      for model in models:
+        model(x)
+    self.assertEqual(tool("agree", run_name("many")), (0, "3 ranks agree: 10000 steps, 10000 hashes\n", ""))
+
   def follow(self, name, flipped_step):
     """Three ranks run, one of which flips a bit in a step: the run, and how agree --follow ended."""
     run, x = run_name(name), stand_in.Tensor([1.5] * 40)
