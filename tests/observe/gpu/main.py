@@ -14,7 +14,7 @@ from tests.gpu.results import Results
 
 CASES = {  # the module of each, and whether it is one of those that run without --cases
     "taps-match": ("match", True), "taps-lean": ("lean", True), "taps-compile": ("compiled", False), "taps-hf": ("hf", False),
-    "taps-gather": ("gather", False), "taps-prefill": ("prefill", False),
+    "taps-gather": ("gather", False), "taps-files": ("files", False), "taps-prefill": ("prefill", False),
     "taps-readers": ("crowd", False), "taps-rows": ("rows", False), "taps-agree": ("agree", False), "taps-sanitize": ("sanitize", False)}
 
 
