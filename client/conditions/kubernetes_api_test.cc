@@ -76,6 +76,12 @@ class KubernetesApiTest : public testing::Test {
   // False: the client is gone, or the test is over.
   bool Write(SSL* ssl, const std::string& text) { return !over_ && SSL_write(ssl, text.data(), static_cast<int>(text.size())) > 0; }
 
+  // So long at most.
+  static void WaitForLeave(SSL* ssl, int milliseconds) {
+    pollfd client{SSL_get_fd(ssl), POLLRDHUP, 0};
+    poll(&client, 1, milliseconds);
+  }
+
   absl::StatusOr<std::string> Ask(Nanos timeout) {
     return ConnectKubernetes(address_, *account_, timeout)->Ask({"GET", "/api/v1/nodes/n0", "", ""});
   }
@@ -93,7 +99,7 @@ TEST_F(KubernetesApiTest, AnAnswerInPartsIsTakenWhole) {
   Serve([this](SSL* ssl) {
     for (const char* part : {"HTTP/1.0 200 OK\r\n", "Content-Length: 4\r\n\r\n{", "}\r", "\n"}) {
       Write(ssl, part);
-      usleep(10'000);
+      WaitForLeave(ssl, 10);
     }
   });
   const auto answer = Ask(kPatience);
@@ -105,7 +111,7 @@ TEST_F(KubernetesApiTest, AnAnswerInPartsIsTakenWhole) {
 TEST_F(KubernetesApiTest, AnAnswerWithoutAnEndIsGivenUp) {
   Serve([this](SSL* ssl) {
     Write(ssl, "HTTP/1.0 200 OK\r\n\r\n");
-    while (Write(ssl, "x")) usleep(5'000);
+    while (Write(ssl, "x")) WaitForLeave(ssl, 5);
   });
   const Nanos began = SteadyClock().Now();
   EXPECT_THAT(std::string(Ask(kTimeout).status().message()), HasSubstr("takes too long"));
