@@ -59,8 +59,13 @@ class ApiServer:
       process.wait()
 
   @property
-  def _certificate(self) -> pathlib.Path:
+  def certificate(self) -> pathlib.Path:
+    """What the server is known by."""
     return self._folder / "certificates" / "apiserver.crt"
+
+  @property
+  def address(self) -> str:
+    return f"127.0.0.1:{self._port}"
 
   def ask(self, method: str, path: str, body: dict[str, Any] | None = None, user: str = "") -> tuple[int, dict[str, Any]]:
     """One request, by the administrator or in the name of `user`: the HTTP status, and the answer."""
@@ -70,7 +75,7 @@ class ApiServer:
       headers["Impersonate-User"] = user
     request = urllib.request.Request(f"https://127.0.0.1:{self._port}{path}", method=method, headers=headers,
                                      data=None if body is None else json.dumps(body).encode())
-    context = ssl.create_default_context(cafile=str(self._certificate))
+    context = ssl.create_default_context(cafile=str(self.certificate))
     try:
       with urllib.request.urlopen(request, context=context, timeout=60) as answer:
         return answer.status, json.load(answer)
@@ -83,7 +88,7 @@ class ApiServer:
 
   def kubectl(self, *arguments: str | pathlib.Path) -> subprocess.CompletedProcess:
     """Debian's kubectl, by the administrator."""
-    return subprocess.run([manifests.KUBECTL, f"--server=https://127.0.0.1:{self._port}", f"--certificate-authority={self._certificate}",
+    return subprocess.run([manifests.KUBECTL, f"--server=https://127.0.0.1:{self._port}", f"--certificate-authority={self.certificate}",
                            f"--token={_TOKEN}", f"--cache-dir={self._folder / 'cache'}", *arguments], capture_output=True, text=True,
                           check=False, env={"HOME": str(self._folder)}, timeout=120)
 

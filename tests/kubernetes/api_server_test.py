@@ -2,15 +2,19 @@
 
 import copy
 import pathlib
+import shutil
 import tempfile
 import unittest
 
 from bazel import unittest_main
+from deploy.drill.rig.processes import Processes, wait_until
 from tests.kubernetes import api_server
 from tests.kubernetes import manifests
 
 R2CCD = "system:serviceaccount:r2cc:r2ccd"
 NODE = "gpu-7"
+# Generous: each wait ends as soon as what it waits for is there.
+_PATIENCE_S = 60
 # Of Kubernetes: what system-node-critical and system-cluster-critical are worth.
 NODE_CRITICAL, CLUSTER_CRITICAL = 2_000_001_000, 2_000_000_000
 
@@ -66,7 +70,7 @@ class ApiServerTest(unittest.TestCase):
     self.assertEqual(daemon_set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"], "10%")
     spec = self.admit("/apis/apps/v1/namespaces/r2cc/daemonsets/r2ccd", "r2ccd-of-gpu-7")
     self.assertEqual(spec["priority"], NODE_CRITICAL)
-    self.assertEqual({volume["name"] for volume in spec["volumes"]}, {"run", "state", "config", "tls"}, "no token was added")
+    self.assertEqual({volume["name"] for volume in spec["volumes"]}, {"run", "control", "state", "config", "tls"}, "no token was added")
     rendered = manifests.pod_specs(manifests.render(self.tree / "cluster"))["DaemonSet/r2ccd"]
     both = [one["initContainers"] + one["containers"] for one in (rendered, spec)]
     for mine, admitted in zip(*both, strict=True):
@@ -120,6 +124,44 @@ class ApiServerTest(unittest.TestCase):
         ("PATCH", f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": True}}, 403),
         ("GET", "/api/v1/namespaces/r2cc/secrets", None, 403), ("GET", "/api/v1/namespaces/default/events", None, 403)):
       self.assertEqual(self.server.ask(method, path, body, user=account)[0], status, f"{method} {path}")
+
+  def test_r2cc_conditions_writes_the_condition_and_an_event(self):
+    """The program itself, with a token of its account, about a node one of whose NICs is not there."""
+    _, daemon, ctl = (str(pathlib.Path(argument).resolve()) for argument in unittest_main.test_args())
+    status, answer = self.server.ask("POST", "/api/v1/namespaces/r2cc/serviceaccounts/r2cc-conditions/token",
+                                     {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    self.assertEqual(status, 201, answer)
+    self.make("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-8"}})
+    account = self.folder / "account"
+    account.mkdir()
+    (account / "token").write_text(answer["status"]["token"], encoding="ascii")
+    shutil.copy(self.server.certificate, account / "ca.crt")
+    config = self.folder / "r2ccd.textproto"
+    config.write_text('node: "gpu-8" listen: "127.0.0.1:0" http { listen: "127.0.0.1:0" }\n'
+                      'nics { name: "rail0" address: "127.7.9.1" } nics { name: "rail1" interface: "nothere0" }\n', encoding="utf-8")
+    processes = self.enterContext(Processes(self.folder))
+    directories = ["--run_dir", str(self.folder / "run"), "--state_dir", str(self.folder / "state")]
+    r2ccd = processes.start("r2ccd", [daemon, "--config", str(config), *directories])
+    self.assertTrue(wait_until((self.folder / "run" / "r2ccd.sock").exists, _PATIENCE_S, 0.1), r2ccd.errors())
+    conditions = processes.start("conditions", [ctl, *directories[:2], "conditions", "--api-server", self.server.address, "--account",
+                                                str(account)])
+
+    def condition() -> dict:
+      _, node = self.server.ask("GET", "/api/v1/nodes/gpu-8")
+      return next((one for one in node["status"].get("conditions", []) if one["type"] == "R2CCRailDegraded"), {})
+
+    self.assertTrue(wait_until(lambda: condition().get("status") == "True", _PATIENCE_S, 0.2), (condition(), conditions.errors()))
+    self.assertEqual(condition()["reason"], "RailDegraded")
+    self.assertIn("rail1 FAILED", condition()["message"])
+
+    def told() -> bool:
+      _, listed = self.server.ask("GET", "/api/v1/namespaces/default/events")
+      return any((event["source"].get("component"), event["reason"], event["involvedObject"]["name"]) ==
+                 ("r2cc-conditions", "R2CCRailDegraded", "gpu-8") for event in listed["items"])
+
+    self.assertTrue(wait_until(told, _PATIENCE_S, 0.2), conditions.errors())
+    self.assertEqual(conditions.errors(), "", "it may do all that it does")
+    self.assertTrue(conditions.is_alive())
 
   def test_an_unknown_field_is_refused_by_its_name(self):
     path = self.folder / "planted.yaml"
