@@ -28,6 +28,7 @@ DOCUMENTS = [
     "internals/testing.md",
     "internals/tour.md",
     "operate/alarms-and-events.md",
+    "operate/attacks.md",
     "operate/commands.md",
     "operate/configure.md",
     "operate/daemon.md",

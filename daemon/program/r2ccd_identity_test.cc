@@ -236,5 +236,36 @@ TEST_F(TrustTest, ACertificateThatIsRefusedEndsItsStreams) {
       << "and is believed";
 }
 
+// The commands of docs/operate/security.md#a-stolen-key: the stolen certificate is refused on every node, and the new one is not.
+TEST_F(TrustTest, TheProcedureForAStolenKeyRefusesTheStolenOneAlone) {
+  const std::string ca = folder_ + "/r2cc-ca";
+  const std::string stolen = ca + "/n2.stolen";
+  const auto issue = [&](int node) {
+    return Ctl("certs issue " + Node(node) + " --dir " + ca + " --out " + TlsDirectory(node) + " && chmod 400 " + TlsDirectory(node) +
+               "/node.key");
+  };
+  const auto answer = [&](int node, const std::string& certificates) {
+    return Ctl("--server 127.0.0.1:" + std::to_string(ports_[node]) + " --certs " + certificates + " status");
+  };
+  const auto run = [](const std::string& command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; };
+  ASSERT_THAT(Ctl("certs init --dir " + ca), testing::StartsWith("0 "));
+  for (int node = 0; node < nodes_; ++node) ASSERT_THAT(issue(node), testing::StartsWith("0 "));
+  UseTls();
+  StartAll();
+  run("cp -a " + TlsDirectory(2) + " " + stolen);
+  EXPECT_THAT(answer(0, stolen), HasSubstr("does not have the role VIEW")) << "it is a node of the cluster";
+  run("openssl x509 -in " + stolen + "/node.crt -noout -fingerprint -sha256 > " + ca + "/n2.refused");
+  ASSERT_THAT(issue(2), testing::StartsWith("0 "));
+  for (int node = 0; node < nodes_; ++node)
+    run("cat " + ca + "/n2.refused >> " + TlsDirectory(node) + "/refused && chmod 644 " + TlsDirectory(node) + "/refused");
+  for (int node = 0; node < nodes_; ++node) {
+    EXPECT_TRUE(WaitUntil([&] { return answer(node, stolen).find("is in the list of refused certificates") != std::string::npos; }))
+        << Node(node) << ": " << answer(node, stolen);
+    EXPECT_THAT(answer(node, TlsDirectory(2)), HasSubstr("does not have the role VIEW"))
+        << "n2 is a node of the cluster for " << Node(node);
+  }
+  EXPECT_TRUE(AwaitPeers(0));
+}
+
 }  // namespace
 }  // namespace r2cc::daemon
