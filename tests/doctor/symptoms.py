@@ -104,6 +104,7 @@ def _name(nodes: two_nodes.TwoNodes) -> None:
 
 
 SYMPTOMS: dict[str, Plant] = {
+    "Nothing is wrong": _both,
     "A rail carries nothing": _cable,
     "A NIC stays SUSPECT": _silent,
     "Probes have no answer on any rail": _firewall,
@@ -123,8 +124,9 @@ SYMPTOMS: dict[str, Plant] = {
 }
 
 
-# Sections without a command: `//tests/e2e:hang_test` makes jobs hang, and compares what `r2ccctl jobs --bad` prints.
-TESTED_ELSEWHERE = {"A job makes no progress"}
+# Sections that need a job: `//tests/e2e:hang_test` makes jobs hang and compares what `r2ccctl jobs --bad` prints,
+# `//tests/e2e:profiled_job_test` has jobs with the profiler.
+TESTED_ELSEWHERE = {"A job makes no progress", "Which collective waited"}
 
 
 def environment(nodes: two_nodes.TwoNodes) -> dict[str, str]:
