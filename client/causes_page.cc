@@ -20,6 +20,17 @@ with the daemon and the plugin.
 
 constexpr absl::string_view kVerdictHead = R"(## Verdicts
 
+A plugin that gives up a link names a *cause*. r2ccd keeps it as one piece of *evidence*, next to its own observations.
+From all evidence it makes one *verdict* for each NIC, and the *state* of the NIC follows:
+
+```mermaid
+flowchart LR
+  cause["cause (plugin), e.g. silence"] --> evidence["evidence (r2ccd), e.g. job-fenced"]
+  probes["probes, kernel, operator"] --> evidence
+  evidence --> verdict["verdict, e.g. cannot-tell"]
+  verdict --> nic["state of the NIC, e.g. SUSPECT"]
+```
+
 A verdict names the place of a fault. `nic why` prints it as a sentence, and JSON has its name in `verdict`.
 
 | verdict | meaning | effect | what to check |
@@ -29,7 +40,8 @@ A verdict names the place of a fault. `nic why` prints it as a sentence, and JSO
 constexpr absl::string_view kEvidenceHead = R"(
 ## Evidence
 
-`nic why` lists the evidence about a NIC, newest first, with its observer. Tables contain the phrase, JSON the name.
+`nic why` lists the evidence about a NIC, newest first, with its observer. Tables of r2ccctl contain the phrase. JSON and
+the web page have the name.
 
 | name | phrase | effect on the NIC | what to do |
 |---|---|---|---|
