@@ -6,7 +6,7 @@
 
 namespace r2cc::health {
 
-// What a NIC is. Fixed by the configuration, completed by what the kernel says of it.
+// Identity of a NIC: fixed by the configuration, completed by the kernel's facts.
 struct NicIdentity {
   std::string name;       // as in NODE/NIC
   std::string interface;  // empty: an address without an interface of its own, whose link is always up
@@ -14,7 +14,7 @@ struct NicIdentity {
   std::string mac;
   std::string pci;
   uint64_t port_guid = 0;        // of an InfiniBand port; 0: none, or not known
-  uint64_t rate_bits_per_s = 0;  // configured; 0: what the kernel says
+  uint64_t rate_bits_per_s = 0;  // configured; 0: the kernel's
 
   friend bool operator==(const NicIdentity&, const NicIdentity&) = default;
 };

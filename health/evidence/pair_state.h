@@ -33,7 +33,7 @@ enum class PairEvent : uint8_t {
   kMiss,     // a probe is overdue
   kSilence,  // enough are
   kProved,
-  kReset,  // one end's link went down, so the probes say nothing
+  kReset,  // one end's link went down, so the probes show nothing
 };
 constexpr int kPairEvents = 5;
 
@@ -42,7 +42,7 @@ PairState NextPairState(PairState state, PairEvent event);
 
 const char* PairStateName(PairState state);
 
-// What a pair says to those who compare pairs.
+// The result of a pair for those who compare pairs.
 enum class PairVerdict : uint8_t { kUnknown, kAnswering, kSilent };
 PairVerdict VerdictOf(PairState state);
 

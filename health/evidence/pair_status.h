@@ -1,4 +1,4 @@
-// What the probes have found out about one pair. Plain values: the prober makes them, the view judges by them.
+// Holds the results of the probes of one pair. Plain values: the prober makes them, the view judges by them.
 #ifndef R2CC_HEALTH_EVIDENCE_PAIR_STATUS_H_
 #define R2CC_HEALTH_EVIDENCE_PAIR_STATUS_H_
 
@@ -10,11 +10,11 @@
 
 namespace r2cc::health {
 
-// What a person asks of a pair.
+// Measures of a pair for a person.
 struct PairMeasures {
   uint64_t sent = 0;
   uint64_t answered = 0;
-  uint32_t recent = 0;       // probes of 5 to 10 s whose fate is known, up to the newest of them
+  uint32_t recent = 0;       // probes of 5 to 10 s whose result is known, up to the newest of them
   uint32_t recent_lost = 0;  // of those
   Nanos round_trip = 0;      // smoothed; 0: never answered
   Nanos round_trip_last = 0;
@@ -25,8 +25,8 @@ struct RailPairStatus {
   PairKey key;
   bool active = false;
   PairState state = PairState::kUnknown;
-  // What the state says to others. A pair is asked often once others doubt its peer's NIC. From then on only new answers count: until
-  // one comes, an answering pair says kUnknown.
+  // The state as others see it. A pair is probed often once other nodes suspect its peer's NIC. From then on only new answers count: until
+  // one comes, an answering pair is kUnknown.
   PairVerdict verdict = PairVerdict::kUnknown;
   // The same, and stricter where the own NIC is silent on more pairs than one fault makes suspect. There an answer counts only if its
   // probe left after the silence began, so that old answers do not make a dead NIC look alive.

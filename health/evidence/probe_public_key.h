@@ -1,4 +1,4 @@
-// What a daemon tells the others so that each can agree with it on a key for their rail probes.
+// Defines the public half of a daemon's key for rail probes, with which each other daemon derives a common key.
 #ifndef R2CC_HEALTH_EVIDENCE_PROBE_PUBLIC_KEY_H_
 #define R2CC_HEALTH_EVIDENCE_PROBE_PUBLIC_KEY_H_
 

@@ -1,7 +1,7 @@
-// The seam to datagrams on rails: what the daemons' rail probes travel in. Real: udp_datagram.h; fake: fake_datagram.h.
+// The seam to datagrams on rails, which carry the daemons' rail probes. Real: udp_datagram.h; fake: fake_datagram.h.
 //
 // A rail probe must go over its rail and no other, so a socket is bound to the rail's interface as well as to its address. The owner of a
-// socket judges nothing here: it is told what arrived and when, what an ICMP message said, and what the kernel dropped.
+// socket judges nothing here: it learns what arrived and when, the contents of an ICMP message, and what the kernel dropped.
 #ifndef R2CC_HEALTH_IO_DATAGRAM_H_
 #define R2CC_HEALTH_IO_DATAGRAM_H_
 
@@ -31,17 +31,19 @@ struct DatagramAddress {
 };
 
 struct Datagram {
-  std::string bytes;  // as a stranger may have sent it: nothing is checked but the length
+  std::string bytes;  // from an unauthenticated sender: only the length is checked
   DatagramAddress from;
   // When it arrived, by this node's CLOCK_MONOTONIC: the kernel's own stamp where there is one. So what a busy daemon reads late has not
   // come late, and `Now() - received` at the time of the call is how far behind the daemon is.
   Nanos received = 0;
 };
 
-// What the network, or this kernel, answered to a datagram that was sent.
+// An error that the network, or this kernel, returned for a datagram that was sent.
 struct DatagramError {
   enum class Kind : uint8_t {
-    // Somebody says in the other end's name that nobody listens there: its kernel, or anybody who can guess two addresses and ports.
+    // An ICMP message states that nobody listens at the other end. It comes from that kernel, or from anybody who can guess two addresses
+    // and
+    // ports.
     kRefused,
     // No route, or nobody answers for the address on this rail.
     kUnreachable,
@@ -71,8 +73,8 @@ struct RailSocketCounts {
   uint64_t over_rate = 0;          // arrived, and their sender was beyond its rate
 };
 
-// What a socket takes: datagrams that begin with `head` and have one of `words` at byte `at`. The kernel drops all others before they cost
-// the daemon anything, so a flood by those who do not know a word takes no room from the rest.
+// Describes the datagrams that a socket accepts: they begin with `head` and have one of `words` at byte `at`. The kernel drops all others
+// before they cost the daemon anything, so a flood by senders that do not know a word takes no room from the rest.
 struct DatagramFilter {
   std::array<uint8_t, 4> head{};
   size_t at = 0;
@@ -91,21 +93,20 @@ class RailSocket {
   // RESOURCE_EXHAUSTED: its queue is full; OUT_OF_RANGE: larger than the MTU of the interface, or than what this kernel knows to pass on
   // the way; INVALID_ARGUMENT: longer than kDatagramBytesMax, or no address of the rail's family.
   virtual absl::Status Send(const DatagramAddress& to, std::string_view bytes) = 0;
-  // Sends to an address that is looked for on the rail's own network, whatever the routes say; no router forwards it. IPv4; over IPv6 as
-  // Send.
+  // Sends to an address on the rail's own network, whatever the routes are; no router forwards it. IPv4; over IPv6 as Send.
   virtual absl::Status SendOnLink(const DatagramAddress& to, std::string_view bytes) = 0;
 
-  // From now on it takes these alone. Where the kernel has no such filter it takes all.
+  // From now on the socket accepts only these. If the kernel has no such filter, it accepts all.
   virtual void Take(const DatagramFilter& filter) = 0;
 
   // The port that it is bound to.
   virtual uint16_t port() const = 0;
   virtual const RailSocketCounts& counts() const = 0;
-  // Addresses from which nothing is taken now, as they sent too much: what lacks from there says nothing of the rail.
+  // Addresses whose datagrams are dropped now, because they sent too many. A lack of answers from there proves nothing about the rail.
   virtual const std::vector<std::string>& held_out() const = 0;
 };
 
-// Where a rail's socket is bound.
+// The interface and address to which a rail's socket is bound.
 struct RailBinding {
   std::string interface;  // empty: an address without an interface of its own
   std::string address;    // numeric

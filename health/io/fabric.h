@@ -22,7 +22,7 @@ struct FabricAddress {
 };
 
 struct FabricHandler {
-  // A MAD of the class of the subnet administrator, as a stranger may have sent it: reports, and answers to requests.
+  // A MAD of the class of the subnet administrator, from an unauthenticated sender: reports, and answers to requests.
   std::function<void(const std::string& mad, const FabricAddress& from)> on_mad;
   // A request had no answer.
   std::function<void()> on_timeout;
@@ -46,7 +46,7 @@ class Fabric {
   virtual ~Fabric() = default;
 
   // The handler is called on the executor's thread, never from within Open, Ask or Answer, and does not destroy the port. NOT_FOUND:
-  // this machine cannot do it (no such port, no library, not allowed); the message says what is missing.
+  // this machine cannot do it (no such port, no library, not allowed); the message states what is missing.
   virtual absl::StatusOr<std::unique_ptr<FabricPort>> Open(const std::string& device, uint32_t port, FabricHandler handler) = 0;
 };
 

@@ -20,7 +20,7 @@ namespace r2cc::health {
 // All nodes share one; each node's FakeDatagrams opens sockets on it. Outlives them.
 class FakeDatagramNet {
  public:
-  // What becomes of one datagram: the time that it takes, or nothing if it is lost.
+  // The delay of one datagram, or nothing if it is lost.
   using Path = std::function<std::optional<Nanos>(const DatagramAddress& from, const DatagramAddress& to)>;
 
   explicit FakeDatagramNet(FakeExecutor* executor)
@@ -33,12 +33,12 @@ class FakeDatagramNet {
   bool IsOpen(const DatagramAddress& address) const { return sockets_.contains(address); }
   uint64_t sent() const { return sent_; }
 
-  // What comes to this address is dropped by its kernel, as in a flood; of the flood one datagram gets through instead.
+  // The kernel of this address drops its datagrams, as in a flood; one datagram of the flood gets through instead.
   void Flood(const std::string& address) { flooded_.insert(address); }
   void EndFlood(const std::string& address) { flooded_.erase(address); }
   // The socket at `to` keeps out these senders, as if each had sent too much.
   void HoldOut(const DatagramAddress& to, std::vector<std::string> senders) { sockets_.at(to).held_out = std::move(senders); }
-  // Somebody says to the socket at `to`, in the name of `from`, that nobody listens there.
+  // Sends an ICMP error to the socket at `to`, in the name of `from`: nobody listens there.
   void ForgeRefusal(const DatagramAddress& to, const DatagramAddress& from) {
     if (const auto socket = sockets_.find(to); socket != sockets_.end())
       socket->second.handler.on_error({DatagramError::Kind::kRefused, from, socket->second.clock->Now()});

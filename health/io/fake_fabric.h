@@ -30,7 +30,7 @@ class FakeFabric final : public Fabric {
   }
 
   void set_open_status(absl::Status status) { open_status_ = std::move(status); }
-  // Of a port that is open.
+  // The handler of an open port.
   FabricHandler& handler(const std::string& port) { return handlers_.at(port); }
   bool IsOpen(const std::string& port) const { return handlers_.contains(port); }
   std::vector<Sent> TakeSent() { return std::exchange(sent_, {}); }

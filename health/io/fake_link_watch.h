@@ -28,7 +28,7 @@ class FakeLinkWatch final : public LinkWatch {
     if (handler_) handler_(all, true);
   }
 
-  // Adds or changes an interface and tells the handler.
+  // Adds or changes an interface and notifies the handler.
   void Set(const std::string& interface, bool up, const std::string& mac = "") {
     LinkFact& fact = facts_[interface];
     if (fact.ifindex == 0) fact.ifindex = ++last_ifindex_;
@@ -54,7 +54,7 @@ class FakeLinkWatch final : public LinkWatch {
     if (handler_ && !lossy_) handler_({gone}, false);
   }
 
-  // While set, changes are not told: as when the kernel's queue overran. Refresh tells all.
+  // While set, changes are not reported, as when the kernel's queue overran. Refresh reports all.
   void set_lossy(bool lossy) { lossy_ = lossy; }
   void set_start_status(absl::Status status) { start_status_ = std::move(status); }
   int refreshes() const { return refreshes_; }

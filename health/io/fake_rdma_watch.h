@@ -17,7 +17,7 @@ class FakeRdmaWatch final : public RdmaWatch {
 
   void Event(const std::string& device, uint8_t port, net::verbs::AsyncKind kind) { handler_.on_event(device, port, kind); }
   void Ports(const std::string& device, const std::vector<RdmaPort>& ports) { handler_.on_ports(device, ports); }
-  // Of a device with one port, which was made on `interface`.
+  // A device with one port, which was made on `interface`.
   void Port(const std::string& device, const std::string& interface, bool active, double bits_per_second = 100e9) {
     RdmaPort port;
     port.facts = {.device = device, .port = 1, .pci = "", .interface = interface, .interfaces = {}};

@@ -10,7 +10,7 @@
 
 namespace r2cc::health {
 
-// What is known of one interface of this network namespace.
+// Facts about one interface of this network namespace.
 struct LinkFact {
   std::string interface;
   int ifindex = 0;

@@ -17,7 +17,7 @@ namespace r2cc::health {
 // A link event of the kernel as a fact.
 LinkFact ToLinkFact(const NetEvent& event);
 
-// The loop's thread alone, but for the constructor.
+// Loop thread only, except for the constructor.
 class NetlinkLinkWatch final : public LinkWatch {
  public:
   // `loop` outlives the watch.

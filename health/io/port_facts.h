@@ -1,4 +1,4 @@
-// What /sys says of one network port, Ethernet or InfiniBand, as values.
+// Holds the facts of /sys about one network port, Ethernet or InfiniBand, as values.
 #ifndef R2CC_HEALTH_IO_PORT_FACTS_H_
 #define R2CC_HEALTH_IO_PORT_FACTS_H_
 
@@ -13,7 +13,7 @@
 namespace r2cc::health {
 
 struct PortFacts {
-  // Of the interface; empty where there is none.
+  // Of the interface; empty if there is none.
   int ifindex = 0;
   std::optional<uint64_t> carrier_changes;
   std::string mac;
@@ -22,14 +22,14 @@ struct PortFacts {
 
   uint64_t rate_bits_per_s = 0;  // 0: unknown
 
-  // Of the RDMA device on the same PCI function (of a bond: of one of its members' functions).
+  // The RDMA device on the same PCI function (for a bond: on one of its members' functions).
   std::string rdma_device;          // "mlx5_0"; empty: none
   uint32_t rdma_port = 0;           // from 1
   bool infiniband = false;          // false: Ethernet (RoCE), or no RDMA device
   std::optional<bool> rdma_active;  // the port's logical state is ACTIVE: the subnet manager has brought it up, or the link is there
   std::string rdma_state;           // "ACTIVE", "INIT", "DOWN", ...
-  uint64_t port_guid = 0;           // InfiniBand alone
-  // InfiniBand alone: the port's own local identifier, and where its subnet manager is; 0: none yet.
+  uint64_t port_guid = 0;           // InfiniBand only
+  // InfiniBand only: the port's local identifier and that of its subnet manager; 0: none yet.
   uint16_t lid = 0;
   uint16_t sm_lid = 0;
   uint8_t sm_service_level = 0;

@@ -1,4 +1,4 @@
-// How the packets of RDMA probes are marked: as the site marks those of jobs, or they test another way through the fabric.
+// Marks the packets of RDMA probes as the site marks those of jobs. Otherwise probes would test another path through the fabric.
 #ifndef R2CC_HEALTH_IO_RDMA_CLASS_H_
 #define R2CC_HEALTH_IO_RDMA_CLASS_H_
 

@@ -33,7 +33,7 @@ struct RdmaPlace {
   friend bool operator==(const RdmaPlace&, const RdmaPlace&) = default;
 };
 
-// The core's thread alone.
+// Core thread only.
 class RdmaPairs {
  public:
   enum class Id : uint64_t {};  // 0: none
@@ -45,13 +45,13 @@ class RdmaPairs {
   RdmaPairs(const RdmaPairs&) = delete;
   RdmaPairs& operator=(const RdmaPairs&) = delete;
 
-  // `done` is told its end, connected to none; nothing: it could not be made. Neither is told once it is dropped.
+  // `done` gets the end of the new pair, which is connected to none, or nothing if it could not be made. It is not called after Drop.
   Id Make(const RdmaPlace& place, uint32_t psn, std::function<void(Id, const std::optional<RdmaEnd>&)> done);
   // REQUIRES: `id` was made, and is not connected.
   void Connect(Id id, const RdmaEnd& peer, std::function<void(bool connected)> done);
   // One zero-byte write. False: it was not posted. REQUIRES: it is connected.
   bool Write(Id id);
-  // What came of writes since, in order. REQUIRES: it was made.
+  // Results of the writes since the last call, in order. REQUIRES: the pair was made.
   std::vector<net::verbs::Status> Poll(Id id);
   void Drop(Id id);
 
@@ -64,7 +64,7 @@ class RdmaPairs {
     uint32_t psn = 0;
     uint32_t mtu_bytes = 0;
   };
-  // The blocking thread's alone.
+  // Blocking thread only.
   struct Open {
     net::verbs::ContextId context{};
     net::verbs::DomainId domain{};

@@ -30,7 +30,7 @@ class SourceRates {
   };
   // A datagram of `source` has come.
   Answer Count(const std::string& source, Nanos now);
-  // Lets those in again whose time is over; true: HeldOut() is another one.
+  // Readmits senders whose time is over; true: HeldOut() has changed.
   bool Release(Nanos now);
 
   // By address.

@@ -11,7 +11,7 @@
 
 namespace r2cc::health {
 
-// A file that stays open. It stays with the device that had it, whatever becomes of names: once that is gone, reading fails for ever.
+// A file that stays open. It belongs to the device that had it, whatever happens to names: once that device is gone, reading fails forever.
 class SysfsFile {
  public:
   virtual ~SysfsFile() = default;
@@ -58,7 +58,7 @@ class KeptSysfs final : public Sysfs {
   // `base` outlives this.
   explicit KeptSysfs(const Sysfs* base) : base_(base) {}
 
-  // Closes all: names may mean other devices by now. One whose device is gone is opened anew without that.
+  // Closes all files, because names may mean other devices by now. Otherwise a file is opened again only once its device is gone.
   void Drop() { files_.clear(); }
 
   absl::StatusOr<std::string> Read(const std::string& path) const override;

@@ -11,7 +11,7 @@
 
 namespace r2cc::health {
 
-// How far apart two PCI devices are: the lower, the nearer. NCCL's names of the same steps stand beside them.
+// The distance between two PCI devices: the lower, the nearer. NCCL's names of the same steps are in the comments.
 enum class PcieDistance : uint8_t {
   kSameDevice,      // functions of one card
   kSameSwitch,      // PIX: below one PCIe switch
@@ -31,7 +31,7 @@ struct PciDevice {
   friend bool operator==(const PciDevice&, const PciDevice&) = default;
 };
 
-// Of devices that are there at the time. Plain values.
+// The devices that are present at one time. Plain values.
 struct NodeTopology {
   // In the order of their PCI addresses, which is CUDA's order under CUDA_DEVICE_ORDER=PCI_BUS_ID.
   std::vector<PciDevice> gpus;
@@ -50,7 +50,7 @@ class TopologySource {
   virtual absl::StatusOr<NodeTopology> Read() const = 0;
 };
 
-// Says what a test gave it.
+// Returns what a test gave it.
 class FakeTopology final : public TopologySource {
  public:
   explicit FakeTopology(absl::StatusOr<NodeTopology> topology = NodeTopology()) : topology_(std::move(topology)) {}

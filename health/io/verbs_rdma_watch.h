@@ -1,7 +1,7 @@
-// The RdmaWatch over the verbs that the plugin calls, too. It keeps every device open that this user may open, for its events.
+// Implements RdmaWatch over the verbs that the plugin uses. It keeps every device that this user may open open, for its events.
 //
-// A device that is lost is closed, also one that the kernel no longer lists: some drivers wait for that before they let it go, and say
-// nothing. What comes back is opened again.
+// A device that is lost is closed, also one that the kernel no longer lists: some drivers wait for that before they release it, and report
+// nothing. A device that comes back is opened again.
 #ifndef R2CC_HEALTH_IO_VERBS_RDMA_WATCH_H_
 #define R2CC_HEALTH_IO_VERBS_RDMA_WATCH_H_
 
@@ -20,16 +20,17 @@
 
 namespace r2cc::health {
 
-// Devices that came or went without a word, and speeds that changed so, are found that late. A machine's list takes about a millisecond.
+// Devices that came or went without an event, and speeds that changed without one, are found within this time. Listing a machine's devices
+// takes about a millisecond.
 constexpr Nanos kRdmaSweepInterval = 5 * kNanosPerSecond;
 
-// The core's thread alone.
+// Core thread only.
 class VerbsRdmaWatch final : public RdmaWatch {
  public:
   struct Seams {
     net::verbs::Verbs* verbs;
     Executor* core;
-    // Where calls wait that may block: for long on a device that dies. It runs its tasks in order.
+    // Runs calls that may block, for long on a device that dies. It runs its tasks in order.
     Executor* blocking;
     // Has `readable` called on the core's thread while the descriptor is.
     std::function<absl::Status(int fd, std::function<void()> readable)> watch_fd;
@@ -66,7 +67,7 @@ class VerbsRdmaWatch final : public RdmaWatch {
   void OnAnswer(const std::string& name, net::verbs::ContextId context, int error, const std::vector<RdmaPort>& ports);
   void ReadEvents(const std::string& name, net::verbs::ContextId context);
   void Lose(const std::string& name, const std::string& why);
-  // The device of this life; null: it is gone.
+  // The device with this context; null: it is gone.
   Device* Live(const std::string& name, net::verbs::ContextId context);
   void Close(const Device& device);
 
@@ -74,7 +75,7 @@ class VerbsRdmaWatch final : public RdmaWatch {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   RdmaHandler handler_;
   std::map<std::string, Device> devices_;  // that are open
-  std::map<std::string, int> refused_;     // as last told
+  std::map<std::string, int> refused_;     // the last error that was reported
   bool sweeping_ = false;
   TimerId timer_ = 0;
 };

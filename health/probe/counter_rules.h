@@ -1,7 +1,7 @@
-// How fast a port's error counters may grow before the port is below its due. Pure: time is an argument.
+// Judges how fast a port's error counters may grow before the port counts as impaired. Pure: time is an argument.
 //
 // Each counter fills a bucket that holds `count_limit` and drains by as much per `window`; a full one breaks the rule. So a burst and a
-// steady trickle are judged alike, and one odd frame a day is forgotten.
+// steady trickle are judged by one rule, and one odd frame a day is forgotten.
 #ifndef R2CC_HEALTH_PROBE_COUNTER_RULES_H_
 #define R2CC_HEALTH_PROBE_COUNTER_RULES_H_
 
@@ -56,7 +56,7 @@ class CounterWatch {
   std::optional<Nanos> when_;
 };
 
-// What a counter grew by.
+// Growth of a counter.
 uint64_t Growth(uint64_t before, uint64_t after);
 
 }  // namespace r2cc::health

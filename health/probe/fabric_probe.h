@@ -21,8 +21,9 @@ namespace r2cc::health {
 
 // A subnet manager that was restarted has forgotten its subscribers.
 constexpr Nanos kResubscribeInterval = 30 * kNanosPerSecond;
-// The same subject is told of at most this often; what comes in between is counted, and the last of it told if it is news. So a port that
-// flaps is bounded, and what comes through several of our ports is told once.
+// The same subject is reported at most this often. Notices in between are counted, and the last of them is reported if it is news. So a
+// port
+// that flaps is bounded, and a notice that arrives over several of our ports is reported once.
 constexpr Nanos kNoticeInterval = kNanosPerSecond;
 // Subjects that are remembered for that; notices about more are dropped for the moment.
 constexpr size_t kNoticeSubjectsMax = 4096;
@@ -32,7 +33,7 @@ class FabricProbe {
  public:
   struct Outputs {
     EvidenceSink evidence;
-    // What an operator wants to read: one line. `nic`: whom it is about; empty names: nobody whom we know.
+    // Reports one line for an operator. `nic`: the NIC that it is about; empty names: a port that is not known.
     std::function<void(const NicKey& nic, const std::string& text)> tell;
   };
   // The NIC, of any node, with this port GUID.
@@ -44,13 +45,15 @@ class FabricProbe {
   FabricProbe(const FabricProbe&) = delete;
   FabricProbe& operator=(const FabricProbe&) = delete;
 
-  // What the sysfs probe read of one of this node's NICs, each time: that subscribes through it if it is an InfiniBand port.
+  // Takes the facts that the sysfs probe read about one of this node's NICs, each time. It subscribes through the NIC if that is an
+  // InfiniBand
+  // port.
   void OnFacts(const std::string& nic, const PortFacts& facts);
 
   // It is none of this node's any more.
   void Remove(const std::string& nic) { ports_.erase(nic); }
 
-  // Reports that came, those that were told together with another one, and MADs that were not the subnet administrator's.
+  // Counts: reports that arrived, reports that were merged into another one, and MADs that were not the subnet administrator's.
   uint64_t reports() const { return reports_; }
   uint64_t coalesced() const { return coalesced_; }
   uint64_t strangers() const { return strangers_; }
@@ -66,15 +69,15 @@ class FabricProbe {
     FabricAddress manager;
     uint32_t transaction = 0;
     Nanos asked = 0;
-    std::string trouble;  // as last told; empty: none
+    std::string trouble;  // the last one that was reported; empty: none
   };
-  // What one subject is known by: a port's GUID, or who speaks of what.
+  // Identifies a subject: a port's GUID, or the sender and the topic.
   using Subject = std::tuple<uint64_t, uint16_t, uint16_t, uint8_t>;
   struct Told {
     Nanos when = 0;
     SaNotice last;
     std::optional<SaNotice> pending;
-    uint64_t more = 0;  // that are told with the pending one
+    uint64_t more = 0;  // notices that are reported with the pending one
   };
 
   void Open(Port* port);

@@ -1,8 +1,8 @@
 // Judges whether large packets pass where small ones do, by the large probes of one pair. Pure: time is an argument.
 //
-// A large ping leaves with a small one. It is missed if the small one, or a later one, was answered and it was not, in the patience that
-// the pair has shown. So a peer that is stopped or busy, and a pair that is silent, show nothing here. Several misses in a row over some
-// time are a loss: a switch port whose MTU was reset, or a route with less. Single ones are congestion.
+// A large ping leaves with a small one. It counts as missed if the small one, or a later one, was answered and it was not, within the
+// patience that the pair has shown. So a stopped or busy peer, and a silent pair, show nothing here. Several misses in a row over some time
+// are a loss: a switch port whose MTU was reset, or a route with a smaller MTU. Single ones are congestion.
 #ifndef R2CC_HEALTH_PROBE_LARGE_JUDGE_H_
 #define R2CC_HEALTH_PROBE_LARGE_JUDGE_H_
 
@@ -18,14 +18,14 @@
 namespace r2cc::health {
 
 struct LargePolicy {
-  // Lost: so many full ones in a row, over this time. More of each than a silence takes, as a queue that is nearly full drops what is large
-  // and has room for what is small.
+  // Lost: this many full-sized probes in a row, over this time. Both are more than silence takes, because a queue that is nearly full drops
+  // large packets and still has room for small ones.
   int misses_min = 6;
   Nanos misses_span_min = 200 * kNanosPerMs;
-  // Where full ones are lost now and then while they pass, as many more as make chance unlikely.
+  // If full-sized probes are lost now and then while others pass, this many more are needed, so that chance is unlikely.
   int misses_max = 40;
   double chance_max = 1e-8;
-  // They pass again: so many answers in a row over this time, which doubles with each loss up to the maximum.
+  // They pass again: this many answers in a row over this time, which doubles with each loss up to the maximum.
   int proof_answers = 4;
   Nanos proof_min = 100 * kNanosPerMs;
   Nanos proof_max = 5 * kNanosPerSecond;
@@ -41,15 +41,15 @@ class LargeJudge {
  public:
   explicit LargeJudge(const LargePolicy& policy) : policy_(policy), flaps_(policy.flap_decay, kFlapLevelMax) {}
 
-  // The size of packet that must pass; 0: none is asked. Another one begins anew.
+  // Sets the packet size that must pass; 0: none is probed. Another size begins from the start.
   void SetFull(size_t packet_bytes);
   size_t full() const { return full_; }
 
-  // What to ask next: full, or a smaller size while it is to be found out what passes. REQUIRES: full() is not 0.
+  // The size to probe next: full, or a smaller size while the largest size that passes is searched. REQUIRES: full() is not 0.
   size_t NextSize();
 
   void Sent(uint64_t sequence, size_t packet_bytes, Nanos now);
-  // The answer of that length came; the peer says that the ping did. False: nobody waits for it.
+  // The answer of that length came; the peer reports that the ping arrived. False: no probe waits for it.
   bool Answered(uint64_t sequence, Nanos received);
   bool Heard(uint64_t sequence);
   // A large ping of the peer came in.
@@ -60,7 +60,7 @@ class LargeJudge {
   // `small_answered_sent`: when the latest small ping left that was answered.
   void Judge(Nanos now, Nanos patience, Nanos small_answered_sent);
 
-  // The probes under way may not be answered, and that says nothing.
+  // The probes that are outstanding may stay unanswered, and that proves nothing.
   void Forget() { pings_.clear(); }
   // Nothing is known any more.
   void Reset();

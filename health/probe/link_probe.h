@@ -17,16 +17,17 @@
 
 namespace r2cc::health {
 
-// A link that was down is up when it has stayed up for so long. Down is told at once; up begins a longer proof anyway. So a port that
-// flaps thousands of times a second is one evidence that it is down, and not as many plans.
+// A link that was down counts as up once it has stayed up for this time. Down is reported at once; up begins a longer proof anyway. So a
+// port
+// that flaps thousands of times a second is one piece of evidence that it is down, and not thousands of plans.
 constexpr Nanos kLinkUpSettle = 20 * kNanosPerMs;
-// How often it is told that a link comes up and does not last.
+// Interval of the reports that a link comes up and does not last.
 constexpr Nanos kBouncesInterval = kNanosPerSecond;
 
 // Runs on the watch's executor.
 class LinkProbe {
  public:
-  // Told of a NIC's interface as the kernel shows it, before the evidence about it, when its MAC, MTU or index is news.
+  // Called with a NIC's interface as the kernel shows it, before the evidence about it, if its MAC, MTU or index has changed.
   using FactSink = std::function<void(const std::string& nic, const LinkFact& fact)>;
 
   // `watch` and `executor` outlive the probe. `on_fact` may be empty.
@@ -42,7 +43,7 @@ class LinkProbe {
 
   // One more NIC, after Start(): evidence about it is in the sink when this returns.
   void Add(const NicIdentity& nic);
-  // Nothing is told of it any more.
+  // Stops all reports about it.
   void Remove(const std::string& nic);
 
   // Looks at the links again: what the daemon does when somebody complains about a NIC.
@@ -54,11 +55,11 @@ class LinkProbe {
  private:
   struct Link {
     bool told = false;  // anything
-    bool up = false;    // as told
+    bool up = false;    // as reported
     TimerId settling = 0;
-    int64_t bounces = 0;  // not told yet
+    int64_t bounces = 0;  // not reported yet
     TimerId telling = 0;
-    LinkFact fact;  // as told
+    LinkFact fact;  // as reported
   };
   // True: it has an interface.
   bool Know(const NicIdentity& nic);
@@ -71,7 +72,7 @@ class LinkProbe {
   void Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
 
   const std::string node_;
-  std::vector<std::string> addresses_;                         // NICs that are an address alone
+  std::vector<std::string> addresses_;                         // NICs that are addresses without an interface
   std::multimap<std::string, std::string> nics_of_interface_;  // several addresses of one interface are several NICs
   LinkWatch* const watch_;
   Executor* const executor_;

@@ -23,18 +23,19 @@ struct PairPolicy {
   // Overdue: the smoothed round trip and four times its deviation (as RFC 6298 sets a retransmission timer), within these bounds.
   Nanos patience_min = 30 * kNanosPerMs;
   Nanos patience_max = 250 * kNanosPerMs;
-  // Silence: so many overdue probes in a row over this time, and on a pair that loses probes all the time as many more as make chance
+  // Silence: this many overdue probes in a row over this time. On a pair that always loses some probes more are needed, so that chance is
   // unlikely.
   int misses_min = 5;
   int misses_max = 20;
   Nanos misses_span_min = 120 * kNanosPerMs;
   double chance_max = 1e-8;
-  // Back again: so many answers in a row and this time since the first; doubles with each silence, up to the maximum. Short, because a pair
-  // under proof still counts as silent against both its ends; a port that flaps is kept out by its NIC's own machine.
+  // Back again: this many answers in a row, and this time since the first; it doubles with each silence, up to the maximum. Short, because
+  // a
+  // pair under proof still counts as silent against both its ends; the NIC's own state machine keeps out a port that flaps.
   int proof_answers = 3;
   Nanos proof_min = 100 * kNanosPerMs;
   Nanos proof_max = kNanosPerSecond;
-  // One silence is forgiven for so long without another.
+  // One silence is forgotten after this time without another.
   Nanos flap_decay = 60 * kNanosPerSecond;
   // A probe that has no answer after this time is lost, as far as loss is counted.
   Nanos lost_after = 2 * kNanosPerSecond;
@@ -56,16 +57,16 @@ class PairJudge {
   // The answer to `sequence` arrived at `received` (the kernel's stamp, not later than now). False if nobody waits for it.
   bool Answered(uint64_t sequence, Nanos received);
 
-  // A probe that left after the last answered one is old enough to be overdue: Judge may have something to say.
+  // A probe that left after the last answered one is old enough to be overdue, so Judge may have a result.
   bool Waits(Nanos now) const;
 
   // Looks for overdue probes. `witnesses`: of the same peer's other pairs.
   void Judge(Nanos now, std::span<const Witness> witnesses);
 
-  // The probes under way may not be answered, and that says nothing: the peer's daemon has begun a new life, or this kernel dropped
+  // The probes that are outstanding may stay unanswered, and that proves nothing: the peer's daemon was restarted, or this kernel dropped
   // answers.
   void Forget();
-  // Likewise all that was learnt of the state: a link is down.
+  // As Forget, and forgets what was learnt of the state: a link is down.
   void Reset(Nanos now);
 
   PairState state() const { return state_; }
@@ -85,7 +86,7 @@ class PairJudge {
     Nanos sent = 0;
     bool answered = false;
     bool missed = false;     // overdue
-    bool explained = false;  // lost in a silence: says nothing about what the pair loses when it works
+    bool explained = false;  // lost during silence: it does not count for what the pair loses when it works
   };
   // The last probes' fates.
   struct Fates {
@@ -115,7 +116,7 @@ class PairJudge {
   int proof_answers_ = 0;
   Nanos proof_since_ = 0;
   FlapLevel flaps_;
-  // How many probes of the last seconds had an answer: two spans, of which the older one goes as a whole.
+  // Counts how many probes of the last seconds had an answer: two spans, of which the older one goes as a whole.
   struct Recent {
     Nanos since = 0;
     uint32_t known = 0;

@@ -26,7 +26,7 @@ class ProbeIdentity {
   uint64_t nonce() const { return nonce_; }
   const ProbePublicKey& public_key() const { return public_key_; }
 
-  // What this daemon and the one with the other key pair know, and nobody else. Nothing if `peer` is no such key.
+  // The secret that only this daemon and the one with the other key pair can derive. Nothing if `peer` is no valid key.
   std::optional<ProbeMacKey> Agree(uint64_t peer_nonce, const ProbePublicKey& peer) const;
 
  private:

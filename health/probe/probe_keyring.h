@@ -1,5 +1,6 @@
-// The keys by which a daemon and the others know each other's rail probes: the own ones, of which there is a new one each hour, and what
-// the others tell of theirs. Pure: time is an argument.
+// Holds the keys of rail probes: this daemon's, of which there is a new one each hour, and those that other daemons published. Pure: time
+// is
+// an argument.
 #ifndef R2CC_HEALTH_PROBE_PROBE_KEYRING_H_
 #define R2CC_HEALTH_PROBE_PROBE_KEYRING_H_
 
@@ -18,9 +19,9 @@
 namespace r2cc::health {
 
 constexpr Nanos kProbeKeyLife = 3600 * kNanosPerSecond;
-// A new key is told to all nodes for so long before probes carry it, as views may come through the store.
+// A new key is published to all nodes for this time before probes carry it, because views may travel through the store.
 constexpr Nanos kProbeKeyAnnounced = 10 * kNanosPerSecond;
-// Probes that carry the key before are heard for so long beside the new one's.
+// Probes that carry the former key are accepted for this time in addition to those with the new one.
 constexpr Nanos kProbeKeyGrace = 60 * kNanosPerSecond;
 
 // One thread at a time.
@@ -31,26 +32,28 @@ class ProbeKeyring {
   ProbeKeyring(const ProbeKeyring&) = delete;
   ProbeKeyring& operator=(const ProbeKeyring&) = delete;
 
-  // Makes a new key when it is time to. True: tell the others.
+  // Makes a new key when it is due. True: publish it.
   bool Tick(Nanos now);
-  // What the others are told.
+  // The published number and key.
   uint64_t nonce() const { return newest_.nonce(); }
   const ProbePublicKey& public_key() const { return newest_.public_key(); }
   // The one that probes carry.
   uint64_t sending_nonce() const { return sending_->nonce(); }
   bool IsOwn(uint64_t nonce) const { return nonce == newest_.nonce() || (previous_.has_value() && nonce == previous_->nonce()); }
 
-  // What others' probes carry as the number of this node's key.
+  // The numbers of this node's keys that others' probes may carry.
   std::vector<uint64_t> OwnNonces() const {
     return previous_.has_value() ? std::vector<uint64_t>{newest_.nonce(), previous_->nonce()} : std::vector<uint64_t>{newest_.nonce()};
   }
 
-  // What `node` says now: its key, and the addresses of its NICs. Its key before stays known until it has a third one.
+  // Sets the key and the addresses that `node` publishes now. Its former key stays known until it has a third one.
   void SetPeer(const std::string& node, uint64_t nonce, const ProbePublicKey& public_key, std::set<std::string> addresses);
   void RemovePeer(const std::string& node);
-  // The first node for which `is_sender` is true, of those that have said the number to be of their own key and the address to be of a NIC
-  // of their own: mostly one. Anybody can tell a key that begins as another's does, so a number alone names nobody. Null: there is none.
-  // Valid until the next SetPeer or RemovePeer.
+  // The first node for which `is_sender` is true, of those that have published the number as that of their own key, and the address as that
+  // of
+  // one of their NICs. Mostly there is one. Anybody can publish a key with the same number, so a number does not identify a node. Null:
+  // there
+  // is none. Valid until the next SetPeer or RemovePeer.
   template <typename IsSender>
   const std::string* FindNode(uint64_t nonce, const std::string& address, IsSender is_sender) const {
     for (auto at = peers_.lower_bound({nonce, ""}); at != peers_.end() && at->first.first == nonce; ++at)
@@ -58,7 +61,7 @@ class ProbeKeyring {
     return nullptr;
   }
 
-  // The key that this node's `own` and `peer`, a nonce of `node`, stand for. Null: one of them is unknown. Valid until the next call.
+  // The key for this node's `own` and `peer`, a nonce of `node`. Null: one of them is unknown. Valid until the next call.
   const ProbeMacKey* MacKey(uint64_t own, const std::string& node, uint64_t peer);
 
  private:

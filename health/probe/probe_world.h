@@ -18,7 +18,7 @@ namespace r2cc::health {
 
 class ProbeWorld {
  public:
-  // What becomes of one datagram from a port to another: how long it takes, or nothing if it is lost.
+  // The delay of one datagram from one port to another, or nothing if it is lost.
   using Path = std::function<std::optional<Nanos>(const NicKey& from, const NicKey& to)>;
 
   ProbeWorld(int nodes, int rails, uint64_t seed = 1, const RailProbePolicy& policy = {}) : nodes_(nodes), rails_(rails) {
@@ -64,7 +64,7 @@ class ProbeWorld {
     }
   }
   uint64_t large() const { return large_; }
-  // Whether daemons hear of each other beside the rails, twice a second.
+  // Whether daemons exchange views over another network than the rails, twice a second.
   void set_heard(bool heard) { heard_ = heard; }
   // The daemon of `node` neither sends nor reads until it is woken; what arrives waits.
   void Stop(int node) { all_[node].stopped = true; }

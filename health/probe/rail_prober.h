@@ -1,8 +1,8 @@
-// Probes the pairs between this node's NICs and other nodes': which ping leaves when, within the budget, and what comes of it. Pure: it
-// holds no socket and no clock; the caller calls Tick, every kRailProbeTick or when next_tick says, and sends what it is given.
+// Probes the pairs between this node's NICs and those of other nodes: it chooses which ping leaves when, within the budget, and judges the
+// answers. Pure: it holds no socket and no clock. The caller calls Tick every kRailProbeTick, or at next_tick, and sends what it returns.
 //
-// What costs a healthy node is how often daemons wake up, and datagrams. So the pings of all pairs with one node leave together; and the
-// two ends of a pair take turns by themselves, as a ping that comes in puts the own one off.
+// The cost for a healthy node is how often daemons wake up, and datagrams. So the pings of all pairs with one node leave together, and the
+// two ends of a pair alternate, because an incoming ping postpones this end's own.
 #ifndef R2CC_HEALTH_PROBE_RAIL_PROBER_H_
 #define R2CC_HEALTH_PROBE_RAIL_PROBER_H_
 
@@ -45,25 +45,26 @@ struct RailProbePolicy {
   double active_rate_per_s = 140;
   Nanos auxiliary_interval_min = 200 * kNanosPerMs;
   double auxiliary_rate_per_s = 40;
-  // A ping puts the other end's off by an interval, unless that end has not pinged for so many.
+  // A ping postpones the other end's by an interval, unless that end has not pinged for this many intervals.
   int put_off_intervals_max = 3;
-  // Pings to a node leave up to so long before they are due if one of them is: of a pair that is not answered the others bear witness.
+  // Pings to a node leave up to this time before they are due, together with one that is due: if a pair is not answered, the others are
+  // witnesses.
   Nanos together = 100 * kNanosPerMs;
-  // A suspect pair, and those that tell its ends apart from it: one probe a tick, for so long after the last reason for suspicion.
+  // A suspect pair, and the pairs that distinguish its two ends: one probe a tick, for this time after the last reason for suspicion.
   Nanos suspicion = 500 * kNanosPerMs;
-  // Beside a suspect, a pair with the same node that can bear witness: half of the time over which a pair must be silent.
+  // Interval of a pair with the same node as a suspect one, which serves as a witness: half of the time over which a pair must be silent.
   Nanos witness_interval_min = 60 * kNanosPerMs;
-  // Of the budget, what suspects may take; the rest shows that their peers' daemons are awake.
+  // Part of the budget that suspects may take; the rest shows that their peers' daemons are awake.
   double suspects_share = 0.75;
-  // A large ping leaves beside a small one of its pair, so that it wakes up nobody, and out of the same budget. Each costs three datagrams.
-  // Every 300 ms they were more than half of what an idle daemon with a job sends (231 datagrams a second instead of 96), and doubled its
-  // processor time. A job whose large packets are lost reports it, and then they leave at each tick.
+  // A large ping leaves together with a small one of its pair, so that it causes no wake-up, and from the same budget. Each costs three
+  // datagrams. Every 300 ms they were more than half of what an idle daemon with a job sends (231 datagrams a second instead of 96), and
+  // doubled its processor time. A job that loses large packets reports it, and then they leave at each tick.
   Nanos large_interval_min = 800 * kNanosPerMs;
-  // Further apart where there are more pairs than these rates serve: pairs that jobs use, and the others.
+  // The interval grows if there are more pairs than these rates serve: pairs that jobs use, and the others.
   double large_active_rate_per_s = 40;
   double large_auxiliary_rate_per_s = 15;
-  // For so long it is believed that a packet is larger than what this node's or the peer's kernel knows to pass. As long as a tenth of what
-  // Linux believes it.
+  // For this time the daemon relies on the path MTU that this node's or the peer's kernel has found: a tenth of the time for which
+  // Linux keeps it.
   Nanos path_mtu_believed = 60 * kNanosPerSecond;
 };
 
@@ -74,7 +75,7 @@ struct RailTarget {
   uint16_t port = 0;
   uint64_t nonce = 0;   // of the peer's daemon
   bool active = false;  // jobs use it, or this node looks at it for others
-  uint32_t user = 0;    // whose jobs, if it is active: users share the budget
+  uint32_t user = 0;    // the user whose jobs use the pair, if it is active: users share the budget
   // The largest packet that the peer's daemon takes as a probe, with the IP header; 0: only small ones.
   uint32_t packet_max = 0;
 
@@ -91,20 +92,20 @@ struct RailPing {
   size_t length = kRailProbeBytes;
 };
 
-// What a datagram that came in is answered with.
+// The answers to a datagram that came in.
 struct RailAnswer {
   RailProbeBytes bytes{};
   size_t length = kRailProbeBytes;
-  // Of a large one: to be sent after it, and instead of it if it is larger than what this kernel lets leave.
+  // For a large ping: sent after `bytes`, and instead of it if that one is larger than this kernel lets leave.
   std::optional<RailProbeBytes> after;
   std::optional<RailProbeBytes> instead;
 };
 
-// What was refused, by reason.
+// Counts what was refused, by reason.
 struct RailProbeCounts {
   uint64_t sent = 0;
   uint64_t malformed = 0;   // no probe at all
-  uint64_t strangers = 0;   // with a nonce or from an address that is not its sender's: a former life, or somebody else
+  uint64_t strangers = 0;   // with a nonce or from an address that is not its sender's: an earlier run of the daemon, or another sender
   uint64_t forged = 0;      // with a wrong MAC
   uint64_t misrouted = 0;   // meant for another NIC
   uint64_t unexpected = 0;  // a pong that nobody waits for (too late, or twice)
@@ -124,18 +125,21 @@ class RailProber {
   // The MTU of its interface; 0: not known, and nothing large is sent from it.
   void SetMtu(const std::string& nic, uint32_t mtu);
 
-  // The daemon of `nic`, a NIC of this node or another, had given it up and no longer does. The old silence of its pairs says nothing of
-  // now: they are unknown, and asked soon.
+  // The daemon of `nic`, a NIC of this node or another, had given it up and no longer does. The old silence of its pairs proves nothing
+  // now:
+  // they become unknown, and are probed soon.
   void Renew(const NicKey& nic, Nanos now);
 
-  // Somebody doubts this node's `nic`. Some of its pairs are probed in quick succession for a while: those that answered last and do not
+  // Another node suspects this node's `nic`. Some of its pairs are probed in quick succession for a while: those that answered last and do
+  // not
   // lead to a NIC in `dead`.
   void Suspect(const std::string& nic, const std::set<NicKey>& dead, Nanos now);
 
   // The same for one pair.
   void Ask(const PairKey& key, Nanos now);
-  // Somebody doubts that large packets pass between the NIC and `peer`, which may be empty, and the others of its rail. Likewise, with
-  // large pings.
+  // As Suspect, with large pings: it is suspected that large packets do not pass between the NIC and `peer` (which may be empty), and
+  // between
+  // the NIC and others of its rail.
   void SuspectLarge(const std::string& nic, const NicKey& peer, Nanos now);
 
   // A message of the daemon of `node` came in over another way than the rails. It bears witness where only one pair joins the two nodes:
@@ -153,7 +157,7 @@ class RailProber {
   // A ping from `target`'s own NIC to a NIC of another rail. It belongs to no pair: an answer shows only that the peer's NIC is on this
   // NIC's network. Nothing, if there is no key for it. At most kStraysMax are waited for.
   std::optional<RailPing> Stray(RailTarget target, Nanos now);
-  // Whose stray pings were answered at `since` or later.
+  // The pairs whose stray pings were answered at `since` or later.
   std::vector<PairKey> StraysAnswered(Nanos since) const;
 
   // A datagram that arrived from the address `from` at this node's `nic` at `received`. A ping's answer, to be sent back to where it came
@@ -162,15 +166,16 @@ class RailProber {
 
   // It did not let `ping` leave, because that is larger than what it knows to pass.
   void TooLarge(const RailPing& ping, Nanos now);
-  // It did not let `ping` leave for another reason: what it says of large packets is nothing.
+  // The kernel did not let `ping` leave for another reason: it counts nothing for large packets.
   void NotSent(const RailPing& ping);
 
-  // This node's kernel dropped what came for its `nic`: answers to the probes under way may have been among it, so their lack says nothing.
-  // `from`: of the probes to this address alone.
+  // This node's kernel dropped datagrams for its `nic`. Answers to outstanding probes may be among them, so their lack proves nothing.
+  // `from`:
+  // only probes to this address are affected.
   void LostHere(const std::string& nic, std::string_view from = {});
 
   std::vector<RailPairStatus> Pairs() const;
-  // Each NIC whose link is up has a pair that answers, and no pair is silent. Far quicker than a look at all pairs' statuses.
+  // Each NIC whose link is up has a pair that answers, and no pair is silent. Much quicker than the statuses of all pairs.
   bool Settled() const;
   // Some pair was asked `lasting` after the last probe that was answered, or never was answered. As quick.
   bool AnyUnanswered(Nanos lasting) const;
@@ -179,7 +184,7 @@ class RailProber {
   const RailProbeCounts& counts() const { return counts_; }
 
  private:
-  // Pairs of the same NIC that are asked when one of them is late: enough to tell the NIC from the pair, few enough for the budget.
+  // Pairs of the same NIC that are probed when one of them is late: enough to distinguish the NIC from the pair, few enough for the budget.
   static constexpr int kCompanionsMax = 3;
 
   struct Pair {
@@ -212,9 +217,9 @@ class RailProber {
   };
   void Judge(Nanos now);
   void SuspectAround(const Pair& pair, Nanos now);
-  // Of the candidates, those that answered last: they are the likeliest to show that the NIC is alive.
+  // Suspects those candidates that answered last: they are most likely to show that the NIC is alive.
   void SuspectSome(std::vector<Pair*> candidates, Nanos now);
-  // Of the pairs with the same node; no pair bears witness for itself.
+  // The witnesses for a pair: pairs with the same node. No pair is a witness for itself.
   std::vector<Witness> WitnessesFor(const Pair& pair) const;
   // The likeliest to bear witness; null: there is none.
   Pair* WitnessPair(const Pair& pair) const;
@@ -227,7 +232,7 @@ class RailProber {
   std::optional<RailPing> Send(Pair* pair, RailProbeKind kind, size_t length, uint64_t sequence, Nanos now);
   RailAnswer AnswerLarge(const std::string& nic, const std::string& from, const std::string& sender, RailProbe pong, const ProbeMacKey& key,
                          Nanos received);
-  // A large ping is due beside the small one that leaves now.
+  // A large ping is due together with the small one that leaves now.
   bool LargeIsDue(const Pair& pair, Nanos now) const;
   std::optional<RailPing> LargePing(Pair* pair, Nanos now);
   void SizeLarge(Pair* pair, Nanos now);
@@ -257,7 +262,7 @@ class RailProber {
   std::map<std::string, uint32_t> mtus_;  // of this node's NICs
   Nanos large_active_interval_ = 0;
   Nanos large_auxiliary_interval_ = 0;
-  using Signs = std::array<Nanos, 3>;                // when a daemon was heard of, latest first
+  using Signs = std::array<Nanos, 3>;                // times at which a daemon showed activity, latest first
   std::map<std::string, Signs, std::less<>> signs_;  // by node of a pair
   std::map<uint32_t, Nanos> active_intervals_;       // by user
   Nanos auxiliary_interval_ = 0;

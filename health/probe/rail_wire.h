@@ -1,10 +1,10 @@
 // The datagram of a rail probe: a ping from one daemon's NIC to another's, and the pong that answers it. Pure.
 //
-// 72 bytes, little endian; a large one has zeros behind them:
-//    0 u32 magic          4 u8 version     5 u8 kind      6 u16 bytes, of what has to do with large ones; else zero
+// 72 bytes, little endian; a large one has zeros after them:
+//    0 u32 magic          4 u8 version     5 u8 kind      6 u16 bytes, for large probes; else zero
 //    8 u64 to_nonce      16 u64 from_nonce               24 u64 pair
 //   32 u64 sequence      40 u64 sent_ns                  48 u64 nic_hash
-//   56 16 bytes: HMAC-SHA-256 of the bytes before, cut, under the key that the two nonces stand for
+//   56 16 bytes: HMAC-SHA-256 of the bytes before, cut, under the key of the two nonces
 #ifndef R2CC_HEALTH_PROBE_RAIL_WIRE_H_
 #define R2CC_HEALTH_PROBE_RAIL_WIRE_H_
 
@@ -24,11 +24,12 @@ namespace r2cc::health {
 
 constexpr size_t kRailProbeBytes = 72;
 constexpr uint8_t kRailProbeVersion = 2;
-// Of a large one, so that it fits into a packet of 9216 bytes. Larger ones than that are not worth their cost: no switch of a rail stands
-// between 9216 bytes and more.
+// Limit of a large probe, so that it fits into a packet of 9216 bytes. Larger ones are not worth their cost: no switch of a rail has a
+// limit
+// above that.
 constexpr size_t kRailProbeBytesMax = 9216 - 28;
 
-// The last three go only to those who say that they take them (NicStatus::probe_packet_max).
+// The last three are sent only to daemons that accept them (NicStatus::probe_packet_max).
 enum class RailProbeKind : uint8_t {
   kPing = 1,
   kPong = 2,
@@ -39,12 +40,12 @@ enum class RailProbeKind : uint8_t {
 
 struct RailProbe {
   RailProbeKind kind = RailProbeKind::kPing;
-  // Each life of a daemon makes up a key each hour, and tells its number and public half to the other daemons in its view. A probe names
-  // both ends' keys, and its MAC is under what only these two can make of them: so nobody else, and no former life, is answered or
-  // believed. Never 0.
+  // Each run of a daemon makes a key each hour, and publishes its number and public half in its view. A probe names the keys of both ends,
+  // and
+  // its MAC is under a key that only these two can derive. So no other sender, and no earlier run, is answered or believed. Never 0.
   uint64_t to_nonce = 0;
   uint64_t from_nonce = 0;
-  // What the pinging daemon wants to know again; a pong brings them back unchanged.
+  // Values for the pinging daemon; a pong returns them unchanged.
   uint64_t pair = 0;
   uint64_t sequence = 0;
   Nanos sent_ns = 0;  // CLOCK_MONOTONIC of the pinging node
@@ -59,8 +60,9 @@ struct RailProbe {
 
 using RailProbeBytes = std::array<uint8_t, kRailProbeBytes>;
 
-// The first 72 bytes; Padded() makes a large one whole. The MAC is of these alone: it covers the length, and what is behind must be zeros,
-// so nothing can be changed without notice, and 9000 bytes cost as little as 72.
+// Encodes the first 72 bytes; Padded() makes a large one whole. The MAC covers only these: they contain the length, and the bytes after
+// them
+// must be zeros. So nothing can be changed without notice, and 9000 bytes cost as little as 72.
 RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key);
 
 // `head` and zeros behind it, `bytes` in all; at least the head.
@@ -72,11 +74,11 @@ DatagramFilter ProbesTo(const std::vector<uint64_t>& nonces);
 // Why a datagram is no probe.
 enum class RailProbeError : uint8_t { kNone, kLength, kMagic, kVersion, kContents };
 
-// Of the headers of IP, without options, and UDP.
+// Bytes of the headers of IP, without options, and UDP.
 inline size_t RailProbeHeaderBytes(const std::string& address) { return address.find(':') == std::string::npos ? 28 : 48; }
 
-// The probe in `bytes`, or nothing and the reason in `error` (may be null). Reads nothing outside of `bytes`. Whose it is, IsAuthentic
-// tells.
+// The probe in `bytes`, or nothing and the reason in `error` (may be null). Reads nothing outside of `bytes`. IsAuthentic checks its
+// sender.
 std::optional<RailProbe> DecodeRailProbe(std::span<const uint8_t> bytes, RailProbeError* error = nullptr);
 
 // REQUIRES: DecodeRailProbe found a probe in `bytes`.

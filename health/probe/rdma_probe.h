@@ -1,7 +1,8 @@
-// The RDMA probe: what RDMA devices say of the ports behind this node's NICs becomes evidence.
+// The RDMA probe: makes evidence of what RDMA devices report about the ports behind this node's NICs.
 //
-// An event is told at once, for the record, and has the NIC's link and files looked at. Whether the port is active is judged by what the
-// device answers, when that has held for a moment: mostly the link went down with it, and explains it.
+// An event is reported at once, as a record, and causes a look at the NIC's link and files. The answer of the device decides whether the
+// port
+// is active, once it has held for a moment: mostly the link went down too, and explains it.
 #ifndef R2CC_HEALTH_PROBE_RDMA_PROBE_H_
 #define R2CC_HEALTH_PROBE_RDMA_PROBE_H_
 
@@ -20,9 +21,10 @@
 
 namespace r2cc::health {
 
-// How long a port is to be in another state before that is told. The kernel tells of a link that went down with it within milliseconds.
+// A port must be in another state for this time before that is reported. The kernel reports a link that went down with it within
+// milliseconds.
 constexpr Nanos kRdmaSettle = 20 * kNanosPerMs;
-// Events of one NIC are told at most this often; those in between are counted, and told together.
+// Events of one NIC are reported at most this often; those in between are counted and reported together.
 constexpr Nanos kRdmaEventInterval = kNanosPerSecond;
 
 struct RdmaPortName {
@@ -37,7 +39,7 @@ class RdmaProbe {
  public:
   struct Outputs {
     EvidenceSink evidence;
-    // The NIC's link and its files may say something else now: look at them.
+    // The NIC's link and its files may have changed: look at them.
     std::function<void(const std::string& nic)> look;
     // The NIC has another RDMA port that is active, or none any more.
     std::function<void(const std::string& nic, const std::optional<RdmaPortName>& port)> on_port = [](const auto&, const auto&) {};
@@ -51,11 +53,11 @@ class RdmaProbe {
 
   void Start();
 
-  // One more NIC, of which OnFacts() tells; and one that is none of this node's any more.
+  // Adds a NIC, for which OnFacts() will be called; and removes one that no longer belongs to this node.
   void Add(const NicIdentity& nic) { nics_[nic.name].interface = nic.interface; }
   void Remove(const std::string& nic);
 
-  // What the sysfs probe read of one of this node's NICs, each time: by it the NIC's port is found.
+  // Takes the facts that the sysfs probe read about one of this node's NICs, each time: they identify the NIC's port.
   void OnFacts(const std::string& nic, const PortFacts& facts);
 
   // Why what goes by RDMA over the NIC does not come, although its port is active; empty: it does.
@@ -69,18 +71,18 @@ class RdmaProbe {
     friend bool operator==(const State&, const State&) = default;
   };
   struct Nic {
-    std::string interface;  // empty: an InfiniBand port that is known by its GUID, or an address alone
+    std::string interface;  // empty: an InfiniBand port that is known by its GUID, or an address without an interface
     PortFacts facts;        // as last read
     std::string device;     // behind it; empty: none yet
     uint8_t port = 0;
-    std::optional<RdmaPortName> active;  // as told
+    std::optional<RdmaPortName> active;  // as reported
     std::string fault;                   // of its paths
     bool told = false;                   // anything of its port: one that was never active is no fault
-    State state;                         // as told
-    State next;                          // to be told when it has held
+    State state;                         // as reported
+    State next;                          // reported once it has held
     TimerId settling = 0;
-    uint64_t rate_bits_per_s = 0;  // as told
-    int events = 0;                // to be told, the last of them:
+    uint64_t rate_bits_per_s = 0;  // as reported
+    int events = 0;                // to be reported, the last of them:
     std::string event;
     TimerId telling = 0;
   };

@@ -1,4 +1,4 @@
-// Facts that are told, not measured, as evidence: by the operator and by jobs. Pure functions.
+// Makes evidence of facts that are reported and not measured: by the operator and by jobs. Pure functions.
 #ifndef R2CC_HEALTH_PROBE_REPORTS_H_
 #define R2CC_HEALTH_PROBE_REPORTS_H_
 
@@ -11,11 +11,11 @@
 namespace r2cc::health {
 
 // `kind`: kDrain, kDrainNow, kUndrain, kDrainJob, kUndrainJob, kWeight, kDrillFail or kDrillRestore. `observer`: the node whose daemon the
-// operator spoke to. `job`: of kDrainJob and kUndrainJob.
+// operator asked. `job`: for kDrainJob and kUndrainJob.
 Evidence OperatorEvidence(const std::string& observer, const NicKey& nic, EvidenceKind kind, int64_t value, Nanos now,
                           const std::string& job = "");
 
-// What a job's plugin saw on one of its links, with the rail matched to this node's NIC. Every field has been validated.
+// The report of a job's plugin about one of its links, with the rail matched to this node's NIC. Every field has been validated.
 struct JobReport {
   enum class What : uint8_t { kLinkFenced, kLinkUp, kRailSlow, kRailSteady, kProofFailed };
   // Why it gave the link up, as far as it matters here.
@@ -23,7 +23,7 @@ struct JobReport {
     kOwnLinkDown,  // the plugin's own link monitor
     kBroken,       // socket error, completion error
     kSilent,       // no answer
-    kNotOurs,      // a page notice, the peer's own fence, a closed flow, a simulated fault: says nothing about the NIC
+    kNotOurs,      // a page notice, the peer's own fence, a closed flow, a simulated fault: no evidence about the NIC
   };
   What what = What::kLinkUp;
   Cause cause = Cause::kNotOurs;
@@ -32,11 +32,11 @@ struct JobReport {
   // kRailSlow, kRailSteady: what the rail moves, compared with the job's best rail. At most 1000.
   uint32_t share_permille = 1000;
   std::string job;        // for a person: name or process id
-  uint32_t uid = 0;       // whose job it is
-  bool only_user = true;  // all jobs of this node are his
+  uint32_t uid = 0;       // the user of the job
+  bool only_user = true;  // all jobs of this node are that user's
   std::string nic;        // this node's
   NicKey peer;            // empty names: not known
-  Nanos when = 0;         // as the job says; the view does not let it run ahead of `now`
+  Nanos when = 0;         // from the job; the view does not let it run ahead of `now`
 };
 
 // At most two pieces of evidence: about the own NIC, and, if the peer's end is as likely the cause, about the peer's (kPeerSuspects,

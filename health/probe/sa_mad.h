@@ -15,7 +15,7 @@ namespace r2cc::health {
 
 constexpr size_t kMadBytes = 256;
 
-// Traps of the subnet manager that tell of a fault or of its end.
+// Traps of the subnet manager that report a fault or its end.
 constexpr uint16_t kTrapPortInService = 64;
 constexpr uint16_t kTrapPortOutOfService = 65;
 constexpr uint16_t kTrapLinkState = 128;
@@ -47,7 +47,7 @@ struct SaMessage {
 // Asks the SA to report every notice to the sender's QP 1 (InformInfo, Set). `transaction` comes back with the answer.
 std::string EncodeSubscription(uint32_t transaction);
 
-// What a MAD from the SA says; nothing if it is neither a report of a generic notice nor the answer to a subscription.
+// The contents of a MAD from the SA; nothing if it is neither a report of a generic notice nor the answer to a subscription.
 std::optional<SaMessage> DecodeSaMessage(std::string_view mad);
 
 // The answer that the SA waits for. REQUIRES: DecodeSaMessage() called it a report.
@@ -56,7 +56,7 @@ std::string EncodeReportAnswer(std::string_view report);
 // Makes a report as the SA sends it: for tests and simulators.
 std::string EncodeReport(uint32_t transaction, const SaNotice& notice);
 
-// "port out of service"; empty: a trap that says nothing about faults.
+// "port out of service"; empty: the trap is not about a fault.
 const char* TrapName(uint16_t trap);
 
 }  // namespace r2cc::health

@@ -1,4 +1,4 @@
-// Where probes send what they see.
+// The interface to which probes hand their evidence.
 #ifndef R2CC_HEALTH_PROBE_SINK_H_
 #define R2CC_HEALTH_PROBE_SINK_H_
 

@@ -1,6 +1,6 @@
-// The sysfs probe: rate, carrier changes and error counters of the configured NICs, once per interval. It only adds detail. The
-// link probe says whether an interface's link is up, because /sys may show another network namespace. An InfiniBand port without an
-// interface is known by its GUID; its link is seen here.
+// The sysfs probe: reads rate, carrier changes and error counters of the configured NICs, once per interval. It only adds detail. The
+// link probe decides whether an interface's link is up, because /sys may show another network namespace. An InfiniBand port without an
+// interface is known by its GUID; this probe sees its link.
 #ifndef R2CC_HEALTH_PROBE_SYSFS_PROBE_H_
 #define R2CC_HEALTH_PROBE_SYSFS_PROBE_H_
 
@@ -24,11 +24,12 @@ constexpr Nanos kSysfsProbeInterval = kNanosPerSecond;
 // One port's samples over time. Pure: time is an argument.
 class PortJudge {
  public:
-  // `node`, `nic`: the subject of the evidence. `speaks_of_link`: the port's state says whether its link is up.
+  // `node`, `nic`: the subject of the evidence. `speaks_of_link`: the port's state decides whether its link is up.
   PortJudge(std::string node, std::string nic, bool speaks_of_link);
 
-  // What a sample says: the port's rate if it is known, how far its counters are from the limits of counter_rules.h if there is a sample
-  // before, and carrier changes if there were any. A sample of another interface (by its index) has no past.
+  // The evidence of a sample: the port's rate if it is known, how far its counters are from the limits of counter_rules.h if there is an
+  // earlier
+  // sample, and carrier changes if there were any. A sample of another interface (by its index) has no past.
   std::vector<Evidence> Judge(const PortFacts& facts, Nanos now);
 
   // The port is not there. If it speaks of its link, the link is down. What comes next has no past.
@@ -50,7 +51,7 @@ class PortJudge {
 // Runs on `executor`.
 class SysfsProbe {
  public:
-  // Told of every sample (for PCI address, RDMA device).
+  // Called with every sample (for PCI address, RDMA device).
   using FactSink = std::function<void(const std::string& nic, const PortFacts& facts)>;
 
   // `sysfs` and `executor` outlive the probe. `on_fact` may be empty.
@@ -70,7 +71,8 @@ class SysfsProbe {
   void Add(const NicIdentity& nic);
   void Remove(const std::string& nic) { ports_.erase(nic); }
 
-  // What the link watch knows of a NIC's interface, at each change of it: it came, went, or has another index. If /sys shows another index
+  // Sets the index of a NIC's interface from the link watch, at each change: it came, went, or has another index. If /sys shows another
+  // index
   // it is not the same interface, and its samples are not used.
   void SetIfindex(const std::string& nic, int ifindex);
 

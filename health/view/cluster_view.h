@@ -1,4 +1,4 @@
-// The states of all nodes, each as its own daemon told it last. Pure: time is an argument. One thread at a time.
+// Holds the states of all nodes, each as its own daemon last sent it. Pure: time is an argument. One thread at a time.
 #ifndef R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
 #define R2CC_HEALTH_VIEW_CLUSTER_VIEW_H_
 
@@ -14,15 +14,15 @@
 
 namespace r2cc::health {
 
-// A node is unreachable if nothing was heard of it for so long: several times the interval of the keep-alives.
+// A node is unreachable if nothing came from it for this time: several times the interval of the keep-alives.
 constexpr Nanos kNodeLease = 5 * kNanosPerSecond;
 
 struct NodeEntry {
-  NodeState state;  // state.status is the node's own; ClusterView::StatusOf says what to show
-  Nanos heard = 0;  // when it was last heard of
+  NodeState state;  // state.status is the node's own; ClusterView::StatusOf has the one to show
+  Nanos heard = 0;  // when anything last came from it
   bool reachable = true;
   uint64_t revision = 0;  // the view's, when a verdict or a place of this node changed last
-  uint64_t changes = 0;   // likewise, of anything
+  uint64_t changes = 0;   // the same, for any change
 };
 
 class ClusterView {
@@ -32,12 +32,14 @@ class ClusterView {
   enum class Merged {
     kNew,       // the view changed
     kSame,      // the epoch that is known already: a sign of life
-    kOutdated,  // an older epoch of the same life, overtaken on its way; ignored
+    kOutdated,  // an older epoch of the same run, overtaken on its way; ignored
     kOwn,       // about this node, from elsewhere; ignored: nobody knows better
   };
-  // A node's state came in at `now`, over whatever way. Within a life of its daemon an older epoch never replaces a later one. A state of
-  // another life replaces what is known: which life is to be believed was decided before (incarnations.h). If it is kNew, `before` (unless
-  // null) is set to what was known until then: nothing, if the node is new.
+  // A node's state came in at `now`, over any way. Within one run of its daemon an older epoch never replaces a later one. A state of
+  // another
+  // run replaces the known one: incarnations.h has decided before which run is believed. If the result is kNew, `before` (unless null) is
+  // set to
+  // the state that was known until then: nothing, if the node is new.
   Merged Merge(NodeState state, Nanos now, std::optional<NodeState>* before = nullptr);
 
   // This node's own state.
@@ -47,12 +49,12 @@ class ClusterView {
   bool Heard(const std::string& node, Nanos now);
 
   // Marks the nodes unreachable whose lease ran out; returns them. Their NICs' verdicts stay: an unreachable daemon is not a dead NIC.
-  // `lives` is asked about each of them first: true is a sign of life.
+  // `lives` is called for each of them first: true is a sign of life.
   std::vector<std::string> Tick(Nanos now, const std::function<bool(const std::string& node)>& lives = nullptr);
 
   // Nothing is known of `node` any more. REQUIRES: it is another one than the own.
   void Forget(const std::string& node);
-  // The unreachable nodes that were last heard of before `when`, the one that has been silent longest first.
+  // The unreachable nodes from which nothing came since `when`, the longest silent one first.
   std::vector<std::string> SilentSince(Nanos when) const;
 
   const std::map<std::string, NodeEntry>& nodes() const { return nodes_; }
@@ -66,7 +68,7 @@ class ClusterView {
   uint64_t places() const { return places_; }
   // Grows with each node that is forgotten.
   uint64_t forgotten() const { return forgotten_; }
-  // Grows with each change of anything; a sign of life is none.
+  // Grows with each change; a sign of life is no change.
   uint64_t changes() const { return changes_; }
 
  private:

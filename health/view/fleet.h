@@ -12,7 +12,7 @@ namespace r2cc::health {
 
 // Fewer are a coincidence.
 constexpr size_t kFleetNodesMin = 3;
-// So many are found; what breaks more breaks it by few causes.
+// At most this many are returned; a larger failure has few causes.
 constexpr size_t kFleetFaultsMax = 8;
 
 // One NIC name is bad on most nodes of a part of the cluster; or all NICs of these nodes are.
@@ -24,17 +24,19 @@ struct FleetFault {
   friend auto operator<=>(const FleetFault&, const FleetFault&) = default;
 };
 
-// A NIC is bad if its node's daemon says FAILED or DEGRADED, and neither a drill nor an operator is the reason. What a node says that is
-// out of reach does not count. A part is all nodes; else the nodes whose names begin alike ("rack3-07", "rack3-08"); else nodes whose names
-// follow each other. Most are more than half, and of nodes that only follow each other three quarters. A node whose NICs are all bad counts
-// for none of them: it, or its rack, has another fault. The largest first,
-// kFleetFaultsMax at most.
+// A NIC is bad if its node's daemon reports FAILED or DEGRADED, and neither a drill nor an operator is the reason. Reports of an
+// unreachable
+// node do not count. A part is all nodes; else the nodes whose names begin with the same text ("rack3-07", "rack3-08"); else nodes whose
+// names
+// follow each other. Most are more than half, and three quarters of nodes that only follow each other. A node whose NICs are all bad counts
+// for
+// none of them: it, or its rack, has another fault. The largest first, kFleetFaultsMax at most.
 std::vector<FleetFault> FindFleetFaults(const ClusterView& view);
 
 // "rail1 is bad on 30 of 32 nodes of rack3: look at its leaf switch there"
 std::string FleetText(const FleetFault& fault);
 
-// What the names of a rack's nodes begin with: "rack3" of "rack3-07.example.com"; empty: nothing tells.
+// The text with which the names of a rack's nodes begin: "rack3" of "rack3-07.example.com"; empty: the name shows no rack.
 std::string RackOf(const std::string& node);
 
 }  // namespace r2cc::health

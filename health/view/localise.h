@@ -1,11 +1,11 @@
-// Where a fault is: from the matrix of rail probes to one verdict per NIC. A pure function.
+// Locates a fault: from the matrix of rail probes to one verdict per NIC. A pure function.
 //
-// Ports are points, pairs that are probed are lines between them. A port is the NIC, its cable and its switch port, which look alike from
-// outside. The fewest faults that explain what is silent win:
-//  - a port that answers on any pair is not dead; silence between two such is the path between them only;
+// Ports are points, pairs that are probed are lines between them. A port is the NIC, its cable and its switch port, which cannot be
+// distinguished from outside. The fewest faults that explain the silence win:
+//  - a port that answers on any pair is not dead; silence between two such ports is the path between them;
 //  - a port that answers on none, and is silent to two nodes or more that do answer others, is dead;
-//  - a port that its own daemon has found to be dead is, and whatever is silent to it is so for that;
-//  - a pair that nobody else can be compared with stays undecided, but on a direct cable, where it is the cable.
+//  - a port that its own daemon has found to be dead is dead, and explains all silence around it;
+//  - a pair that cannot be compared with another one stays undecided, except on a direct cable: there it is the cable.
 #ifndef R2CC_HEALTH_VIEW_LOCALISE_H_
 #define R2CC_HEALTH_VIEW_LOCALISE_H_
 
@@ -20,14 +20,15 @@
 
 namespace r2cc::health {
 
-// What is known of each pair, and which ports need no verdict. The verdicts of a pair's two ends are joined: it is silent if either says
-// so, because a fault is told at once and its end is proved first.
+// The state of each pair, and the ports that need no verdict. The verdicts of a pair's two ends are joined: it is silent if either end
+// reports
+// so, because a fault is reported at once and its end is proved first.
 class ProbeMatrix {
  public:
   void Add(const NicKey& a, const NicKey& b, PairVerdict verdict);
-  // Its own kernel or the operator says that it is down: all silence around it is explained.
+  // Its own kernel or the operator states that it is down: that explains all silence around it.
   void AddDown(const NicKey& nic) { down_.insert(nic); }
-  // Its own daemon says that its port is dead. What others heard of it before says nothing of now.
+  // Its own daemon reports that its port is dead. Earlier answers to others prove nothing now.
   void AddDead(const NicKey& nic) { dead_.insert(nic); }
   // The two are joined by a cable without a switch.
   void AddCable(const NicKey& a, const NicKey& b);
@@ -50,21 +51,21 @@ enum class FaultKind : uint8_t {
   kNone,        // nothing is wrong with the NIC
   kPort,        // the NIC, its cable or its switch port
   kPath,        // the paths to `peers` only: it and they answer others
-  kPeers,       // it is silent to `peers`, whose fault that is
+  kPeers,       // it is silent to `peers`, which are at fault
   kCable,       // the direct cable to peers[0], or what is at its ends
   kRail,        // no pair of the whole rail answers: its switch, or several ports
-  kCannotTell,  // silent to `peers`; `missing` says what would tell
+  kCannotTell,  // silent to `peers`; `missing` names what would decide
 };
 
 const char* FaultKindName(FaultKind kind);
 
-// Whether `kind` says more closely where a fault is than `before`: more answers, or their lack, have come since.
+// Whether `kind` locates a fault more closely than `before`: more answers, or their lack, have come since.
 bool IsSharper(FaultKind kind, FaultKind before);
 
 struct Fault {
   FaultKind kind = FaultKind::kNone;
   std::vector<NicKey> peers;      // what it is silent to and that concerns it, in order
-  std::vector<NicKey> auxiliary;  // who told the ends apart, in order
+  std::vector<NicKey> auxiliary;  // the NICs that distinguished the two ends, in order
   std::string missing;            // of kCannotTell
   // The NIC carries nothing, wherever the fault is: none of its pairs answers, though two nodes or more (one on a direct cable) could.
   bool unusable = false;

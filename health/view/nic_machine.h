@@ -1,5 +1,6 @@
-// One NIC's state: a (state, event) table (nic_table.h) over what is remembered of the NIC. Down fast, up slow, the operator's
-// settings kept beside the physical state. Pure: time is an argument. One thread at a time.
+// Keeps one NIC's state: a (state, event) table (nic_table.h) over what is remembered of the NIC. Down fast, up slow; the operator's
+// settings
+// are kept next to the physical state. Pure: time is an argument. One thread at a time.
 //
 //              link down, silence, drill              link up, answers, drill over
 //   HEALTHY  --------------------------->  FAILED  ---------------------------->  PROVING --(quiet time)--> HEALTHY
@@ -46,7 +47,7 @@ struct NicPolicy {
   // it is plugged in costs that second; one that flaps all day is out after a few turns.
   Nanos proof_min = 300 * kNanosPerMs;
   Nanos proof_max = 30 * kNanosPerSecond;
-  // One flap is forgiven for so long without a failure.
+  // One flap is forgotten after this time without a failure.
   Nanos flap_decay = 60 * kNanosPerSecond;
   // The operator ends a drill; the data path still proves itself.
   Nanos drill_proof = 300 * kNanosPerMs;
@@ -67,14 +68,15 @@ class NicMachine {
   // No time: nothing to wait for.
   static constexpr Nanos kNever = INT64_MAX;
 
-  // PROVING until its link is heard of for the first time. A link that is up then needs no proof: nothing has failed yet, and a restarted
-  // daemon must not take a running job's rails away.
+  // PROVING until the first report of its link. A link that is up then needs no proof: nothing has failed yet, and a restarted daemon must
+  // not
+  // take a running job's rails away.
   NicMachine(const NicPolicy& policy, Nanos now);
 
   // Takes an event from outside. `cause`: one line for a person, e.g. "link down". REQUIRES: `now` never goes back.
   NicTransition Handle(NicEvent event, Nanos now, const std::string& cause = "");
 
-  // The drill that is under way ends by itself at `when`. REQUIRES: drill_failed().
+  // Ends the drill that is in force automatically at `when`. REQUIRES: drill_failed().
   void EndDrillAt(Nanos when);
 
   // Lets one thing happen that is due at `now`; call it until next_tick() is later than `now`.
@@ -87,7 +89,7 @@ class NicMachine {
   // When it came into this state.
   Nanos since() const { return since_; }
 
-  // What is remembered, whatever the state shows.
+  // The remembered facts, whatever the state shows.
   bool link_known() const { return link_known_; }
   bool link_up() const { return link_up_; }
   bool uncabled() const { return uncabled_; }
@@ -101,13 +103,13 @@ class NicMachine {
   uint32_t flaps_total() const { return flaps_total_; }
 
  private:
-  // Write the event into the memory below. False if it says nothing new.
+  // Writes the event into the memory below. False if it changes nothing.
   bool Remember(NicEvent event, Nanos now, const std::string& cause);
   bool RememberLink(bool up, Nanos now, const std::string& cause);
   bool RememberNoCable(Nanos now, const std::string& cause);
   bool RememberSilence(bool silent, Nanos now, const std::string& cause);
   bool RememberComplaint(Nanos now, const std::string& cause);
-  // Goes where the table says.
+  // Makes the transition of the table.
   NicTransition Step(NicEvent event, Nanos now);
   // The state that the memory calls for.
   NicState Remembered() const;

@@ -9,9 +9,9 @@ namespace r2cc::health {
 enum class NicState : uint8_t {
   kHealthy,
   kDegraded,  // carries traffic, below its due
-  kSuspect,   // somebody complains; carries traffic until the daemon's own probe says otherwise
-  kFailed,    // dead: its kernel says so, or a drill
-  kProving,   // back, or never heard of yet; not trusted
+  kSuspect,   // somebody complains; carries traffic until the daemon's own probe confirms a fault
+  kFailed,    // dead: reported by its kernel, or a drill
+  kProving,   // back, or no report yet; not trusted
   kDrained,   // by the operator
   kUncabled,  // its link was never up, as far as is known: nobody has put a cable in yet, which is no fault
 };
@@ -29,8 +29,8 @@ enum class NodeStatus : uint8_t {
   kHealthy,       // every NIC is
   kDegraded,      // some NIC is not, and some NIC carries traffic
   kUnhealthy,     // no NIC carries traffic
-  kInitializing,  // some NIC's link has not been heard of yet
-  kUnreachable,   // its daemon has not been heard of; says nothing about its NICs
+  kInitializing,  // there is no report of some NIC's link yet
+  kUnreachable,   // nothing has come from its daemon; no statement about its NICs
 };
 
 }  // namespace r2cc::health

@@ -20,7 +20,7 @@ enum class NicStep : uint8_t {
   kImpossible,  // the machine never gets here; if it does the process ends
 };
 
-// What `event` does in `state`, once the machine has found it to be news.
+// The transition for `event` in `state`, once the machine has found it to be news.
 NicStep StepFor(NicState state, NicEvent event);
 
 }  // namespace r2cc::health

@@ -22,18 +22,20 @@ struct NodePolicy {
   uint32_t rate_min_permille = 900;
   // DEGRADED when a counter's rule is broken, until errors_clear has passed without such a sample.
   Nanos errors_clear = 10 * kNanosPerSecond;
-  // DEGRADED when a job says that the NIC moves less than this share of the job's best, and until it says that it moves the second
-  // one. Chunks are pulled by whichever rail has room, so healthy rails differ a little all the time.
+  // DEGRADED when a job reports that the NIC moves less than this share of the job's best, and until it reports the second share. Chunks
+  // are
+  // pulled by whichever rail has room, so healthy rails differ a little all the time.
   uint32_t slow_permille = 700;
   uint32_t steady_permille = 850;
-  // A share that is not below this must be said for so long before it counts: where processors are short, a rail is slow for a moment.
+  // A share that is not below this must be reported for this time before it counts: while processors are short, a rail is slow for a
+  // moment.
   uint32_t slow_sure_permille = 400;
   Nanos slow_hold = 3 * kNanosPerSecond;
   // A share that moves by less than this is no news: each change is a new plan for all nodes.
   uint32_t share_step_permille = 100;
   // Jobs repeat themselves each second; one that stopped, or has nothing more to send, is forgotten after this time.
   Nanos slow_clear = 5 * kNanosPerSecond;
-  // A slow rail is cleared so long after the job said that it is over: a job in doubt must not make the state flicker.
+  // A slow rail is cleared this time after the job reported the end, so that an undecided job does not make the state flicker.
   Nanos slow_settle = 2 * kNanosPerSecond;
 };
 
@@ -46,12 +48,13 @@ struct NicChange {
 
 class NodeHealth {
  public:
-  // `nics`: names are unique. `settings`: the operator's, of the daemon's former life; those of unknown NICs are ignored. `cabled`: NICs
-  // whose link is known to have been up before; a link of another one that is down is no fault until it was up once.
+  // `nics`: names are unique. `settings`: the operator's, from the daemon's former run; those of unknown NICs are ignored. `cabled`: NICs
+  // whose link is known to have been up before; on another NIC a link that is down is no fault until it was up once.
   NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorSettings& settings, Nanos now,
              const std::set<std::string>& cabled = {});
 
-  // Judges one piece of evidence at its time (`evidence.when`; time that would go back stands still). Evidence about NICs that are
+  // Judges one piece of evidence at its time (`evidence.when`; a time that would go back counts as the last one). Evidence about NICs that
+  // are
   // not this node's is kept in the log and judged only as far as it explains this node's. Returns the changes of state.
   std::vector<NicChange> Handle(const Evidence& evidence);
 
@@ -59,20 +62,20 @@ class NodeHealth {
   std::vector<NicChange> Tick(Nanos now);
   Nanos next_tick() const;
 
-  // What a NIC is to run at, from now on; 0: what its kernel says. No effect if there is no such NIC.
+  // Sets the rate that a NIC should have from now on; 0: the kernel's. No effect if there is no such NIC.
   std::vector<NicChange> SetRate(const std::string& nic, uint64_t rate_bits_per_s, Nanos now);
 
-  // Where a NIC is from now on; it may have got another address. No effect if there is no such NIC.
+  // Sets the address of a NIC, which may have changed. No effect if there is no such NIC.
   void SetAddress(const std::string& nic, const std::string& address);
 
-  // One more NIC, with the operator's words about it. REQUIRES: there is none of its name. `cabled`: as above.
+  // Adds a NIC with the operator's setting for it. REQUIRES: there is none of its name. `cabled`: as above.
   void Add(const NicIdentity& identity, const OperatorSetting& setting, bool cabled, Nanos now);
   // It is none of this node's any more. No effect if there is no such NIC.
   void Remove(const std::string& nic);
 
   // The MTU of its interface. No effect if there is no such NIC.
   void SetMtu(const std::string& nic, uint32_t mtu);
-  // What was learnt of a NIC's identity; what is empty was not learnt. No effect if there is no such NIC.
+  // Adds facts about a NIC's identity; an empty one is not known. No effect if there is no such NIC.
   void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 
   // This node's state. What its rail probes add (WithRails) and the epoch are the caller's.
@@ -80,11 +83,11 @@ class NodeHealth {
   // Grows with each change of Snapshot().
   uint64_t revision() const { return revision_; }
 
-  // The NICs whose drills have come to their ends by themselves since this was asked last.
+  // The NICs whose drills have ended automatically since the last call.
   std::vector<std::string> TakeEndedDrills() { return std::exchange(ended_drills_, {}); }
 
   bool Has(const std::string& nic) const { return nics_.contains(nic); }
-  // True until every NIC's link has been heard of.
+  // True until there is a report of every NIC's link.
   bool initializing() const;
   OperatorSettings settings() const;
   // The NICs whose link was up at some time.
@@ -103,7 +106,7 @@ class NodeHealth {
     Nanos until = 0;
     bool sure = false;  // it counts
   };
-  // The user whose job says so, and the other end of the link; an empty one: not known.
+  // The user of the job that reports it, and the other end of the link; an empty one: not known.
   using SlowKey = std::pair<uint32_t, NicKey>;
   struct Nic {
     NicIdentity identity;
@@ -118,10 +121,10 @@ class NodeHealth {
     std::string rate_complaint;                  // empty: none
     std::string errors_complaint;                // empty: none
     std::string rdma_complaint;                  // empty: none
-    std::string large_complaint;                 // likewise
+    std::string large_complaint;                 // the same for large packets
     Nanos errors_until = 0;                      // when errors_complaint is dropped
     std::map<NicKey, std::string> broken_paths;  // by the other end
-    std::map<SlowKey, Slow> slow;                // what jobs say
+    std::map<SlowKey, Slow> slow;                // reports of jobs
     std::set<NicKey> suspected_by;               // the other ends of the links that jobs gave up; an empty key: not known
   };
 
@@ -141,7 +144,9 @@ class NodeHealth {
   void Forgive(Nic* nic, const NicKey& peer, std::vector<NicChange>* changes);
   void Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes);
   void FeedImpairments(Nic* nic, std::vector<NicChange>* changes);
-  // What the NIC moves by what jobs say: one user's word counts for all where nobody else has jobs here, or another user's agrees.
+  // The share that the NIC moves by the reports of jobs. One user's report counts for all if no other user has jobs here, or if another
+  // user's
+  // report agrees.
   static uint32_t SlowShare(const Nic& nic);
   static std::string SlowReason(const Nic& nic);
   static std::string PathReason(const Nic& nic);
@@ -160,7 +165,7 @@ class NodeHealth {
   std::vector<std::string> ended_drills_;
 };
 
-// The status that sums up `nics`. `initializing`: some link has not been heard of.
+// The status that sums up `nics`. `initializing`: there is no report of some link yet.
 NodeStatus StatusFor(const std::vector<NicStatus>& nics, bool initializing);
 
 }  // namespace r2cc::health

@@ -1,4 +1,4 @@
-// A node of two NICs whose evidence a test makes up.
+// Test rig: a node of two NICs, with evidence that a test makes.
 #ifndef R2CC_HEALTH_VIEW_NODE_HEALTH_RIG_H_
 #define R2CC_HEALTH_VIEW_NODE_HEALTH_RIG_H_
 

@@ -1,4 +1,5 @@
-// What a node says about itself, as plain values: made by NodeHealth, exchanged by daemons, merged by ClusterView.
+// Describes the state of a node as its own daemon publishes it. Plain values: made by NodeHealth, exchanged by daemons, merged by
+// ClusterView.
 #ifndef R2CC_HEALTH_VIEW_NODE_STATE_H_
 #define R2CC_HEALTH_VIEW_NODE_STATE_H_
 
@@ -20,8 +21,7 @@ namespace r2cc::health {
 
 constexpr uint16_t kFullWeightPermille = 1000;
 
-// How long a drill lasts unless the operator says otherwise, and at least and at most: one that is forgotten must not cost a NIC for ever,
-// and below a second nothing is to be seen.
+// Default, least and greatest length of a drill. One that is forgotten must not cost a NIC forever, and one below a second shows nothing.
 constexpr Nanos kDrillDefault = 600 * kNanosPerSecond;
 constexpr Nanos kDrillMin = kNanosPerSecond;
 constexpr Nanos kDrillMax = 24 * 3600 * kNanosPerSecond;
@@ -39,25 +39,25 @@ struct NicStatus {
   bool drained = false;
   bool drained_now = false;  // and what is in flight is not waited for
   bool drill_failed = false;
-  Nanos drill_until = 0;  // when the drill ends by itself, on the clock of `since`; 0: there is none
+  Nanos drill_until = 0;  // when the drill ends automatically, on the clock of `since`; 0: there is none
   uint16_t operator_weight_permille = kFullWeightPermille;
   uint16_t share_permille = kFullWeightPermille;  // what it moves, compared with its node's best NIC, as jobs report it
   uint32_t flaps_total = 0;
   uint16_t probe_port = 0;  // where it takes rail probes; 0: nowhere
-  bool port_dead = false;   // by its daemon's verdict on its silence: whatever is silent to it is so for that
+  bool port_dead = false;   // its daemon's verdict on its silence: it explains all silence towards it
   // The largest packet that it takes as a rail probe, in bytes with the IP header; 0: it takes small ones only, as release 0.2.0.
   uint32_t probe_packet_max = 0;
   uint32_t mtu = 0;                            // of its interface, by this node's kernel; 0: not known, or another node's NIC
-  std::string probe_trouble;                   // why its probes say nothing, one line; empty: they do
+  std::string probe_trouble;                   // why its probes are inconclusive, one line; empty: they are conclusive
   std::vector<std::string> drained_jobs = {};  // jobs that are to keep off it, by name, in order
 
   friend bool operator==(const NicStatus&, const NicStatus&) = default;
 };
 
-// Of one node; more are refused.
+// Reports of one node; more are refused.
 constexpr size_t kPairReportsMax = 1024;
 
-// What probes a pair by RDMA: the node's end of it. Only the probe reads `end` (health/io/rdma_end.h).
+// A node's end of a queue pair that probes a pair by RDMA. Only the probe reads `end` (health/io/rdma_end.h).
 struct RdmaEndReport {
   std::string nic;
   NicKey peer;
@@ -65,7 +65,7 @@ struct RdmaEndReport {
 
   friend bool operator==(const RdmaEndReport&, const RdmaEndReport&) = default;
 };
-// Of one node; more are refused, as are longer ends: room for what a later release adds.
+// Ends of one node; more are refused, as are longer ends. The length leaves room for what a later release adds.
 constexpr size_t kRdmaEndsMax = 64;
 constexpr size_t kRdmaEndBytesMax = 64;
 
@@ -89,7 +89,7 @@ struct NodeState {
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
-// What a node's rail probes add to its state. Other daemons need it to probe the node and to compare pairs.
+// The part of a node's state that comes from its rail probes. Other daemons need it to probe the node and to compare pairs.
 struct RailReport {
   struct Nic {
     uint16_t probe_port = 0;
@@ -110,14 +110,14 @@ struct RailReport {
 // `own` with what its rail probes add.
 NodeState WithRails(NodeState own, RailReport rails);
 
-// What the operator has set for one NIC: a daemon keeps it over restarts.
+// The operator's setting for one NIC: a daemon keeps it over restarts.
 struct OperatorSetting {
   bool drained = false;
   bool drill_failed = false;
   uint16_t weight_permille = kFullWeightPermille;
   Nanos drill_until = 0;                    // when the drill ends, on this node's CLOCK_MONOTONIC
   std::set<std::string> drained_jobs = {};  // jobs that are to keep off it, by name
-  // What was in flight is gone by the next life of the daemon, so this is not kept over one: the NIC stays drained.
+  // After a restart of the daemon nothing is in flight from before, so this is not kept: the NIC stays drained.
   bool drained_now = false;
 
   friend bool operator==(const OperatorSetting&, const OperatorSetting&) = default;

@@ -1,4 +1,4 @@
-// What a node says of its rail pairs, packed: every daemon keeps the reports of all nodes, a hundred thousand of a thousand nodes.
+// Packs what a node reports about its rail pairs: every daemon keeps the reports of all nodes, a hundred thousand with a thousand nodes.
 #ifndef R2CC_HEALTH_VIEW_PAIR_REPORTS_H_
 #define R2CC_HEALTH_VIEW_PAIR_REPORTS_H_
 
@@ -13,12 +13,12 @@
 
 namespace r2cc::health {
 
-// What the node's daemon hears on one rail pair of its own; see PairVerdict.
+// The result of the node's own probes on one of its rail pairs; see PairVerdict.
 struct PairReport {
   std::string nic;
   NicKey peer;
   bool silent = false;
-  bool broken = false;                        // by the verdict on it: the path between the two alone
+  bool broken = false;                        // by the verdict on it: only the path between the two is lost
   PairVerdict large = PairVerdict::kUnknown;  // whether large packets pass, where it is not silent
 
   friend bool operator==(const PairReport&, const PairReport&) = default;
@@ -36,7 +36,7 @@ class PairReports {
     using reference = PairReport;
 
     PairReport operator*() const;
-    // Parts of it: quicker where few of many are looked for. The name lives as long as the sequence.
+    // Parts of the report: quicker if few of many are searched. The name is valid as long as the sequence.
     bool silent() const;
     bool large_lost() const;
     std::string_view peer_node() const;

@@ -1,4 +1,4 @@
-// What another node's state means for this node's NICs, as evidence. A pure function.
+// Turns another node's state into evidence about this node's NICs. A pure function.
 #ifndef R2CC_HEALTH_VIEW_PEER_EVIDENCE_H_
 #define R2CC_HEALTH_VIEW_PEER_EVIDENCE_H_
 

@@ -1,5 +1,5 @@
-// Judges this node's NICs by its rail probes and by where the matrix of all nodes' probes locates a fault: silent, broken paths, doubtful.
-// Pure: it asks for probes and reports evidence as values, and time is an argument.
+// Judges this node's NICs by its rail probes, and by where the matrix of all nodes' probes locates a fault: silent, broken paths,
+// inconclusive. Pure: it asks for probes and reports evidence as values, and time is an argument.
 #ifndef R2CC_HEALTH_VIEW_RAIL_JUDGE_H_
 #define R2CC_HEALTH_VIEW_RAIL_JUDGE_H_
 
@@ -19,26 +19,26 @@
 
 namespace r2cc::health {
 
-// A path's fault must last so long before it is reported: while the pairs of a dying port fall silent one by one, each looks like a path.
+// A path's fault must last this long before it is reported: while the pairs of a dying port fall silent one by one, each looks like a path.
 constexpr Nanos kPathFaultHold = kNanosPerSecond;
-// And so many probes over it must have got no answer meanwhile: what was lost before says nothing of now.
+// In addition this many probes over the path must have stayed unanswered meanwhile: earlier losses prove nothing now.
 constexpr uint64_t kPathFaultProbes = 3;
-// Reports do not outweigh facts: a NIC whose probe was answered so long ago or less works, whatever other nodes report of it. A NIC that
-// others call silent is probed for so long before their reports count.
+// Reports do not outweigh facts: a NIC with an answered probe that is no older than this works, whatever other nodes report about it. A NIC
+// that others report as silent is probed for this time before their reports count.
 constexpr Nanos kFreshAnswer = 200 * kNanosPerMs;
-// A verdict of silence outlives its last witness for so long.
+// A verdict of silence stays for this time after its last witness is gone.
 constexpr Nanos kAloneMax = 60 * kNanosPerSecond;
-// A doubt is reported again so often while it lasts: the view forgets one that is not repeated.
+// An inconclusive silence is reported again at this interval while it lasts: the view forgets a report that is not repeated.
 constexpr Nanos kDoubtInterval = 2 * kNanosPerSecond;
 
-// What a judgement asks of the node. The order counts.
+// An action that a judgement asks of the node. The order counts.
 struct RailAction {
   enum class What : uint8_t {
     kReport,   // `evidence` about the NIC
     kChanged,  // what the node reports of its pairs has changed
     kSuspect,  // probe all pairs of the NIC at once
     kAsk,      // probe the pair of the NIC and `peer` at once
-    kRenew,    // the NIC begins again: earlier answers and losses say nothing
+    kRenew,    // the NIC begins again: earlier answers and losses prove nothing
   };
   What what = What::kChanged;
   NicKey peer = {};        // of kAsk
@@ -62,13 +62,13 @@ class RailJudge {
     nics_.erase(nic);
   }
 
-  // What is known of the NIC's pairs now.
+  // The known facts about the NIC's pairs.
   struct Seen {
     // The matrix of `pairs` and of the other nodes' reports, which verdicts() belongs to, locates it.
     Fault fault;
     // The node's own, of all its NICs, in order of their keys.
     const std::vector<RailPairStatus>& pairs;
-    // Another node was heard from by any way of late: somebody is left who could hear the NIC.
+    // Another node has sent something lately, by any way: it could receive from the NIC.
     bool others_alive = true;
   };
   // REQUIRES: the NIC was added, its link is up and its probes leave the machine.
@@ -76,7 +76,7 @@ class RailJudge {
 
   // The NIC's link is down. That is enough of a verdict.
   void LinkDown(const std::string& nic);
-  // A peer's datagrams to the NIC are dropped here, so the peer hears nothing of it: what others report counts from `now` on.
+  // A peer's datagrams to the NIC are dropped here, so the peer gets no answer: others' reports count from `now` on.
   void PeerKeptOut(const std::string& nic, Nanos now) { nics_.at(nic).accused_since = now; }
   // Nothing is to be judged on any NIC: what was held begins again.
   void Rest();
@@ -98,8 +98,8 @@ class RailJudge {
   struct Nic {
     ToldFault told;                     // of its silence
     Nanos mute_since = 0;               // it answers nobody, and not everybody was asked
-    Nanos alone_since = 0;              // it is silent, and nobody is left who could hear it
-    Nanos accused_since = 0;            // it would be unusable by what others report alone
+    Nanos alone_since = 0;              // it is silent, and no other node could receive from it
+    Nanos accused_since = 0;            // since when it would be unusable by others' reports only
     std::map<NicKey, Held> paths_held;  // faults of paths that are held or reported
     Nanos doubt_told = 0;
     Nanos doubt_since = 0;
@@ -115,7 +115,7 @@ class RailJudge {
   // The NIC carries nothing. If a peer was not asked since the silence began, and may still answer, the fault must last for kPathFaultHold.
   bool IsUnusable(Turn* turn) const;
   static bool AnybodyLeft(const Turn& turn);
-  // Reports a doubt that lasts, and repeats it.
+  // Reports an inconclusive silence, and repeats the report while it lasts.
   static void Doubt(Turn* turn, const NicKey& peer, const std::string& doubt);
 
   const std::string node_;

@@ -1,5 +1,6 @@
-// What a daemon makes of all nodes' reports about their rail pairs: the matrix for a verdict on its own NICs, what it reports itself, and
-// for which silent pairs of others it looks. Pure: functions of the view, of the own pairs and of what was told of the own NICs.
+// Combines all nodes' reports about their rail pairs: into the matrix for a verdict on this node's NICs, the node's own reports, and the
+// silent
+// pairs of others that it should probe. Pure: functions of the view, of this node's pairs and of what was reported about its NICs.
 #ifndef R2CC_HEALTH_VIEW_RAIL_MATRIX_H_
 #define R2CC_HEALTH_VIEW_RAIL_MATRIX_H_
 
@@ -17,24 +18,24 @@
 
 namespace r2cc::health {
 
-// A pair that has not answered for so long since it was first probed, and so many probes, perhaps never will.
+// A pair that has not answered for this time since its first probe, and for this many probes, perhaps never will.
 constexpr Nanos kFirstAnswerWait = 3 * kNanosPerSecond;
 constexpr uint64_t kFirstAnswerProbes = 5;
 
-// What this daemon has told of one of its own NICs.
+// The last report of this daemon about one of its own NICs.
 struct RailVerdict {
   bool silent = false;
-  Nanos silent_since = 0;         // when that was told
+  Nanos silent_since = 0;         // when that was reported
   bool port_dead = false;         // it is silent, and the fault is its port
   std::set<NicKey> broken_paths;  // the other ends
   std::set<NicKey> large_lost;    // the other ends of paths that lose large packets, wherever the fault is
 };
 using RailVerdicts = std::map<std::string, RailVerdict>;  // by NIC; a NIC that is missing is sound
 
-// The NIC's own kernel or daemon, or the operator, says that it is dead.
+// The NIC's own kernel or daemon, or the operator, states that it is dead.
 bool IsGivenUp(const NicStatus& nic);
 
-// What `pair` shows now. An answer from before its own NIC fell silent shows nothing.
+// The present verdict of `pair`. An answer from before its own NIC fell silent does not count.
 PairVerdict VerdictNow(const RailPairStatus& pair, const RailVerdicts& verdicts);
 
 // The peers that never answered this NIC, though they answer others; none if anybody answers it. `pairs`: the node's own.
@@ -51,13 +52,14 @@ class RailMatrix {
   // The same for large packets: a pair that loses them is silent in it.
   ProbeMatrix LargeMatrix(const std::vector<RailPairStatus>& pairs) const;
 
-  // What this node tells the others of its pairs, silent ones first. A pair is left out if it tells nothing, or if a dead port at either
-  // end explains its silence. At most kPairReportsMax.
+  // This node's reports about its pairs, silent ones first. A pair is left out if it shows nothing, or if a dead port at either end
+  // explains its
+  // silence. At most kPairReportsMax.
   PairReports Reports(std::vector<RailPairStatus> pairs, const RailVerdicts& verdicts) const;
 
   struct Accused {
-    std::set<NicKey> ports;  // ends of others' silent pairs: this node looks at them, to tell the two ends apart
-    bool here = false;       // others say that a pair with this node is silent, or loses large packets
+    std::set<NicKey> ports;  // ends of others' silent pairs: this node probes them, to distinguish the two ends
+    bool here = false;       // others report that a pair with this node is silent, or loses large packets
   };
   Accused FindAccused() const;
 
@@ -68,9 +70,9 @@ class RailMatrix {
   // Both: of small or of large packets.
   enum class Question { kAnswers, kLarge };
   ProbeMatrix MatrixOf(Question question, const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const;
-  // Its own daemon says that the NIC explains all silence around it.
+  // Its own daemon reports that the NIC explains all silence around it.
   bool ExplainsSilence(const NicKey& nic) const;
-  // Its node reports so many of its pairs that nobody else need look.
+  // Its node reports enough of its pairs that no other node need probe them.
   bool IsWellSeen(const NicKey& nic) const;
 
   const std::string node_;

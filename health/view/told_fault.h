@@ -1,4 +1,4 @@
-// As what a NIC's silence was told, and when it is to be told again because more is known.
+// Keeps the verdict under which a NIC's silence was reported, and when it is reported again because more is known.
 #ifndef R2CC_HEALTH_VIEW_TOLD_FAULT_H_
 #define R2CC_HEALTH_VIEW_TOLD_FAULT_H_
 
@@ -13,8 +13,9 @@ class ToldFault {
   // While a rail comes back its pairs answer one by one, and for a moment the rest looks like a fault of its own.
   static constexpr Nanos kHold = kNanosPerSecond;
 
-  // What is seen now while the NIC is silent; `unusable`: it still carries nothing. True once it was seen for kHold to be sharper than
-  // what was told.
+  // Takes the present verdict on a silent NIC; `unusable`: it still carries nothing. True once a verdict that is sharper than the reported
+  // one
+  // has lasted for kHold.
   bool Sharpened(bool unusable, FaultKind kind, Nanos now) {
     if (!unusable || !IsSharper(kind, told_) || kind != seen_) since_ = now;
     seen_ = kind;
