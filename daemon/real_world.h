@@ -36,7 +36,7 @@
 
 namespace r2cc::daemon {
 
-// What the configuration's files hold for those whom the daemon talks to.
+// The contents of the credential files for all connections that the daemon makes.
 struct AllCredentials {
   Credentials peers;
   std::shared_ptr<grpc::ChannelCredentials> etcd;
@@ -45,7 +45,7 @@ absl::StatusOr<AllCredentials> LoadAllCredentials(const Config& config);
 
 class RealWorld {
  public:
-  // `loader` and `loop` outlive it. The loop runs while this lives.
+  // `loader` and `loop` outlive it. The loop runs while this exists.
   static absl::StatusOr<std::unique_ptr<RealWorld>> Make(const LoadedConfig& loaded, ConfigLoader* loader,
                                                          const AllCredentials& credentials, EventLoop* loop);
   RealWorld(const RealWorld&) = delete;
@@ -53,9 +53,9 @@ class RealWorld {
 
   World world();
   Executor* disk() { return &disk_.loop(); }
-  // What this daemon serves as the store; null: it does not.
+  // The store that this daemon serves; null: none.
   StoreService* store_service() { return store_service_.get(); }
-  // Where jobs attach; the core's thread, and before its loop runs.
+  // The server to which jobs attach; core thread only, or before its loop runs.
   SocketAttachServer* jobs() { return &jobs_; }
   const Authenticator* authenticator() const { return &authenticator_; }
   Refusals* refusals() { return &refusals_; }

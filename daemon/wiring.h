@@ -45,23 +45,24 @@ class Wiring {
 
   // Starts all modules. The first plan is in the page and the own view in the broadcaster when it returns OK.
   absl::Status Start();
-  // Ends all modules: no job, peer or store hears from this daemon any more.
+  // Ends all modules: no job, peer or store gets anything from this daemon any more.
   void Stop();
   // Before Stop(), where the daemon ends on purpose: jobs believe its page for longer than that of one that died.
   void SayLastWord() { world_.page->LastWord(world_.core->Now()); }
-  // Tells the other daemons where they reach this one.
+  // Publishes the address at which other daemons reach this one.
   void SetPeerAddress(const std::string& address);
   // Why no other node reaches what it listens on: an alarm in `status` until it ends.
   void SetListenAlarm(const std::string& alarm) { alarms_.Set("listen", alarm); }
-  // Why nothing is served over HTTP, likewise.
+  // Sets why HTTP is not served, as an alarm.
   void SetHttpAlarm(const std::string& alarm) { alarms_.Set("http", alarm); }
-  // Reads the configuration again: `caller` has sent a signal, which the kernel lets nobody do who may not. `done` is told when what came
-  // of it is in force.
+  // Reads the configuration again: `caller` has sent a signal, which the kernel allows only to those who may. `done` is called when the
+  // result is in
+  // force.
   void Reload(const Caller& caller, std::function<void()> done);
   // How this node is, in one line for people.
   std::string StatusLine() const;
 
-  // What the gRPC services ask. Its methods are thread-safe.
+  // The interface for the gRPC services. Its methods are thread-safe.
   Backend& backend() { return services_.backend; }
 
  private:
@@ -73,7 +74,7 @@ class Wiring {
   bool UpdateOwn(Nanos now);
   void UpdatePlan(Nanos now);
   void PublishOwnView();
-  // The same verdicts, with what else the view says of this node.
+  // Publishes the same verdicts, with the other changed contents of this node's view.
   void PublishAnew();
   void FollowReleases();
   // Logs what an operator should look at on the rails, once.
@@ -87,20 +88,20 @@ class Wiring {
   void FollowJobs();
   void Apply(const Config& config, const RolePolicy& roles);
   void OfferRails(bool by_default);
-  // NICs come, go, and move: what was said of one is kept for when it comes again.
+  // Follows NICs that come, go and move: the setting of one is kept for when it comes again.
   void FollowNics(const std::vector<NicSpec>& next);
   // Has Advance run at `when`, or now if that is over.
   void AdvanceAt(Nanos when);
   Epoch NextEpoch();
-  // What the groups of parts have done here.
+  // The callbacks of the groups of parts.
   ConfiguredParts::Outputs ConfiguredOutputs();
   ProbeParts::Outputs ProbeOutputs();
   PeerSet::Outputs PeerOutputs();
   JobService::Outputs JobOutputs();
-  // Takes up what former lives have kept: events, what operators said, what jobs met.
+  // Takes what former runs have kept: events, operators' settings, reports of jobs.
   void RestoreFormerLives();
   void KeepJobs();
-  // NICs whose interfaces have got other addresses. Those that the configuration gives an address keep it.
+  // Takes new addresses of NICs' interfaces. NICs with an address in the configuration keep it.
   void FollowAddresses();
 
   const Config config_;        // as it was at the start

@@ -54,7 +54,7 @@
 
 namespace r2cc::daemon {
 
-// What `status` warns of.
+// The alarms of `status`.
 struct Alarms {
   // An empty `alarm` ends it.
   void Set(const std::string& about, const std::string& alarm);
@@ -67,7 +67,7 @@ struct Alarms {
   uint64_t fleet_revision = UINT64_MAX;
 };
 
-// What outlives the daemon, and what its former lives have left.
+// The parts that outlive the daemon, and what its former runs have left.
 struct KeptParts {
   KeptParts(const World& world, const Config& config, EventReporter* reporter, Alarms* alarms);
 
@@ -79,12 +79,12 @@ struct KeptParts {
   const absl::StatusOr<SavedState> loaded;
   const SavedState saved;
   std::vector<std::string> ended_drills;  // while the daemon did not run
-  const health::OperatorSettings words;   // the operator's, of the former life
-  const bool first_start;                 // nothing is kept of a former life
+  const health::OperatorSettings words;   // the operator's, of the former run
+  const bool first_start;                 // nothing is kept of a former run
   const bool same_boot;
 };
 
-// What follows the configuration while the daemon runs.
+// The parts that follow the configuration while the daemon runs.
 struct ConfiguredParts {
   struct Outputs {
     // Puts into force what can change.
@@ -103,13 +103,13 @@ struct ConfiguredParts {
 // The probes of this node's NICs, and what judges them.
 struct ProbeParts {
   struct Outputs {
-    // What this node reports of its NICs may have changed.
+    // This node's report about its NICs may have changed.
     std::function<void()> on_state;
     std::function<void(const std::string& nic)> on_drill_end;
     // After each sample of /sys.
     std::function<void()> on_sample;
   };
-  // `words` and `cabled`: of the former life. The view and the reporter outlive it.
+  // `words` and `cabled`: of the former run. The view and the reporter outlive it.
   ProbeParts(const World& world, const Config& config, const health::OperatorSettings& words, const std::set<std::string>& cabled,
              const health::ClusterView* view, EventReporter* reporter, Outputs outputs);
   ProbeParts(const ProbeParts&) = delete;
@@ -128,7 +128,7 @@ struct ProbeParts {
   RailWatch rails;
 };
 
-// What answers requests.
+// The parts that answer requests.
 struct ServiceParts {
   // All outlive it.
   struct Needs {

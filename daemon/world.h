@@ -1,4 +1,4 @@
-// What a Wiring touches of the world: one interface for each thing.
+// The world of a Wiring: one interface for each thing that it touches.
 #ifndef R2CC_DAEMON_WORLD_H_
 #define R2CC_DAEMON_WORLD_H_
 
@@ -51,9 +51,9 @@ struct World {
   Store* store = nullptr;
   ConfigLoader* config = nullptr;  // asked on `disk`; null: there is nothing to read again
   RolePolicy roles{DefaultGrants(-1, /*insecure=*/true), /*drills=*/true};
-  Refusals* refusals = nullptr;      // null: nobody is refused anything before he comes here
+  Refusals* refusals = nullptr;      // null: nothing is refused before it comes here
   const TurnFacts* turns = nullptr;  // of the core; null: nobody measures
-  // Of this life of the daemon.
+  // Of this run of the daemon.
   std::string boot_id;
   uint64_t incarnation = 1;                                                                          // random, not 0
   std::function<health::ProbeSecret()> new_probe_secret = [] { return health::ProbeSecret{0, 1}; };  // random, another with each call

@@ -1,6 +1,6 @@
-// The daemon's configuration: parsed once, checked whole, then a constant.
+// Holds the daemon's configuration: parsed once, checked whole, then a constant.
 //
-// Its files are text-format r2cc.v1.DaemonConfig. Whatever is wrong with them is told in one line that names file, line and thing.
+// Its files are text-format r2cc.v1.DaemonConfig. Each mistake in them is one line that names file, line and field.
 #ifndef R2CC_DAEMON_CONFIG_CONFIG_H_
 #define R2CC_DAEMON_CONFIG_CONFIG_H_
 
@@ -22,7 +22,8 @@
 
 namespace r2cc::daemon {
 
-// Where others reach this daemon, and where nobody does: without TLS nobody can prove who he is.
+// The default address for other daemons, and the one without TLS: nobody could prove an identity then, so it is reachable from this machine
+// only.
 constexpr char kDefaultListen[] = "0.0.0.0:7460";
 constexpr char kDefaultListenV6[] = "[::]:7460";  // and IPv4
 constexpr char kLoopbackListen[] = "127.0.0.1:7460";
@@ -32,7 +33,7 @@ constexpr char kDefaultStorePrefix[] = "/r2cc/";
 constexpr int kDefaultNice = -20;
 constexpr int kDefaultRealtimePriority = 1;
 constexpr int kRealtimePriorityMost = 99;
-// Nodes of a cluster unless the configuration says otherwise, and at most.
+// Nodes of a cluster unless the configuration sets another number, and the greatest number.
 constexpr size_t kNodesDefault = 8192;
 constexpr size_t kNodesMost = 65'536;
 // A node that is off for a weekend keeps its row and its NICs' verdicts; one that an autoscaler took away does not stay for ever.
@@ -61,10 +62,10 @@ class ConfigParts {
   std::vector<Part> parts_;
 };
 
-// Addresses that begin alike: "10.1.0.0/16".
+// Addresses with a common prefix: "10.1.0.0/16".
 class Network {
  public:
-  // INVALID_ARGUMENT with one line that says why `text` is none.
+  // INVALID_ARGUMENT with one line that states why `text` is no network.
   static absl::StatusOr<Network> Parse(std::string_view text);
   // `address`: canonical.
   bool Contains(const std::string& address) const;
@@ -80,7 +81,7 @@ class Network {
 struct NicSpec {
   std::string name;       // as in NODE/NIC
   std::string interface;  // empty: the NIC is an address without an interface of its own
-  std::string address;    // numeric, normalised; empty: whatever the interface has
+  std::string address;    // numeric, normalised; empty: the address of the interface
   uint64_t rate_bits_per_s = 0;
   int line = 0;            // in the file, for messages; 0: no file
   uint64_t port_guid = 0;  // of an InfiniBand port; 0: not given
@@ -96,7 +97,7 @@ struct NicSpec {
 // NICs that only the machine knows: FitToMachine (config_patterns.h) makes NicSpecs of it.
 struct NicPattern {
   NicSpec nic;                 // what all of them have; by a network also the name
-  std::string interface_glob;  // those whose interfaces fit, named as these; empty: by the network
+  std::string interface_glob;  // matches interfaces, which give the NICs their names; empty: by the network
   std::optional<Network> network;
 };
 
@@ -112,15 +113,14 @@ struct TlsSpec {
   std::string key_file;
   std::string ca_file;
 
-  // Beside ca_file, where they need not be: certificates that are not believed any more, by their SHA-256, and lists that authorities
-  // signed.
+  // Files next to ca_file, which may be missing: certificates that are refused, by their SHA-256, and CRLs that an authority signed.
   std::string refused_file() const { return ca_file.substr(0, ca_file.rfind('/') + 1) + "refused"; }
   std::string revoked_file() const { return ca_file.substr(0, ca_file.rfind('/') + 1) + "crl.pem"; }
 
   friend bool operator==(const TlsSpec&, const TlsSpec&) = default;
 };
 
-// Roles for whoever is named, as the file says it: users and groups by name or number.
+// Roles for the named callers, as in the file: users and groups by name or number.
 struct GrantSpec {
   bool view = false;
   bool operate = false;
@@ -140,28 +140,28 @@ struct EtcdSpec {
   friend bool operator==(const EtcdSpec&, const EtcdSpec&) = default;
 };
 
-// What is served over HTTP.
+// Configures the HTTP server.
 struct HttpSpec {
   std::string listen = kDefaultHttpListen;  // empty: nothing is
-  std::vector<std::string> hosts;           // names in the Host header beside this machine's own; * is any text
+  std::vector<std::string> hosts;           // accepted names in the Host header, in addition to this machine's own; * is any text
 
   friend bool operator==(const HttpSpec&, const HttpSpec&) = default;
 };
 
 struct Config {
   std::string file;   // for messages, the first one; empty: built in
-  ConfigParts parts;  // likewise, where a line belongs to
+  ConfigParts parts;  // the part of the configuration to which a line belongs
   std::string node;
   std::string listen = kLoopbackListen;
   bool listen_by_default = false;  // it is one of kDefaultListen, which FitToMachine chooses
   std::vector<PeerSpec> peers;
-  std::optional<Network> listen_network;  // `listen` has the port alone until FitToMachine
+  std::optional<Network> listen_network;  // `listen` has only the port until FitToMachine
   int listen_line = 0;
   std::vector<NicSpec> nics;     // empty: what DefaultNics() finds
   bool nics_by_default = false;  // they are what it found
   std::vector<NicPattern> nic_patterns;
   std::vector<std::string> lacking_globs;  // of interfaces: none of this machine fits
-  std::string store_node;                  // whose daemon serves the embedded store; empty: none does
+  std::string store_node;                  // the node whose daemon serves the embedded store; empty: none
   std::optional<EtcdSpec> etcd;
   std::optional<TlsSpec> tls;
   bool insecure = false;                           // peers may prove nothing
@@ -177,7 +177,7 @@ struct Config {
   size_t nics_per_node = kNicsPerNodeDefault;
   size_t nodes_max = kNodesDefault;
   Nanos forget_after = kForgetAfterDefault;  // nodes that have left
-  std::optional<LogLevel> log_level;         // not said: info
+  std::optional<LogLevel> log_level;         // absent: info
   HttpSpec http;
   health::RdmaClass rdma;  // of probes
 
@@ -190,7 +190,7 @@ struct Config {
   std::string state_lock_file() const { return state_dir + "/r2ccd.lock"; }
 };
 
-// What the command line and the machine say about the things that the file may leave out.
+// Values from the command line and the machine for what the file may leave out.
 struct ConfigContext {
   std::string run_dir;
   std::string host_name;
@@ -201,13 +201,13 @@ struct ConfigContext {
 // The configuration without a file.
 absl::StatusOr<Config> DefaultConfig(const ConfigContext& context);
 
-// The configuration in `texts`, one at least, each of which adds to those before it: what is repeated (peers, nics, grants) grows, what is
-// not is replaced. On failure one line: "FILE:LINE: what is wrong".
+// Parses the configuration in `texts`, at least one. Each adds to those before it: repeated fields (peers, nics, grants) grow, others are
+// replaced. On failure one line: "FILE:LINE: the mistake".
 absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const ConfigContext& context);
-// Of one file.
+// Parses one file.
 absl::StatusOr<Config> ParseConfig(std::string_view text, const std::string& file, const ConfigContext& context);
 
-// A NIC whose interface is not among `present` is refused: a typing error would otherwise look like a dead NIC for ever.
+// Refuses a NIC whose interface is not among `present`, because a typing error would otherwise look like a dead NIC forever.
 absl::Status CheckInterfaces(const Config& config, const std::vector<std::string>& present);
 
 // `text` as host and port; the host may be [v6] in brackets. Port 0 is allowed where `allow_port_zero` (choose a free one).

@@ -12,16 +12,16 @@
 
 namespace r2cc::daemon {
 
-// What the machine may lack of what the configuration names.
+// The parts of the configuration that the machine may lack.
 struct MayLack {
   bool everything = false;           // a daemon that starts: a NIC that fell off the bus is what it is for
   std::set<std::string> names = {};  // NICs, and patterns of interfaces
 };
 
-// Puts the NICs that fit `config->nic_patterns` behind `config->nics`, and this machine's address into `config->listen` if it names a
+// Appends the NICs that match `config->nic_patterns` to `config->nics`, and puts this machine's address into `config->listen` if it names a
 // network. `addresses`: canonical, by interface; every interface of the machine is a key. An interface that another NIC has already is
-// passed over. A NIC whose network the machine may lack gets AbsentInterface() and no address; a pattern that it may lack is one of
-// `config->lacking_globs`. On failure one line: "FILE:LINE: ...", with what the machine has.
+// skipped. A NIC whose network the machine may lack gets AbsentInterface() and no address; a pattern that it may lack is one of
+// `config->lacking_globs`. On failure one line: "FILE:LINE: ...", with the facts of the machine.
 absl::Status FitToMachine(const std::map<std::string, std::vector<std::string>>& addresses, Config* config, const MayLack& may_lack = {});
 
 // In place of the name of an interface that is not there: no interface has such a name.

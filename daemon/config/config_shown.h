@@ -9,7 +9,7 @@
 
 namespace r2cc::daemon {
 
-// The word that `log_level` takes.
+// The value of `log_level` for a level.
 std::string LogLevelWord(LogLevel level);
 
 // `config` as text format of DaemonConfig, also where it is what the files leave out. Read again, it is the same configuration but for what

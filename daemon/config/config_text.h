@@ -17,7 +17,7 @@ namespace r2cc::daemon {
 // INVALID_ARGUMENT with `what` as one line: a quoted string of the file may hold anything.
 absl::Status RefuseConfig(std::string what);
 
-// One file as it stands alone.
+// One file before it is merged.
 struct ConfigFile {
   std::string name;
   int lines_before = 0;  // of the files before it
@@ -25,12 +25,13 @@ struct ConfigFile {
   std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> tree;
 };
 
-// Finds the line of a field again, so that also a wrong value is told with its place. Lines count through all files, one after the other.
+// Finds the line of a field, so that an error about a value names its place. Lines are counted through all files, one after the other.
 class ConfigPlaces {
  public:
   explicit ConfigPlaces(std::vector<ConfigFile> files);
 
-  // Of a field of the outermost message: of its element `index` if it is repeated, and of the one that counts if it is not. 0: the files do
+  // The line of a field of the outermost message: of its element `index` if it is repeated, otherwise of the one that counts. 0: the files
+  // do
   // not have it.
   int Line(const google::protobuf::Message& message, const char* field, int index = -1) const;
   // "FILE:LINE: what".
@@ -51,7 +52,7 @@ struct ParsedConfig {
 // there is one text at least.
 absl::StatusOr<ParsedConfig> MergeConfigTexts(const std::vector<ConfigText>& texts);
 
-// Reads the part `http` into `config`, whose tls and insecure are known by now.
+// Reads the part `http` into `config`, whose tls and insecure are already set.
 absl::Status ReadHttp(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config);
 // Reads the part `rdma`.
 absl::Status ReadRdma(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config);

@@ -12,8 +12,8 @@
 
 namespace r2cc::daemon {
 
-// Called exactly once: if the last copy goes before anybody called it (a task that was dropped because the core ended), it answers
-// UNAVAILABLE by itself. So no RPC waits for ever. Copies share the one answer. Thread-compatible.
+// Is called exactly once: if the last copy goes before a call (a task that was dropped because the core ended), it answers UNAVAILABLE
+// automatically. So no RPC waits forever. Copies share the one answer. Thread-compatible.
 template <typename T>
 class Answer {
  public:

@@ -1,4 +1,4 @@
-// Whose jobs may attach. Pure.
+// Decides whose jobs may attach. Pure.
 #ifndef R2CC_DAEMON_CORE_ATTACH_ACCESS_H_
 #define R2CC_DAEMON_CORE_ATTACH_ACCESS_H_
 

@@ -1,4 +1,4 @@
-// Who asks something of this daemon, as far as that is proven: by the kernel for a local socket, by a certificate for TCP.
+// Identifies a caller of this daemon, as far as it is proven: by the kernel for a local socket, by a certificate for TCP.
 #ifndef R2CC_DAEMON_CORE_CALLER_H_
 #define R2CC_DAEMON_CORE_CALLER_H_
 
@@ -12,23 +12,24 @@ namespace r2cc::daemon {
 
 struct Caller {
   enum class Kind {
-    kNobody,    // nothing is known of him; he is refused everything but where `insecure: true` stands
-    kLocal,     // a process of this machine: the kernel vouches for uid, gid and pid
+    kNobody,    // nothing is known of it; everything is refused unless `insecure: true` is set
+    kLocal,     // a process of this machine: the kernel states uid, gid and pid
     kNode,      // the daemon of node `name`
     kOperator,  // the person whom a certificate calls `name`
   };
   Kind kind = Kind::kNobody;
   std::string name;     // of a node or an operator
-  std::string address;  // where he calls from, host:port; empty for a local one
+  std::string address;  // where it calls from, host:port; empty for a local caller
   uint32_t uid = 0;
   uint32_t gid = 0;
-  std::vector<uint32_t> groups;  // beside gid
+  std::vector<uint32_t> groups;  // in addition to gid
   int32_t pid = 0;
   bool contained = false;  // its ids are a container's, and are left out here
-  // The node whose daemon forwards the request and vouches for all above; empty: he asks this daemon himself. One that was forwarded is
+  // The node whose daemon forwards the request and states all of the above; empty: the caller asks this daemon directly. A forwarded
+  // request is
   // never forwarded again.
   std::string via;
-  // False: `via` is what the one who forwards calls himself, as there is no TLS.
+  // False: `via` is only the name that the forwarding daemon sent, because there is no TLS.
   bool via_proven = false;
 
   bool forwarded() const { return !via.empty(); }
@@ -37,14 +38,15 @@ struct Caller {
 // "uid 1000 (pid 4711)", "operator alice at 10.9.0.7:41234", "uid 0 (pid 12) on n1": for logs, events and the audit.
 std::string Describe(const Caller& caller);
 
-// Under which he is counted where everybody has a share: a user, the node or operator of a certificate, an address; of a forwarded request
-// the node that forwards it.
+// The name under which the caller is counted where each has a share: a user, the node or operator of a certificate, an address. For a
+// forwarded
+// request: the node that forwards it.
 std::string ShareOf(const Caller& caller);
 
 // For a request that is forwarded by `node`, this one.
 v1::Asker ToAsker(const Caller& caller, const std::string& node);
 
-// What `from`, another daemon, says of the one whose request it forwards. Without TLS it is the asker's own word where he comes from.
+// The caller of a forwarded request, as `from`, another daemon, states it. Without TLS the origin is only what that daemon sent.
 Caller FromAsker(const v1::Asker& asker, const Caller& from);
 
 }  // namespace r2cc::daemon

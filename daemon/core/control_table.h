@@ -136,7 +136,7 @@ class ControlTable {
   }
   absl::Status Allow(const Caller& caller, Role role) const { return parts_.allow(caller, role); }
 
-  // REQUIRES: if the request is judged at the door, whoever served it has done so. A request without a row is UNAVAILABLE.
+  // REQUIRES: if the role is checked at the door, the server has done so. A request without a row is UNAVAILABLE.
   template <typename Request>
   void Ask(const Request& request, const Caller& caller, Answer<ReplyTo<Request>> answer) const {
     parts_.core->Post([this, alive = parts_.alive, request, caller, answer = std::move(answer)] {

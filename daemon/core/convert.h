@@ -17,7 +17,7 @@
 
 namespace r2cc::daemon {
 
-// Of what daemons say to each other (r2cc.v1.NodeView.protocol).
+// Versions of the protocol between daemons (r2cc.v1.NodeView.protocol).
 constexpr uint32_t kPeerProtocolLeast = 3;  // release 0.2.0 speaks 2 to 3
 constexpr uint32_t kPeerProtocol = 3;
 

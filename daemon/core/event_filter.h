@@ -1,4 +1,4 @@
-// Which events somebody wants to see. Pure.
+// Selects events by the conditions of a request. Pure.
 #ifndef R2CC_DAEMON_CORE_EVENT_FILTER_H_
 #define R2CC_DAEMON_CORE_EVENT_FILTER_H_
 

@@ -15,8 +15,8 @@
 
 namespace r2cc::daemon {
 
-// Bounded: a reader that lags by more than `most` events loses the oldest, and sees that by the gap in the sequence numbers. What operators
-// said (Event.audit) has places of its own, which jobs' events do not take.
+// Keeps events. Bounded: a reader that lags by more than `most` events loses the oldest, and sees that by the gap in the sequence numbers.
+// Operators' requests (Event.audit) have places of their own, which events of jobs do not take.
 // Thread-safe.
 class EventLog {
  public:
@@ -27,12 +27,13 @@ class EventLog {
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  // What former lives had, by ascending number, before the first Append. Events count on from there, in the same `instance`, which is not
-  // 0.
+  // Takes the events of former runs, by ascending number, before the first Append. Numbers continue from there, in the same `instance`,
+  // which is
+  // not 0.
   void Restore(std::vector<v1::Event> events, uint64_t instance);
   uint64_t instance() const;
 
-  // Gives `event` the next sequence number (from 1), keeps it and tells the listeners. Returns the number.
+  // Gives `event` the next sequence number (from 1), keeps it and notifies the listeners. Returns the number.
   uint64_t Append(v1::Event event);
 
   using Wanted = std::function<bool(const v1::Event&)>;
@@ -40,7 +41,7 @@ class EventLog {
   // looked: there is no need to look at those again.
   std::optional<v1::Event> After(uint64_t sequence, const Wanted& wanted = nullptr, uint64_t* looked = nullptr) const;
 
-  // The number behind which the newest `count` of those that are `wanted` stand; 0: there are no more.
+  // The number after which the newest `count` of the `wanted` events follow; 0: there are no more.
   uint64_t BeforeLast(size_t count, const Wanted& wanted) const;
 
   // Number of the newest event; 0: none yet.

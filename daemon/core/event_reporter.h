@@ -1,4 +1,4 @@
-// Tells what happens, once, to everybody who listens: as an event and as a log line.
+// Reports what happens, once, to all listeners: as an event and as a log line.
 #ifndef R2CC_DAEMON_CORE_EVENT_REPORTER_H_
 #define R2CC_DAEMON_CORE_EVENT_REPORTER_H_
 
@@ -18,8 +18,9 @@
 
 namespace r2cc::daemon {
 
-// The core's thread only. What is told is kept and logged a turn of the core later: the page and the peers that wait for the same news go
-// first, however slow the log is.
+// Core thread only. Reports are kept and logged one turn of the core later: the page and the peers that wait for the same news go first,
+// however
+// slow the log is.
 class EventReporter {
  public:
   // `events` and `executor` outlive the reporter.
@@ -58,7 +59,7 @@ class EventReporter {
     });
   }
 
-  // Keeps and logs at once what was told.
+  // Keeps and logs pending reports at once.
   void Flush() {
     for (v1::Event& event : std::exchange(told_, {})) Write(std::move(event));
   }
@@ -72,7 +73,7 @@ class EventReporter {
     event.set_to_state(ToProto(to));
     Tell(std::move(event));
   }
-  // What the subnet manager says; `nic` may be nobody's.
+  // Reports a notice of the subnet manager; `nic` may be unknown.
   void TellFabric(const health::NicKey& nic, const std::string& text) {
     v1::Event event = New("fabric", text);
     if (!nic.node.empty()) event.set_node(nic.node);
@@ -83,7 +84,7 @@ class EventReporter {
 
   const std::string& node() const { return node_; }
 
-  // Told of each event when it has its number.
+  // Sets a function that is called with each event once it has its number.
   void KeepBy(std::function<void(const v1::Event&)> keep) { keep_ = std::move(keep); }
 
  private:

@@ -9,8 +9,9 @@
 
 namespace r2cc::daemon {
 
-// The nodes that the jobs of each user (uid) talk to. By user, because what the daemon does for jobs is shared among users: whoever names
-// many nodes has it spread over these.
+// The nodes that the jobs of each user (uid) communicate with. By user, because the daemon's work for jobs is shared among users: a user
+// that
+// names many nodes has its share spread over them.
 using JobPeers = std::map<uint32_t, std::set<std::string>>;
 
 }  // namespace r2cc::daemon

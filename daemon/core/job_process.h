@@ -9,11 +9,11 @@ namespace r2cc::daemon {
 // One attached process, named by its connection.
 using JobId = uint64_t;
 
-// Who attached, by the kernel's word (SO_PEERCRED).
+// The process that attached, from the kernel (SO_PEERCRED).
 struct JobProcess {
   int32_t pid = 0;
   uint32_t uid = 0;
-  // The kernel shows no pid, as the process is in a pid namespace beside the daemon's: `pid` is what the job says.
+  // The kernel shows no pid, because the process is in another pid namespace: `pid` is what the job sent.
   bool pid_claimed = false;
 };
 

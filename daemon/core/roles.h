@@ -1,4 +1,4 @@
-// Who may do what on this node. Pure.
+// Decides which caller may do what on this node. Pure.
 #ifndef R2CC_DAEMON_CORE_ROLES_H_
 #define R2CC_DAEMON_CORE_ROLES_H_
 
@@ -19,13 +19,13 @@ enum class Role : uint8_t {
 };
 std::string Name(Role role);
 
-// Gives `roles` to whoever is in one of the sets.
+// Gives `roles` to the callers in any of the sets.
 struct Grant {
   uint8_t roles = 0;  // of Role
   std::set<uint32_t> uids;
   std::set<uint32_t> gids;
   bool everyone = false;  // every user
-  // The users above are those of these nodes, as their daemons vouch for them; empty: of this node. "*" is every node.
+  // The users above are those of these nodes, as their daemons identify them; empty: of this node. "*" is every node.
   std::set<std::string> on_nodes;
   std::set<std::string> operators;  // by the certificate's name; "*" is every one
 };
@@ -44,16 +44,18 @@ class RolePolicy {
   bool drills_;
 };
 
-// Root of this machine and the daemon's own user do everything, whatever the configuration grants: they can read its keys and end it
+// Root of this machine and the daemon's own user have all roles, whatever the configuration grants: they can read its keys and end it
 // anyway.
 Grant OwnersGrant(uint32_t daemon_uid);
 
-// Where the configuration says nothing: root does everything, group `operators_gid` (if there is one: not negative) asks and steers, every
-// other user asks, and so does every operator with a certificate, who steers as well. Users of other nodes ask; where nothing proves who a
-// node is (`insecure`) they may do what they may on their own.
+// The roles without `grants`: root has all; group `operators_gid` (if there is one: not negative) VIEW and OPERATE; every other user VIEW;
+// every
+// operator with a certificate VIEW and OPERATE. Users of other nodes have VIEW; if nothing proves the identity of a node (`insecure`) they
+// have
+// what they have on their own node.
 std::vector<Grant> DefaultGrants(int64_t operators_gid, bool insecure);
 
-// Who may do less by `grants` than by the defaults, which they replace: a line each, with the grant that gives it back.
+// The callers that have fewer roles by `grants` than by the defaults, which they replace: a line each, with the grant that restores it.
 std::vector<std::string> LostByGrants(const std::vector<Grant>& grants, int64_t operators_gid, bool insecure);
 
 }  // namespace r2cc::daemon

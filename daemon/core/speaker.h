@@ -1,4 +1,4 @@
-// Who says something of a node, as the way shows by which it came.
+// Identifies the sender of a message about a node, by the way on which it came.
 #ifndef R2CC_DAEMON_CORE_SPEAKER_H_
 #define R2CC_DAEMON_CORE_SPEAKER_H_
 

@@ -1,4 +1,4 @@
-// The embedded store's contents: keys with leases, in memory. Policy alone; time is an argument.
+// Holds the embedded store's contents: keys with leases, in memory. Policy only; time is an argument.
 #ifndef R2CC_DAEMON_CORE_STORE_TABLE_H_
 #define R2CC_DAEMON_CORE_STORE_TABLE_H_
 
@@ -30,18 +30,18 @@ class StoreTable {
   static constexpr size_t kEntriesMax = 65'536;
   static constexpr int64_t kLeaseMsMax = 24 * 3600 * int64_t{1000};
 
-  // Sets `key`. lease_ms 0: for ever; otherwise the entry goes when it is not put again for so long. The change to tell watchers, or none
-  // if the value is what it was: then only its lease is new. RESOURCE_EXHAUSTED or INVALID_ARGUMENT, with nothing changed, beyond the
-  // limits.
+  // Sets `key`. lease_ms 0: without end; otherwise the entry goes unless it is put again within this time. Returns the change for watchers,
+  // or none
+  // if the value is the same: then only its lease is new. RESOURCE_EXHAUSTED or INVALID_ARGUMENT, with nothing changed, beyond the limits.
   absl::StatusOr<std::optional<StoreChange>> Put(const std::string& key, const std::string& value, int64_t lease_ms, Nanos now);
 
-  // Removes what has expired at `now`; the changes to tell watchers.
+  // Removes entries that have expired at `now`; returns the changes for watchers.
   std::vector<StoreChange> Expire(Nanos now);
 
   // Every present entry whose key begins with `prefix`, in key order.
   std::vector<StoreChange> Snapshot(const std::string& prefix) const;
 
-  // What stands at `key` now, as the change by which it came or went.
+  // The present value of `key`, as the change by which it came or went.
   StoreChange Get(const std::string& key) const;
 
   uint64_t revision() const { return revision_; }

@@ -33,7 +33,7 @@ class ViewBroadcaster {
     Ring();
   }
 
-  // Tells the listeners although nothing changed: a keep-alive.
+  // Notifies the listeners although nothing changed: a keep-alive.
   void Ring() {
     absl::MutexLock lock(&listeners_mutex_);
     for (const auto& [id, listener] : listeners_) listener();

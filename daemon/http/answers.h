@@ -1,4 +1,4 @@
-// Asks the core what a route is about, and renders what it says. All that is rendered is rendered on the loop of HTTP.
+// Asks the core for the contents of a route, and renders them on the loop of HTTP.
 #ifndef R2CC_DAEMON_HTTP_ANSWERS_H_
 #define R2CC_DAEMON_HTTP_ANSWERS_H_
 
@@ -24,10 +24,10 @@ namespace r2cc::daemon {
 // On `loop`'s thread.
 class HttpAnswers {
  public:
-  // Of the messages behind one document: a view of 10,000 nodes has 8 MB. As JSON it is some five times as long.
+  // Bytes of the messages behind one document: a view of 10,000 nodes has 8 MB. As JSON it is some five times as long.
   static constexpr size_t kDocumentBytesMax = 16'777'216;
 
-  // Documents are made one at a time, in their order: so many wait, for so long at most.
+  // Documents are made one at a time, in their order: the number that may wait, and for how long.
   static constexpr size_t kWaitingMax = 128;
   static constexpr Nanos kWaitMax = 5 * kNanosPerSecond;
 

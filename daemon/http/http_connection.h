@@ -15,7 +15,7 @@
 
 namespace r2cc::daemon {
 
-// Of refusals.
+// Name of this listener in refusals.
 constexpr char kHttpListener[] = "http";
 
 struct HttpServer::Connection {
@@ -37,13 +37,13 @@ struct HttpServer::Connection {
   size_t out_at = 0;
   uint64_t request = 0;  // its number: an answer that comes late is another one's
   bool head = false;
-  bool over = false;   // the client says nothing more
+  bool over = false;   // the client sends nothing more
   bool close = false;  // behind the answer
   bool large = false;  // it has the place of the large document
   Nanos deadline = 0;
   Nanos write_by = 0;  // when all of `out` is to be taken
   uint32_t events = 0;
-  // Of kStreaming.
+  // The request of a kStreaming connection.
   v1::EventsRequest wanted;
   uint64_t after = 0;
   Nanos heartbeat = 0;

@@ -28,23 +28,26 @@ class HttpServer {
   // Connections at a time. A scraper has one, a browser six. Beyond that the one goes that has asked nothing for longest; if all have
   // asked, the new one does.
   static constexpr size_t kConnectionsMax = 128;
-  // Of these, that follow events.
+  // Connections that follow events.
   static constexpr size_t kStreamsMax = 16;
   // Answers that the core is asked for, a second and at once: it has more to do.
   static constexpr int kRequestsPerSecond = 200;
   static constexpr int kRequestsBurst = 400;
   // A document of more bytes than this is large. One large document at a time is in memory, until its client has it.
   static constexpr size_t kLargeBytes = 1 << 20;
-  // Of all other answers that clients have not taken yet. One of at most kSmallBytes, as metrics and health, is not counted.
+  // Bytes of all other answers that clients have not taken yet. One of at most kSmallBytes, as metrics and health, is not counted.
   static constexpr size_t kPendingBytesMax = 16'777'216;
   static constexpr size_t kSmallBytes = 64 << 10;
-  // A client has so long to greet (TLS) and to send a whole request; between two requests it may be silent for longer: Prometheus asks each
-  // 15 s to a minute.
+  // Time of a client for the handshake (TLS) and for a whole request. Between two requests it may be silent for longer: Prometheus asks
+  // each 15 s to
+  // a minute.
   static constexpr Nanos kRequestFor = 10 * kNanosPerSecond;
   static constexpr Nanos kSilentFor = 90 * kNanosPerSecond;
-  // The core has so long to answer.
+  // Time of the core for an answer.
   static constexpr Nanos kAnswerFor = 5 * kNanosPerSecond;
-  // A client that takes nothing for so long is cut off, and one that has not taken a whole answer, or the events at hand, for so long.
+  // A client that takes nothing for this time is disconnected, and so is one that has not taken a whole answer, or the events at hand,
+  // within this
+  // time.
   static constexpr Nanos kStalledFor = 10 * kNanosPerSecond;
   static constexpr Nanos kWriteFor = 60 * kNanosPerSecond;
   static constexpr Nanos kHeartbeatInterval = 15 * kNanosPerSecond;
@@ -54,7 +57,7 @@ class HttpServer {
   struct Parts {
     Backend* backend;
     Refusals* refusals;
-    std::shared_ptr<TlsFiles> tls;  // null: in the clear, to whoever comes
+    std::shared_ptr<TlsFiles> tls;  // null: in the clear, for every client
     HostNames names;
     // Why it does not listen; empty: it does. On its thread.
     std::function<void(const std::string&)> alarm;
@@ -83,7 +86,7 @@ class HttpServer {
   bool Read(Connection* connection);
   bool Serve(Connection* connection);
   bool Write(Connection* connection);
-  // Looks at who asks: who it is, or how he is refused.
+  // Identifies the caller, or the reason for a refusal.
   std::variant<Caller, HttpRefusal> Judge(const Connection& connection) const;
   bool BeginStream(Connection* connection, const v1::EventsRequest& request);
   bool FeedStream(Connection* connection);

@@ -1,4 +1,4 @@
-// What the kernel says of this process.
+// Reads the facts of the kernel about this process.
 #ifndef R2CC_DAEMON_HTTP_PROCESS_FACTS_H_
 #define R2CC_DAEMON_HTTP_PROCESS_FACTS_H_
 
@@ -6,7 +6,7 @@
 
 namespace r2cc::daemon {
 
-// 0 where it does not say.
+// 0: the kernel does not show it.
 ProcessFacts ReadProcessFacts();
 
 }  // namespace r2cc::daemon

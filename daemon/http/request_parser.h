@@ -19,7 +19,7 @@ class RequestParser {
   enum class State {
     kMore,  // the request is not whole
     kDone,  // request() is it
-    kBad,   // no HTTP, or more than the bounds: error_status() says what to answer; nothing of the connection is understood from here on
+    kBad,   // no HTTP, or more than the bounds: error_status() is the answer; nothing of the connection is understood from here on
   };
 
   RequestParser();

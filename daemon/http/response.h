@@ -44,7 +44,7 @@ struct EventPlace {
 
   friend bool operator==(const EventPlace&, const EventPlace&) = default;
 };
-// Of a Last-Event-ID header; nothing if it is none of ours.
+// The place that a Last-Event-ID header names; nothing if it is none of ours.
 std::optional<EventPlace> ParseEventId(std::string_view text);
 
 }  // namespace r2cc::daemon

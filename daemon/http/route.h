@@ -1,4 +1,4 @@
-// What a request asks for, or why it is refused. Pure.
+// Finds out what an HTTP request asks for, or why it is refused. Pure.
 #ifndef R2CC_DAEMON_HTTP_ROUTE_H_
 #define R2CC_DAEMON_HTTP_ROUTE_H_
 
@@ -27,11 +27,11 @@ struct MetricsRoute {};
 struct PageRoute {
   const PageFile* file = nullptr;
 };
-// The cluster as the page shows it: nodes whose names fit `node_glob`; empty: all.
+// The cluster as the page shows it: nodes whose names match `node_glob`; empty: all.
 struct MapRoute {
   std::string node_glob;
 };
-// Who the daemon takes the client for, and whether it may start drills.
+// Asks for the client's identity, and whether it may start drills.
 struct WhoRoute {};
 // The requests behind `r2ccctl status`, `nic list`, `jobs`, `plan show`, `plan why`, `config show`, `events` and `nic why`. The action is
 // the begin or the end of a drill, and the only request that changes anything.
@@ -53,7 +53,7 @@ struct HttpRefusal {
 // that a person typed, in a header that no form can set.
 std::variant<Route, HttpRefusal> RouteOf(const HttpRequest& request, const HostNames& names);
 
-// Whether asking for it needs no role: whether a daemon lives is no secret.
+// Whether the route needs no role: whether a daemon is up is no secret.
 bool IsOpen(const Route& route);
 
 // The text of "%2F" and "+" decoded; false: it is malformed.

@@ -36,13 +36,13 @@ class AttachServer {
 
   virtual ~AttachServer() = default;
   virtual absl::Status Start(Callbacks callbacks) = 0;
-  // Tells all jobs that the page changed. A job that does not read is skipped: it will look by itself.
+  // Notifies all jobs that the page changed. A job that does not read is skipped: it looks later anyway.
   virtual void RingPageDoorbell() = 0;
-  // Takes what is in the rings, for jobs whose doorbell was lost.
+  // Reads the rings, for jobs whose doorbell was lost.
   virtual void DrainRings() = 0;
-  // Whose jobs may attach from now on. Those that are attached stay.
+  // Sets whose jobs may attach from now on. Jobs that are attached stay.
   virtual void SetAccess(const AttachAccess& access) = 0;
-  // Tells jobs that are to be started which rails to take where their users name none.
+  // Publishes the rails that new jobs take if their users name none.
   virtual void OfferRails(const RailsFile& rails) = 0;
   virtual void Stop() = 0;
   // Connections and requests that were turned away.

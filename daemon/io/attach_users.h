@@ -1,5 +1,6 @@
-// What each share has of the attach socket: nobody may take it from the others, nor fill the log. A share is a user, or a container, as
-// root of a container chooses its uids. Pure: time is an argument.
+// Limits the share of each user of the attach socket, so that no user takes it from the others or fills the log. A share is a user, or a
+// container,
+// because root of a container chooses its uids. Pure: time is an argument.
 #ifndef R2CC_DAEMON_IO_ATTACH_USERS_H_
 #define R2CC_DAEMON_IO_ATTACH_USERS_H_
 
@@ -27,7 +28,7 @@ class AttachUsers {
   static constexpr int kRecordsBurst = 20'000;
   // Connections of one user that have not asked for anything yet.
   static constexpr size_t kGreetingsMax = 128;
-  // One line a second about each user; what else he is refused is counted.
+  // One line a second about each user; further refusals are counted.
   static constexpr Nanos kLineInterval = kNanosPerSecond;
 
   // The share of processes of `uid` on the machine itself.

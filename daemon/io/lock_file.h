@@ -10,13 +10,13 @@
 
 namespace r2cc::daemon {
 
-// Held as long as the object, or the process, lives; a crash frees it.
+// Is held as long as the object, or the process, exists; a crash frees it.
 class LockFile {
  public:
   // ALREADY_EXISTS with one line that names `what`, the process that holds the lock, and `flag`, by which one names another place.
   static absl::StatusOr<std::unique_ptr<LockFile>> Take(const std::string& path, const std::string& what, const std::string& flag);
   ~LockFile();
-  // What is at the path is the file that is locked: otherwise it was deleted, and somebody else may lock another one.
+  // The file at the path is the locked one. Otherwise it was deleted, and another process may lock another file.
   bool IsAtPath() const;
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;

@@ -1,4 +1,4 @@
-// The file by which jobs without R2CC_RAILS hear of this node's NICs (base/core/rails_file.h).
+// Writes the file from which jobs without R2CC_RAILS learn this node's NICs (base/core/rails_file.h).
 #ifndef R2CC_DAEMON_IO_OFFERED_RAILS_H_
 #define R2CC_DAEMON_IO_OFFERED_RAILS_H_
 

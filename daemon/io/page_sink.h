@@ -1,4 +1,4 @@
-// Where plans go: the page that all jobs of this node read.
+// The interface to the page that all jobs of this node read.
 #ifndef R2CC_DAEMON_IO_PAGE_SINK_H_
 #define R2CC_DAEMON_IO_PAGE_SINK_H_
 
@@ -18,13 +18,13 @@ namespace r2cc::daemon {
 class PageSink {
  public:
   virtual ~PageSink() = default;
-  // A whole plan, of `own_node`'s daemon. On failure the last good one stays, and one line says why.
+  // Publishes a whole plan, of `own_node`'s daemon. On failure the last good one stays, and one line states why.
   virtual absl::Status Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) = 0;
   // NICs of the published plan that old plugins do not find, as their names have the hashes of others.
   virtual std::vector<plan::PageConflict> conflicts() const = 0;
-  // Tells the readers that the daemon lives.
+  // Shows the readers that the daemon runs.
   virtual void Heartbeat(Nanos now) = 0;
-  // Tells them that it ends on purpose, to be upgraded or moved; nothing follows.
+  // Shows the readers that it ends on purpose, to be upgraded or moved; nothing follows.
   virtual void LastWord(Nanos now) = 0;
 };
 

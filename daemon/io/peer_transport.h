@@ -1,4 +1,4 @@
-// How views travel to and from the daemons of the other nodes.
+// The interface over which views travel to and from the daemons of other nodes.
 #ifndef R2CC_DAEMON_IO_PEER_TRANSPORT_H_
 #define R2CC_DAEMON_IO_PEER_TRANSPORT_H_
 
@@ -45,7 +45,7 @@ class PeerTransport {
   virtual void ExplainNic(const PeerSpec& peer, const v1::ExplainNicRequest& request, Answer<v1::ExplainNicReply> answer) = 0;
   virtual void ProbePaths(const PeerSpec& peer, const v1::ProbePathsRequest& request, Answer<v1::ProbePathsReply> answer) = 0;
 
-  // Has `peer` tell what jobs met on its node. As Act.
+  // Asks `peer` for what jobs met on its node. As Act.
   virtual void ReportJobs(const PeerSpec& peer, const v1::ReportJobsRequest& request, Answer<v1::ReportJobsReply> answer) = 0;
 
   // After this no callback comes any more, and the broadcaster is not used.

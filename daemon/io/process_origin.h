@@ -1,4 +1,4 @@
-// Where a process of this machine lives: on the machine itself, or in a container, whose uids and gids mean nothing here.
+// Finds out whether a process runs on the machine itself or in a container, whose uids and gids mean nothing here.
 #ifndef R2CC_DAEMON_IO_PROCESS_ORIGIN_H_
 #define R2CC_DAEMON_IO_PROCESS_ORIGIN_H_
 
@@ -10,7 +10,8 @@
 
 namespace r2cc::daemon {
 
-// What the kernel shows of a process to every user: files of /proc/PID. Empty: it is not shown (the process has ended, or /proc is mounted
+// The facts that the kernel shows every user about a process: files of /proc/PID. Empty: not shown (the process has ended, or /proc is
+// mounted
 // with hidepid).
 struct ProcessView {
   std::string status;
@@ -22,11 +23,11 @@ struct ProcessView {
 ProcessView ViewProcess(pid_t pid);
 std::string CgroupOf(pid_t pid);
 
-// The groups of the process at the other end of a connected Unix socket, beside its primary one. Empty: a kernel before 4.13.
+// The groups of the process at the other end of a connected Unix socket, without its primary one. Empty: a kernel before 4.13.
 std::vector<uint32_t> PeerGroups(int fd);
 
 // Whether the process of `other` is in a container, seen from that of `own`: another pid namespace, another user namespace, another root
-// file system, or no view at all. A container that shares all three with the machine is not told from it. Pure.
+// file system, or no view at all. A container that shares all three with the machine cannot be distinguished from it. Pure.
 bool IsContained(const ProcessView& own, const ProcessView& other);
 
 // The control group that all processes of one container, or of one person, have in common: of the path in `cgroup`, the text of

@@ -22,8 +22,9 @@ class RunDirKeeper {
     std::function<bool()> is_there;
     std::function<absl::Status()> make;
   };
-  // Looks every kRunDirInterval. The parts are made in this order: the lock first, as a directory that another daemon has taken meanwhile
-  // is left to that one. Whatever was made at one time is one warning.
+  // Looks every kRunDirInterval. The parts are made in this order, the lock first: a directory that another daemon has taken meanwhile is
+  // left to
+  // that one. All parts that were made at one time are one warning.
   RunDirKeeper(Executor* executor, std::vector<Part> parts);
   ~RunDirKeeper() { executor_->Cancel(timer_); }
   RunDirKeeper(const RunDirKeeper&) = delete;
@@ -35,7 +36,7 @@ class RunDirKeeper {
 
   Executor* const executor_;
   const std::vector<Part> parts_;
-  std::string trouble_;  // as told
+  std::string trouble_;  // as reported
   TimerId timer_ = 0;
 };
 

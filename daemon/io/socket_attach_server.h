@@ -20,12 +20,13 @@ namespace r2cc::daemon {
 // Nothing that a job does blocks it or costs more than a bounded turn.
 class SocketAttachServer final : public AttachServer {
  public:
-  // A connection that says nothing for so long is closed.
+  // A connection that sends nothing for this time is closed.
   static constexpr Nanos kRequestDeadline = 5 * kNanosPerSecond;
   // Records taken from one ring in one turn of the loop.
   static constexpr int kRecordsPerTurn = 256;
-  // Packets of one connection that are looked at. A process rings when it has written evidence: some times a second, and some hundred when
-  // all its rails fail. One that sends more is not heard for kPacketPause, while its packets wait in the socket.
+  // Packets a second of one connection. A process rings when it has written evidence: some times a second, and some hundred when all its
+  // rails fail.
+  // One that sends more is not read for kPacketPause, while its packets wait in the socket.
   static constexpr int kPacketsPerSecond = 1000;
   static constexpr int kPacketsBurst = 1000;
   static constexpr Nanos kPacketPause = 20 * kNanosPerMs;
@@ -34,17 +35,18 @@ class SocketAttachServer final : public AttachServer {
   SocketAttachServer(EventLoop* loop, std::string path, int page_fd, AttachAccess access);
   ~SocketAttachServer() override;
 
-  // Before Start(): the socket on which the life before this one listened, in whose queue jobs wait. Owns `fd`, and closes it if it is not
-  // the one that is at the path now (it was made anew, or the path is another). `kept_name`: what that life called it.
+  // Before Start(): takes the socket on which the former run listened, with the jobs in its queue. Owns `fd`, and closes it if it is not
+  // the one that
+  // is at the path now (it was made again, or the path is another). `kept_name`: its name in that run.
   void Adopt(int fd, const std::string& kept_name);
-  // After Start(): the listening socket, still the server's, and a name by which the next life knows whether it is the one at the path.
+  // After Start(): the listening socket, still the server's, and a name by which the next run recognises whether it is the one at the path.
   int listen_fd() const { return listen_fd_; }
   std::string kept_name() const;
   // The socket at the path is the one that this server listens on.
   bool IsAtPath() const { return FileIdAt(path_) == at_path_; }
-  // It is not: makes it anew. Who waits in the queue of the old one is taken first, and jobs that are attached stay.
+  // Makes the socket at the path again. Jobs in the queue of the old one are accepted first, and attached jobs stay.
   absl::Status MakeAgain();
-  // Somebody keeps it for the next life: Stop() leaves it at the path.
+  // The service manager keeps it for the next run: Stop() leaves it at the path.
   void LeaveSocket() { leave_socket_ = true; }
 
   // Listens at the path (mode 0666: `access` decides), in place of a socket that a dead daemon left there.
@@ -52,7 +54,7 @@ class SocketAttachServer final : public AttachServer {
   void RingPageDoorbell() override;
   void DrainRings() override;
   void SetAccess(const AttachAccess& access) override { access_ = access; }
-  // In the socket's directory, where it stays for the next life.
+  // In the socket's directory, where the file stays for the next run.
   void OfferRails(const RailsFile& rails) override;
   // Closes every connection, and removes the socket unless it is to be left. The jobs go on, and come back to the next daemon.
   void Stop() override;

@@ -10,7 +10,7 @@
 
 namespace r2cc::daemon {
 
-// A node that has not put its view for so long is gone from the store (not from the views that others hold).
+// A node that has not put its view for this time is removed from the store (not from the views that others hold).
 constexpr int64_t kNodeLeaseMs = 6000;
 
 // The core's thread only. The callbacks come on the core's thread too.

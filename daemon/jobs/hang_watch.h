@@ -1,4 +1,4 @@
-// Which processes of jobs make no progress. Pure.
+// Finds processes of jobs that make no progress. Pure.
 #ifndef R2CC_DAEMON_JOBS_HANG_WATCH_H_
 #define R2CC_DAEMON_JOBS_HANG_WATCH_H_
 
@@ -34,8 +34,9 @@ class HangWatch {
     bool silent = false;  // it does not report
     Nanos since = 0;      // it makes no progress, or made none
   };
-  // What has changed since the last call. At least twice a second. Time in which nobody called is not held against a silent process: the
-  // daemon was stopped itself.
+  // Returns changes since the last call. Call it at least twice a second. Time without a call does not count against a silent process: the
+  // daemon
+  // itself was stopped.
   std::vector<Turn> Look(Nanos now);
 
   // At the last look: since when it makes no progress; 0: it does.

@@ -17,9 +17,9 @@ namespace r2cc::daemon {
 // Operations that one fault keeps, of some 100 bytes each. A process names at most four for one stall.
 constexpr int kHeldOperationsMax = 4;
 
-// What the record, a kOperationHeld, says. Believes nothing: names are clean, and times bounded.
+// The contents of a kOperationHeld record. Nothing is trusted: names are cleaned, and times bounded.
 v1::HeldOperation HeldOf(const plan::EvidenceRecord& record);
-// The same for what another daemon, or a file, says.
+// The same for a value from another daemon or a file.
 v1::HeldOperation CleanHeld(v1::HeldOperation held);
 void CleanHeldOf(v1::Job::Fault* fault);
 

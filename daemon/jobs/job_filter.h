@@ -1,4 +1,4 @@
-// Which jobs a list is to name. Pure.
+// Selects jobs for a list. Pure.
 #ifndef R2CC_DAEMON_JOBS_JOB_FILTER_H_
 #define R2CC_DAEMON_JOBS_JOB_FILTER_H_
 
@@ -11,10 +11,10 @@
 
 namespace r2cc::daemon {
 
-// Patterns come from whoever asks; one that is longer fits nothing.
+// Patterns come from callers; one that is longer matches nothing.
 constexpr size_t kJobGlobBytesMax = 256;
 
-// A rail was given up, words were lost, a rail is none of the node's NICs, a peer could not be reached, or the job hangs.
+// A rail was given up, records were lost, a rail is none of the node's NICs, a peer could not be reached, or the job hangs.
 inline bool IsBad(const v1::Job& job) {
   return job.evidence_dropped() > 0 || job.gave_up_size() > 0 || job.waiting().hangs() ||
          std::any_of(job.rails().begin(), job.rails().end(),

@@ -1,4 +1,4 @@
-// The jobs' processes that are attached to this daemon and what they said about their rails.
+// Keeps the attached processes of jobs, and what they reported about their rails.
 #ifndef R2CC_DAEMON_JOBS_JOB_REGISTRY_H_
 #define R2CC_DAEMON_JOBS_JOB_REGISTRY_H_
 
@@ -32,9 +32,9 @@ class JobRegistry {
  public:
   // Different nodes that one user's jobs talk to; of those beyond the daemon takes no notice.
   static constexpr size_t kPeersPerUserMax = 1024;
-  // Each process keeps the names of its peers, of some 200 bytes each: of one user's processes together so many, as if each of 8 talked to
-  // 1,024 nodes, and of all users' 26 MB. A process that comes later is shown without further peers; the daemon knows the nodes all the
-  // same.
+  // Names of peers, of some 200 bytes each, that the processes of one user keep together: as if each of 8 communicated with 1,024 nodes.
+  // Those of
+  // all users take 26 MB. A process that comes later is shown without further peers; the daemon knows the nodes all the same.
   static constexpr size_t kPeerNamesPerUserMax = 8192;
   static constexpr size_t kPeerNamesMax = 131'072;
 
@@ -51,16 +51,17 @@ class JobRegistry {
   static constexpr int kFaultsMax = 64;
   // Failed operations that one process keeps.
   static constexpr int kFailuresMax = 16;
-  // What the record says of faults, at `when`. REQUIRES: Record() has taken it.
+  // Takes what the record reports about faults, at `when`. REQUIRES: Record() has taken it.
   void Note(JobId id, const plan::EvidenceRecord& record, const RecordTime& when);
 
-  // What has changed since the last call and is to be kept over a restart of the daemon: a job that came or went, a fault, a failure.
+  // Whether anything that is kept over a restart has changed since the last call: a job that came or went, a fault, a failure.
   bool TakeChanged() { return std::exchange(changed_, false); }
   // Jobs that ended longer ago than this are forgotten.
   static constexpr int64_t kEndedAgeMaxNs = SavedRuns::kAgeMaxNs;
   v1::KeptJobs ToKeep(int64_t now_realtime_ns) const;
-  // What a former life kept. A job that was attached then, ended when that was saved, as far as is known; it goes on if its process
-  // attaches again. Believes nothing that is out of bounds.
+  // Takes the jobs that a former run kept. A job that was attached then counts as ended at the time of saving; it continues if its process
+  // attaches
+  // again. Values out of bounds are not believed.
   void Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns);
 
   void SetDropped(JobId id, uint64_t dropped);
@@ -72,7 +73,8 @@ class JobRegistry {
     return static_cast<uint32_t>(std::count_if(jobs_.begin(), jobs_.end(), hangs));
   }
 
-  // A job that ended is kept with what it said: of each user the last kEndedPerUserMax, of all kEndedMax. Those that gave up on a peer have
+  // Jobs that ended and are kept with their reports: the last kEndedPerUserMax of each user, kEndedMax of all. Those that gave up on a peer
+  // have
   // places of their own.
   static constexpr size_t kEndedMax = 256;
   static constexpr size_t kEndedPerUserMax = 64;
@@ -95,7 +97,7 @@ class JobRegistry {
   size_t size() const { return jobs_.size(); }
   // All attached processes are of one user.
   bool HasOneUser() const { return users_.size() <= 1; }
-  // Attached processes whose plugin is of another release than `own`.
+  // The number of attached processes whose plugin is of another release than `own`.
   uint32_t OfOtherReleases(const std::string& own) const;
   std::vector<v1::Job> Jobs() const;
   // Each attached process.
@@ -103,12 +105,12 @@ class JobRegistry {
   void ForEach(Look look) const {
     for (const auto& [id, entry] : jobs_) look(id, entry.job);
   }
-  // What `request` asks for, as far as it fits into `bytes_max`: one job at least, if there is one.
+  // The jobs that `request` asks for, as far as they fit into `bytes_max`: at least one, if there is one.
   v1::ListJobsReply Page(const v1::ListJobsRequest& request, size_t bytes_max) const;
 
  private:
   void KeepEnded(v1::Job job, std::deque<v1::Job>* kept);
-  // What is known of the same process, if it was attached before: taken out of those that ended.
+  // The known facts of the same process, if it was attached before: removed from those that ended.
   std::optional<v1::Job> TakeKnown(const v1::Job& process);
   void NoteLost(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when);
   void NotePassed(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when);
@@ -125,7 +127,7 @@ class JobRegistry {
   bool changed_ = false;
   JobPeers peers_;
   std::deque<v1::Job> ended_;      // those that gave up on a peer, oldest first
-  std::deque<v1::Job> all_ended_;  // likewise, all
+  std::deque<v1::Job> all_ended_;  // all processes that ended
   SavedRuns saved_;
   std::map<uint32_t, std::map<std::string, size_t>> processes_;  // of each user, that talk to a node
   std::map<uint32_t, size_t> users_;                             // attached processes of each

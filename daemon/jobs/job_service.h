@@ -1,4 +1,4 @@
-// Where jobs come in: matches their rails, keeps their sums, turns what they saw into evidence and events.
+// Takes the reports of jobs: matches their rails, keeps their sums, turns what they saw into evidence and events.
 #ifndef R2CC_DAEMON_JOBS_JOB_SERVICE_H_
 #define R2CC_DAEMON_JOBS_JOB_SERVICE_H_
 
@@ -28,7 +28,7 @@ class JobService {
     std::function<std::vector<MatchableNic>()> nics;
     std::function<void(const std::vector<health::Evidence>&)> evidence;
     std::function<uint64_t()> refused;
-    // A job says that a link between `nic` and `peer` carries less than it should: the daemon's own probes decide.
+    // A job reports that a link between `nic` and `peer` carries less than it should: the daemon's own probes decide.
     std::function<void(const std::string& nic, const health::NicKey& peer)> look = [](const auto&, const auto&) {};
   };
 
@@ -36,12 +36,12 @@ class JobService {
   JobService(EventReporter* reporter, uint64_t own_netns_inode, Outputs outputs)
       : reporter_(reporter), own_netns_inode_(own_netns_inode), outputs_(std::move(outputs)) {}
 
-  // What an attach server calls.
+  // The callbacks for an attach server.
   AttachServer::Callbacks Callbacks();
 
-  // The jobs with a rail on `nic`: "train (pid 4711)". `job`: those of this name alone; empty: all.
+  // The jobs with a rail on `nic`: "train (pid 4711)". `job`: only those of this name; empty: all.
   std::vector<std::string> JobsOn(const std::string& nic, const std::string& job = "") const;
-  // What they move over it.
+  // The traffic of these jobs over it.
   v1::NicTraffic TrafficOn(const std::string& nic, const std::string& job = "") const;
   const JobRegistry& registry() const { return registry_; }
   // See JobRegistry.
@@ -57,7 +57,7 @@ class JobService {
   uint64_t refused() const { return outputs_.refused(); }
 
  private:
-  // What a user's jobs may still have told as events: jobs that fence without end, or come and go, must not push all else out of the log.
+  // Events that a user's jobs may still cause: jobs that fence without end, or come and go, must not displace all others from the log.
   struct Allowance {
     Nanos as_of = 0;
     double events = 0;
@@ -72,13 +72,13 @@ class JobService {
   bool IsNews(JobId id, const plan::EvidenceRecord& record);
   void NoteTraffic(JobId id, const plan::EvidenceRecord& record);
   void OnShare(JobId id, const plan::EvidenceRecord& record);
-  // What every report starts with.
+  // The beginning of every report.
   health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
   // An operation of NCCL waited for a rail that was lost at `when`.
   void OnHeld(const v1::Job& job, const plan::EvidenceRecord& record, Nanos when);
   void TellHeld();
   void OnEnd(JobId id);
-  // What the job says of a peer that it gave up on, in records that stand together.
+  // Handles the records of a job about a peer that it gave up on; they follow each other.
   void OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& records);
   void TellGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records);
 
@@ -91,7 +91,7 @@ class JobService {
   std::map<uint32_t, Allowance> allowances_;  // by uid
   // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
   std::map<std::string, std::map<JobId, Nanos>> moved_;
-  // Links that could not be opened, as told: by process, rail and peer.
+  // Links that could not be opened, as reported: by process, rail and peer.
   std::map<JobId, std::set<std::pair<uint32_t, std::string>>> unproven_;
   std::map<std::string, Nanos> looked_;  // by NIC
 };

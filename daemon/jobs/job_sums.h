@@ -1,4 +1,4 @@
-// What the processes of one job met, added up: those of a node, and then the nodes. Pure.
+// Adds up what the processes of one job met: those of a node, and then the nodes. Pure.
 #ifndef R2CC_DAEMON_JOBS_JOB_SUMS_H_
 #define R2CC_DAEMON_JOBS_JOB_SUMS_H_
 
@@ -11,10 +11,11 @@
 
 namespace r2cc::daemon {
 
-// Who lost the same rail within this time lost it by the same fault: a NIC's links are given up one after the other. A rail of several
-// nodes has one name, and what happened to it on all of them at once one restart would have mended.
+// Processes that lost the same rail within this time lost it by the same fault: a NIC's links are given up one after the other. A rail of
+// several
+// nodes has one name, and one restart would have mended what happened to it on all of them at once.
 constexpr int64_t kOneFaultNs = 2'000'000'000;
-// So much of a job is kept; what is beyond is counted.
+// Entries that are kept of a job; further ones are counted.
 constexpr int kSummedFaultsMax = 256;
 constexpr int kFaultNodesMax = 8;
 constexpr int kGaveUpLinesMax = 64;
@@ -23,7 +24,7 @@ constexpr int64_t kStallMostNs = 365 * 24 * 3600 * int64_t{1'000'000'000};
 
 // Operations that failed.
 constexpr int kSummedFailuresMax = 32;
-// Communicators of a job whose way is in its sums.
+// Communicators of a job whose AllReduce way is in its sums.
 constexpr int kSummedWaysMax = 64;
 
 // User, name and run of a job. Without a run id that its processes share: "@" and when the first of them began.
@@ -34,8 +35,9 @@ using WholeJobs = std::map<JobKey, v1::ReportJobsReply::Whole>;
 // come in the order of their begin. `now_ns`: CLOCK_REALTIME.
 void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns, WholeJobs* jobs);
 
-// Adds what the daemon of `node` tells of a job to what is known of it. Believes nothing: names are cleaned, everything is bounded. Its
-// clock is ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`. Without a shared run id it is the run at the same time.
+// Adds the report of `node`'s daemon about a job to what is known of it. Nothing is trusted: names are cleaned, everything is bounded. Its
+// clock is
+// ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`. Without a shared run id it is the run at the same time.
 bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs);
 
 // The same; a run that is none of `jobs` becomes one.

@@ -9,7 +9,7 @@
 
 namespace r2cc::daemon {
 
-// Communicators of a process whose way is kept.
+// Communicators of a process whose AllReduce way is kept.
 constexpr int kJobWaysMax = 64;
 
 // `record` is a kWay. A way of a later release, and a communicator beyond kJobWaysMax, changes nothing.

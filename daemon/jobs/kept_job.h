@@ -1,4 +1,4 @@
-// What a file says of a job. Pure.
+// Cleans a job that was read from a file. Pure.
 #ifndef R2CC_DAEMON_JOBS_KEPT_JOB_H_
 #define R2CC_DAEMON_JOBS_KEPT_JOB_H_
 
@@ -6,7 +6,7 @@
 
 namespace r2cc::daemon {
 
-// What is read from a file is bounded and clean as what a process says.
+// A job from a file is bounded and cleaned like a report of a process.
 v1::Job Cleaned(v1::Job job);
 
 }  // namespace r2cc::daemon

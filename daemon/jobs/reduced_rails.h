@@ -8,15 +8,15 @@
 
 namespace r2cc::daemon {
 
-// So many of a process or a job are kept. Of more, the two with the shortest time between them become one.
+// Spans that are kept of a process or a job. Beyond that, the two with the shortest time between them become one.
 constexpr int kReducedMax = 256;
 
 using ReducedList = google::protobuf::RepeatedPtrField<v1::ReducedRails>;
 
-// A process sends over `usable` of `rails` rails from `when_ns` on, which is not before what it said before.
+// A process sends over `usable` of `rails` rails from `when_ns` on, which is not before its last report.
 void NoteUse(uint32_t usable, uint32_t rails, int64_t when_ns, ReducedList* list);
 
-// What lasts ends at `end_ns`.
+// Ends the span that lasts, at `end_ns`.
 void EndReduced(int64_t end_ns, ReducedList* list);
 
 // Adds another process's or node's list: at each moment the fewest usable rails of both count. What lasts in either lasts until `now_ns`.

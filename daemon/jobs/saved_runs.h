@@ -1,4 +1,4 @@
-// The runs of jobs on this node that met something and whose processes' own records are gone. Pure.
+// Keeps the runs of jobs on this node that met something and whose processes' own records are gone. Pure.
 #ifndef R2CC_DAEMON_JOBS_SAVED_RUNS_H_
 #define R2CC_DAEMON_JOBS_SAVED_RUNS_H_
 
@@ -15,7 +15,7 @@ class SavedRuns {
  public:
   // A run keeps some 300 bytes, and a node loses a rail a few times a month.
   static constexpr size_t kRunsMax = 512;
-  // Of one run; older ones are counted alone. A rail that flaps for days reaches them.
+  // Faults of one run; older ones are only counted. A rail that flaps for days reaches this.
   static constexpr int kFaultsMax = 64;
   static constexpr int kLinesMax = 4;
   static constexpr int kHeldMax = 1;  // operations that one fault held up

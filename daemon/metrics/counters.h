@@ -14,7 +14,7 @@ namespace r2cc::daemon {
 // Adds up what many sources count each for itself: sources come and go, and some begin again at 0.
 class GrowingSums {
  public:
-  // What each source counts now: by group, then by source. A source that is missing is gone; what it counted stays in its group's sum.
+  // The present count of each source: by group, then by source. A source that is missing is gone; its count stays in its group's sum.
   using Counts = std::map<std::string, std::map<std::string, uint64_t>>;
   void Update(Counts now);
   uint64_t Of(const std::string& group) const;
@@ -24,7 +24,7 @@ class GrowingSums {
   std::map<std::string, uint64_t> sums_;
 };
 
-// Counts what events tell.
+// Counts events.
 class EventCounters {
  public:
   // `node`: the own one.

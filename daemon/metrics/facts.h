@@ -1,4 +1,4 @@
-// What the metrics say of this node, as plain values: gathered on the core's thread, rendered on another.
+// Holds the values of the metrics of this node: gathered on the core's thread, rendered on another. Plain values.
 #ifndef R2CC_DAEMON_METRICS_FACTS_H_
 #define R2CC_DAEMON_METRICS_FACTS_H_
 
@@ -57,7 +57,7 @@ struct NicFacts {
   // Of all jobs since r2ccd started.
   uint64_t sent_bytes = 0, received_bytes = 0, replayed_bytes = 0, failovers = 0;
   uint64_t probes = 0, probes_answered = 0;
-  // Of the pairs that were asked in the last 10 s: the loss of the worst, the round trip of the middle one.
+  // Of the pairs that were probed in the last 10 s: the loss of the worst, the round trip of the median.
   std::optional<double> loss_worst, round_trip_s;
 };
 
@@ -67,7 +67,7 @@ struct JobFacts {
   double waited_s = 0;  // of the process that has made no progress for the longest time
 };
 
-// What was saved in the last 30 days.
+// What R2CC saved in the last 30 days.
 struct SavedFacts {
   uint32_t faults_masked = 0;
   double gpu_low_s = 0, gpu_high_s = 0, alive_s = 0, reduced_s = 0;
@@ -105,7 +105,7 @@ struct MetricFacts {
 // Jobs that have series of their own.
 constexpr size_t kJobFactsMax = 16;
 
-// Of this process, by its own kernel; not of the core.
+// Facts about this process, from its own kernel; not from the core.
 struct ProcessFacts {
   double cpu_s = 0;
   uint64_t resident_bytes = 0, open_descriptors = 0;

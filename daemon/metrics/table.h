@@ -47,7 +47,7 @@ std::string RenderMetrics(const MetricFacts& facts, const ProcessFacts& process)
 // docs/reference/metrics.md.
 std::string MetricsReference();
 
-// A label's value, or a help text, in that format: whatever a name holds, it stays within its quotes and its line.
+// Escapes a label's value, or a help text, in that format: any name stays within its quotes and its line.
 std::string EscapeLabel(const std::string& text);
 
 }  // namespace r2cc::daemon

@@ -31,11 +31,11 @@ class LocalHealth {
   };
 
   struct Outputs {
-    // What Snapshot() says may have changed.
+    // The result of Snapshot() may have changed.
     std::function<void()> on_state;
     // A NIC became suspect: look closer at it.
     std::function<void(const std::string& nic)> on_suspect;
-    // A drill has come to its end by itself.
+    // A drill has ended automatically.
     std::function<void(const std::string& nic)> on_drill_end;
     // Every sample of /sys.
     std::function<void(const std::string& nic, const health::PortFacts& facts)> on_port_facts;
@@ -51,7 +51,7 @@ class LocalHealth {
   // Starts the probes. Every NIC's link is known when it returns OK.
   absl::Status Start();
 
-  // Judges it, and tells what came of it.
+  // Judges the evidence, and reports the changes.
   void Handle(const health::Evidence& evidence);
   void Handle(const std::vector<health::Evidence>& evidence) {
     for (const auto& one : evidence) Handle(one);
@@ -60,10 +60,11 @@ class LocalHealth {
   // Something happened to a NIC: asks its kernel at once.
   void Look(const std::string& nic);
 
-  // What the configuration says that a NIC runs at; 0: what its kernel says.
+  // Sets the rate of a NIC by the configuration; 0: the kernel's.
   void SetRate(const std::string& nic, uint64_t rate_bits_per_s);
-  // One more NIC, with the operator's words about it, after Start(); and one that is none of this node's any more. `cabled`: its link is
-  // known to have been up.
+  // Adds a NIC with the operator's setting for it, after Start(); and removes one that no longer belongs to this node. `cabled`: its link
+  // is known to
+  // have been up.
   void Add(const health::NicIdentity& nic, const health::OperatorSetting& setting, bool cabled);
   void Remove(const std::string& nic);
   // A NIC has got another address.
@@ -71,7 +72,7 @@ class LocalHealth {
 
   const health::NodeHealth& health() const { return health_; }
   std::vector<std::string> nic_names() const;
-  // What jobs' rails are matched against, as of now.
+  // The NICs that jobs' rails are matched against, as of now.
   std::vector<MatchableNic> Matchable() const;
 
  private:
@@ -92,13 +93,13 @@ class LocalHealth {
   std::map<std::string, std::string> macs_;  // by NIC
   std::map<std::string, std::string> pcis_;
   std::map<std::string, uint64_t> guids_;
-  // What a link did that is too short to be a change of state; told as an event now and then.
+  // Changes of a link that are too short for a change of state; reported as an event now and then.
   struct Flaps {
     int64_t bounces = 0;
     int64_t carrier_flips = 0;
     Nanos told = 0;  // 0: never
   };
-  std::map<std::string, Flaps> flaps_;  // by NIC; not told yet
+  std::map<std::string, Flaps> flaps_;  // by NIC; not reported yet
   uint64_t told_revision_ = 0;
   TimerId timer_ = 0;
   Nanos timer_due_ = 0;

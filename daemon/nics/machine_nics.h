@@ -1,4 +1,4 @@
-// What this machine has of the NICs that the configuration names: addresses, and what is missing.
+// Finds the NICs of the configuration on this machine: their addresses, and which are missing.
 #ifndef R2CC_DAEMON_NICS_MACHINE_NICS_H_
 #define R2CC_DAEMON_NICS_MACHINE_NICS_H_
 
@@ -15,17 +15,17 @@
 
 namespace r2cc::daemon {
 
-// What health is told of `nics`: by the configuration, and the address that the interface has. Pure.
+// The identities of `nics`: from the configuration, with the address that the interface has. Pure.
 std::vector<health::NicIdentity> IdentitiesOf(const std::vector<NicSpec>& nics, const Addresses::Map& addresses);
 
-// NICs of `own` whose interfaces have other addresses now: name and address. A NIC that the configuration gives an address keeps it. Pure.
+// NICs of `own` whose interfaces have another address now: name and address. A NIC with an address in the configuration keeps it. Pure.
 std::vector<std::pair<std::string, std::string>> ChangedAddresses(const std::vector<NicSpec>& nics, const health::NodeState& own,
                                                                   const Addresses::Map& addresses);
 
 // Alarms about NICs that the machine lacks. One thread.
 class MissingNics {
  public:
-  // Addresses are asked for at most so often.
+  // Interval at which addresses are read, at most.
   static constexpr Nanos kInterval = kNanosPerSecond;
 
   // `alarms`: those of `status`, by what each is about.

@@ -1,4 +1,4 @@
-// Which part a NIC is, as /sys shows it to everybody.
+// Reads the hardware of a NIC, as /sys shows it to every user.
 #ifndef R2CC_DAEMON_NICS_NIC_INVENTORY_H_
 #define R2CC_DAEMON_NICS_NIC_INVENTORY_H_
 

@@ -1,4 +1,4 @@
-// Whose an InfiniBand port is, by what nodes say of their NICs. Pure.
+// Finds the NIC of an InfiniBand port, from what nodes publish about their NICs. Pure.
 #ifndef R2CC_DAEMON_NICS_PORT_CLAIMS_H_
 #define R2CC_DAEMON_NICS_PORT_CLAIMS_H_
 
@@ -10,7 +10,7 @@
 
 namespace r2cc::daemon {
 
-// The NIC whose port has `guid`. The own ports are known for certain; of several other nodes that claim a port none is believed.
+// The NIC whose port has `guid`. This node's ports are certain. If several other nodes claim a port, none is believed.
 inline std::optional<health::NicKey> NicOfPort(const health::ClusterView& view, const std::string& own_node, uint64_t guid) {
   std::optional<health::NicKey> claimed;
   bool twice = false;

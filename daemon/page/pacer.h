@@ -10,20 +10,22 @@
 
 namespace r2cc::daemon {
 
-// How often peers and the store hear from us when nothing changes.
+// Interval of messages to peers and the store when nothing changes.
 constexpr Nanos kKeepAliveInterval = 500 * kNanosPerMs;
-// A node whose pairs fall silent one after another publishes so often at most: while a switch dies, hundreds of nodes do, each to all
+// Least interval of publications by a node whose pairs fall silent one after another: while a switch dies, hundreds of nodes publish, each
+// to all
 // others.
 constexpr Nanos kSilenceInterval = 50 * kNanosPerMs;
-// Above so many nodes plans keep a distance that grows with the cluster. Otherwise a rack that dies, or a cluster that starts, would take
-// a core for itself: a plan after the change of one of 1,024 nodes takes 0.7 to 1 ms, most of it for the page.
+// Above this number of nodes, plans keep a distance that grows with the cluster. Otherwise a rack that dies, or a cluster that starts,
+// would occupy a
+// core: a plan after the change of one of 1,024 nodes takes 0.7 to 1 ms, most of it for the page.
 constexpr size_t kPlanAtOnceNodes = 64;
 constexpr Nanos kPlanIntervalPerNode = 10'000;
 
 class Pacer {
  public:
-  // When `next` may be published after `last`. `in_doubt`: somebody explains a silence, and waits for what this node hears.
-  // A change of the node or of its NICs: at once (0). A change of its pairs alone: an interval after the last publication.
+  // The time at which `next` may be published after `last`. `in_doubt`: another node explains a silence, and waits for this node's results.
+  // A change of the node or of its NICs: at once (0). A change of its pairs only: an interval after the last publication.
   Nanos PublishAt(const health::NodeState& last, const health::NodeState& next, bool in_doubt) const;
   void Published(Nanos now) { published_at_ = now; }
 

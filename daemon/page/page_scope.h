@@ -1,4 +1,4 @@
-// Of which nodes the page speaks where it cannot speak of all. Pure.
+// Chooses the nodes that are on the page if it has no room for all. Pure.
 #ifndef R2CC_DAEMON_PAGE_PAGE_SCOPE_H_
 #define R2CC_DAEMON_PAGE_PAGE_SCOPE_H_
 
@@ -13,7 +13,7 @@
 
 namespace r2cc::daemon {
 
-// NICs of a page, as it has room for all broken paths and drains of jobs beside them.
+// NICs of a page, which also has room for all broken paths and drains for single jobs.
 constexpr size_t kPageNicsMax = plan::kPageEntriesMax - plan::kBrokenPathsMax - plan::kJobDrainsMax;
 
 struct PageScope {
@@ -26,7 +26,8 @@ struct PageScope {
   friend bool operator==(const PageScope&, const PageScope&) = default;
 };
 
-// All nodes, if they have `nics_max` NICs at most. Otherwise the own one, whatever it has, then those that jobs here talk to, users in
+// All nodes, if they have at most `nics_max` NICs. Otherwise the own one, whatever it has, then those that jobs here communicate with,
+// users in
 // turn, then the others by name, as long as there is room.
 PageScope ChooseScope(const health::ClusterView& view, const std::string& own_node, const JobPeers& job_peers,
                       size_t nics_max = kPageNicsMax);

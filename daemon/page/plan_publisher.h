@@ -1,4 +1,4 @@
-// From the view to the page: makes the plan, checks it, publishes it, tells the jobs.
+// Makes the plan from the view, checks it, publishes it on the page, and notifies the jobs.
 #ifndef R2CC_DAEMON_PAGE_PLAN_PUBLISHER_H_
 #define R2CC_DAEMON_PAGE_PLAN_PUBLISHER_H_
 
@@ -33,12 +33,12 @@ class PlanPublisher {
     if (!scope_.all) scoped_places_ = revision_ = 0;
   }
 
-  // Publishes the plan for `view` unless it says what the published one says. Only what changed in the view since then is planned and
-  // checked anew. A plan that is refused leaves the last good one in place; false: try again. `next_epoch` is asked only if there is
-  // something to publish.
+  // Publishes the plan for `view` unless it equals the published one. Only what changed in the view since then is planned and checked
+  // again. A plan
+  // that is refused leaves the last good one in place; false: try again. `next_epoch` is called only if there is something to publish.
   bool Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
     UpdateScope(view);
-    // A part says nothing of a node that is not there any more.
+    // A part contains nothing about a node that is gone.
     if (std::exchange(forgotten_, view.forgotten()) != view.forgotten()) revision_ = 0;
     const bool anew = revision_ == 0;
     const plan::ClusterModel part = ToModel(view, revision_, scope_, reporter_->node());
@@ -67,13 +67,13 @@ class PlanPublisher {
     return true;
   }
 
-  // Of the view that the published plan is for.
+  // The view's revision of the published plan.
   uint64_t revision() const { return revision_; }
   // The published one.
   const plan::Plan& plan() const { return plan_; }
   // Why the newest plan was refused; empty: it is published.
   const std::string& trouble() const { return trouble_; }
-  // What an operator should see to, a line each.
+  // Conditions that need an operator, a line each.
   std::vector<std::string> Alarms() const {
     std::vector<std::string> alarms;
     if (!trouble_.empty()) alarms.push_back(absl::StrCat("the jobs' page does not follow the view: a plan was refused: ", trouble_));

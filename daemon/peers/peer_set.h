@@ -1,4 +1,4 @@
-// Merges what the other nodes say into the one view, over whatever way it comes: a peer's stream, our stream to it, the store.
+// Merges the views of other nodes into the one view, over any way: a peer's stream, our stream to it, the store.
 #ifndef R2CC_DAEMON_PEERS_PEER_SET_H_
 #define R2CC_DAEMON_PEERS_PEER_SET_H_
 
@@ -26,12 +26,12 @@ namespace r2cc::daemon {
 // The core's thread only.
 class PeerSet {
  public:
-  // Nodes of jobs that this daemon calls beside the configuration's, shared among the jobs' users; those beyond hear of it through the
-  // store.
+  // Nodes of jobs that this daemon calls in addition to the configuration's, shared among the jobs' users; others get their views through
+  // the store.
   static constexpr size_t kJobPeersMax = 64;
 
   struct Outputs {
-    // What another node's state means for our own NICs.
+    // Another node's state as evidence about our own NICs.
     std::function<void(const std::vector<health::Evidence>&)> evidence;
     std::function<void()> on_view;
     // A daemon's view came from itself, and not through the store.
@@ -40,7 +40,7 @@ class PeerSet {
     std::function<void()> on_own_entry_lost;
   };
 
-  // All outlive it. `incarnation`: of this life.
+  // All outlive it. `incarnation`: of this run.
   PeerSet(const Config& config, uint64_t incarnation, health::ClusterView* view, EventReporter* reporter, Outputs outputs);
 
   PeerTransport::Callbacks PeerCallbacks();
@@ -51,7 +51,7 @@ class PeerSet {
   // Nothing comes by it any more.
   void StreamEnded(uint64_t stream) { incarnations_.StreamEnded(stream); }
 
-  // The peers of the configuration from now on. DirectPeers() tells what comes of it.
+  // Sets the peers of the configuration from now on. DirectPeers() returns the result.
   void SetConfigured(const std::vector<PeerSpec>& peers);
 
   // The limits of the configuration from now on. What is known already stays.
@@ -61,18 +61,19 @@ class PeerSet {
     nics_per_node_ = config.nics_per_node;
   }
 
-  // Where other daemons reach this one, as it was last told.
+  // The address at which other daemons reach this one, as last published.
   void SetOwn(const v1::NodeView& own) { peer_address_ = own.peer_address(); }
 
   // Lets leases run out, keeps alive the nodes that the store still has, and believes those whose rivals fell silent.
   void Tick();
 
-  // The peers that this daemon talks to directly: those of the configuration, and the nodes of its jobs whose addresses the store or
-  // others have told. One stream carries the views of both nodes, so the node with the lesser name calls the other.
+  // The peers that this daemon calls directly: those of the configuration, and the nodes of its jobs whose addresses the store or others
+  // have
+  // published. One stream carries the views of both nodes, so the node with the lesser name calls the other.
   std::vector<PeerSpec> DirectPeers(const JobPeers& job_peers);
 
   // Drops all that is known of a node that has left. FAILED_PRECONDITION with the way out while it is alive, and for the own one. REQUIRES:
-  // the view has it. `why` is told.
+  // the view has it. `why` is reported.
   absl::Status Forget(const std::string& node, const std::string& why);
   bool IsConfigured(const std::string& node) const {
     const auto peer = peers_.find(node);
@@ -80,16 +81,16 @@ class PeerSet {
   }
 
   bool IsPeer(const std::string& node) const { return peers_.contains(node); }
-  // Where the daemon of `node` is to be found. UNAVAILABLE, with one line that says what would help, if nobody has told.
+  // The address of the daemon of `node`. UNAVAILABLE, with one line that states what would help, if it is not known.
   absl::StatusOr<PeerSpec> WhereIs(const std::string& node) const;
   std::vector<v1::PeerStatus> Peers() const;
   const std::string& store_state() const { return store_state_; }
-  // What the view does not hold of a node: where its daemon is, and its release.
+  // Facts about a node that the view does not hold: its daemon's address and release.
   struct About {
     std::string peer_address;
     std::string release;
     uint32_t jobs_of_other_releases = 0;
-    // Of its clock, beside this one's; not of what the store told.
+    // How far its clock is ahead of this one's; not from the store.
     std::optional<int64_t> clock_ahead_ns = {};
   };
   About AboutNode(const std::string& node) const;
@@ -103,7 +104,7 @@ class PeerSet {
     Nanos lost = 0;       // when the connection ended; 0: it was never connected, or is
     uint64_t stream = 0;  // of our own to it; 0: nothing has come by one
   };
-  // A word of the store that is not believed, as things are.
+  // A message from the store that is not believed for now.
   struct Held {
     health::NodeState state;
     About about;
@@ -119,7 +120,7 @@ class PeerSet {
   void HearOf(const std::string& node);
   // False: it is refused, or outdated.
   bool Take(const v1::NodeView& message, const Speaker& from);
-  // Whether `state` is of the life that is believed. What is held, takes over or is there twice is told.
+  // Whether `state` is from the run that is believed. A run that is held, takes over, or exists twice is reported.
   bool Believe(const health::NodeState& state, const About& about, const Speaker& from);
   // Into the view. False: it is outdated.
   bool Adopt(health::NodeState state, About about);
@@ -134,15 +135,15 @@ class PeerSet {
   void TellSecond(const std::string& node, const std::string& one, const std::string& other);
   // As an event that names the node.
   void Tell(const std::string& kind, const std::string& node, const std::string& message);
-  // What is said of one sender: a host whatever its port, the store, or a node of which there are two.
+  // Complaints about one sender: a host whatever its port, the store, or a node of which there are two.
   struct Complaints {
     std::string last;
     TokenBucket allowed{1, 10};  // lines of the log
     uint64_t untold = 0;
   };
-  // Told once per sender and complaint, not with every keep-alive.
+  // Reports once per sender and complaint, not with every keep-alive.
   bool Complain(const std::string& from, const std::string& what);
-  // Those of `from`, or null if `what` is what was said of it last.
+  // Those about `from`, or null if `what` was the last one reported.
   Complaints* NewsOf(const std::string& from, const std::string& what);
 
   const std::string node_;
@@ -158,7 +159,7 @@ class PeerSet {
   std::map<std::string, About> about_;
   health::Incarnations incarnations_;
   std::map<std::string, Held> held_;        // by node
-  std::map<std::string, Nanos> told_held_;  // by node: when it was told last that something is not believed
+  std::map<std::string, Nanos> told_held_;  // by node: when it was last reported that something is not believed
   bool own_entry_ = false;                  // the store has it
   std::string peer_address_;
   std::string store_state_;

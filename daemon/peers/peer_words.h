@@ -1,4 +1,4 @@
-// What other daemons say about themselves, for people. Pure.
+// Describes other daemons for people. Pure.
 #ifndef R2CC_DAEMON_PEERS_PEER_WORDS_H_
 #define R2CC_DAEMON_PEERS_PEER_WORDS_H_
 
@@ -11,7 +11,7 @@ namespace r2cc::daemon {
 
 // Cut and printable.
 std::string CleanAbout(const std::string& text);
-// Where a daemon is: its own address, and by which way it was heard if that is another one.
+// The place of a daemon: its own address, and the way of its messages if that is another one.
 std::string Where(const std::string& peer_address, const Speaker& from);
 // Why this view cannot be understood; empty: it can.
 std::string ForeignProtocol(const v1::NodeView& message);

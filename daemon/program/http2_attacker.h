@@ -24,12 +24,12 @@ class Http2Attacker {
  public:
   static constexpr uint8_t kData = 0, kHeaders = 1, kRst = 3, kSettings = 4, kPing = 6;
 
-  // `uid`: of the process that connects, by the kernel's word; root only.
+  // `uid`: of the process that connects, from the kernel; root only.
   static std::unique_ptr<Http2Attacker> Local(const std::string& path, uid_t uid) { return Unix(path, uid, SOCK_STREAM); }
   // To a socket of packets.
   static std::unique_ptr<Http2Attacker> LocalPackets(const std::string& path, uid_t uid) { return Unix(path, uid, SOCK_SEQPACKET); }
   // With `tls` it shows no certificate. `source`: the own address, in host order; 0: the kernel's choice.
-  // `protocol`: that it offers in the greeting.
+  // `protocol`: the one that it offers in the handshake.
   static std::unique_ptr<Http2Attacker> Tcp(int port, bool tls, uint32_t source = 0, const std::string& protocol = "h2") {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (source != 0) {
@@ -129,7 +129,7 @@ class Http2Attacker {
   void ReadAway() {
     char bytes[65536];
     for (;;) {
-      // Of TLS only that the connection is over matters.
+      // For TLS only the end of the connection matters.
       const ssize_t got = recv(fd_, bytes, sizeof(bytes), MSG_DONTWAIT | (ssl_ != nullptr ? MSG_PEEK : 0));
       if (got == 0) over_ = true;
       if (got < 0 && errno != EAGAIN && errno != EINTR) over_ = true;

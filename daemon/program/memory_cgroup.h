@@ -13,7 +13,7 @@
 
 namespace r2cc::daemon {
 
-// Only root may make one, and not in every container: made() says whether it is there.
+// Only root may make one, and not in every container: made() is true if it is there.
 class MemoryCgroup {
  public:
   static constexpr int64_t kBytesMax = int64_t{512} << 20;  // MemoryMax of the unit

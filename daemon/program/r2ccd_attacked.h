@@ -1,4 +1,4 @@
-// Three real daemons of which the first is attacked, with the memory that its unit gives it and half of the descriptors.
+// Test rig: three real daemons, of which the first is attacked, with the memory of its unit and half of the descriptors.
 #ifndef R2CC_DAEMON_PROGRAM_R2CCD_ATTACKED_H_
 #define R2CC_DAEMON_PROGRAM_R2CCD_ATTACKED_H_
 

@@ -1,4 +1,4 @@
-// The real binary, three of them on loopback, spoken to through their sockets alone.
+// Test rig: three real daemons on loopback, used through their sockets only.
 #ifndef R2CC_DAEMON_PROGRAM_R2CCD_RIG_H_
 #define R2CC_DAEMON_PROGRAM_R2CCD_RIG_H_
 
@@ -42,7 +42,7 @@ constexpr char kBinary[] = "daemon/r2ccd";
 constexpr int kNodes = 3;
 // Generous: each wait ends as soon as what it waits for is there.
 constexpr Nanos kPatience = 30 * kNanosPerSecond;
-// What a verdict may take to the other nodes' pages before something is wrong with the design; it is about a millisecond.
+// The longest time of a verdict to the other nodes' pages before the design is in question; it takes about a millisecond.
 constexpr Nanos kVerdictMax = 2 * kNanosPerSecond;
 
 inline Nanos Now() { return SteadyClock().Now(); }
@@ -148,7 +148,7 @@ class Plugin {
   plan::RingWriter& ring() { return *ring_; }
   void RingEvidence() { EXPECT_EQ(send(fd_, &plan::kDoorbellEvidence, 1, MSG_NOSIGNAL), 1); }
 
-  // Waits for doorbells until the page says `state` of NODE/NIC; when that was, or 0.
+  // Waits for doorbells until the page has `state` for NODE/NIC; returns the time, or 0.
   Nanos AwaitState(const std::string& node, const std::string& nic, plan::NicState state, Nanos patience = kPatience) {
     const Nanos end = Now() + patience;
     for (;;) {
@@ -206,7 +206,7 @@ class Plugin {
 class R2ccdTest : public testing::Test {
  protected:
   void SetUp() override {
-    // In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
+    // In /tmp whatever TEST_TMPDIR is: the path of a Unix socket has room for 107 bytes.
     folder_ = "/tmp/r2ccd-test.XXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     for (int node = 0; node < nodes_; ++node) ports_.push_back(FreePort());
@@ -344,7 +344,7 @@ class R2ccdTest : public testing::Test {
   std::string trust_ = "insecure: true\n";  // how the daemons know each other
   std::string http_ = "listen: \"127.0.0.1:0\"";
   std::string netns_;               // of daemons yet to be started
-  std::vector<std::string> flags_;  // likewise, beside the usual ones
+  std::vector<std::string> flags_;  // added to the usual flags
   std::vector<int> ports_;
   std::vector<std::unique_ptr<Process>> daemons_;
 };

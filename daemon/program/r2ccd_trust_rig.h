@@ -21,7 +21,7 @@ namespace r2cc::daemon {
 
 inline int64_t NowS() { return std::time(nullptr); }
 
-// Runs r2ccctl: its exit code, and all that it prints. `before`: words that start it.
+// Runs r2ccctl: its exit code, and all that it prints. `before`: put in front of the command.
 inline std::string Ctl(const std::string& words, const std::string& before = "") {
   FILE* pipe = popen((before + "client/r2ccctl " + words + " 2>&1").c_str(), "r");
   std::string output;
@@ -30,7 +30,7 @@ inline std::string Ctl(const std::string& words, const std::string& before = "")
   return std::to_string(WEXITSTATUS(pclose(pipe))) + " " + output;
 }
 
-// The attacker's connection to a daemon's port; no pair: he shows no certificate. He believes whatever he is shown.
+// The attacker's connection to a daemon's port; no pair: without a certificate. It accepts any certificate of the server.
 inline std::shared_ptr<grpc::Channel> TlsChannel(int port, const CertificateAndKey* pair) {
   grpc::experimental::TlsChannelCredentialsOptions options;
   if (pair != nullptr) {
@@ -68,7 +68,7 @@ class TrustTest : public R2ccdTest {
     PutCertificate(directory, name, pair, ca_.certificate);
   }
   void IssueTo(int node) { Put(TlsDirectory(node), "node", *Issue(ca_, {Identity::Kind::kNode, Node(node)}, ForDays(NowS(), 10))); }
-  // All nodes speak TLS alone from their next start on.
+  // All nodes use only TLS from their next start on.
   void UseTls() {
     trust_ = "";
     for (int node = 0; node < nodes_; ++node) WriteConfig(node, Tls(node));
@@ -111,7 +111,7 @@ class TrustTest : public R2ccdTest {
     while (stream->Read(&reply)) answers->push_back(reply.view());
     return stream->Finish();
   }
-  // The view of a daemon that nobody has heard of.
+  // The view of a daemon that does not exist.
   static v1::NodeView Forged(const std::string& node) {
     v1::NodeView view;
     view.set_node(node);

@@ -1,4 +1,4 @@
-// What an operator should look at on this node's rails, though no verdict says so. Pure: the time is part of the facts.
+// Finds conditions of this node's rails that need an operator although no verdict reports them. Pure: the time is part of the facts.
 #ifndef R2CC_DAEMON_RAILS_RAIL_ALARMS_H_
 #define R2CC_DAEMON_RAILS_RAIL_ALARMS_H_
 
@@ -15,12 +15,13 @@
 
 namespace r2cc::daemon {
 
-// A NIC that is SUSPECT for so long is an alarm, and so is a node whose probes nobody answers. A verdict takes less than two seconds, and a
-// restart of the other daemons a few more.
+// A NIC that is SUSPECT for this time is an alarm, and so is a node whose probes nobody answers. A verdict takes less than two seconds, and
+// a restart
+// of the other daemons a few more.
 constexpr Nanos kRailAlarmAfter = 10 * kNanosPerSecond;
-// A pair that is not answered for so long may be one of two crossed cables.
+// A pair that is not answered for this time may be one of two crossed cables.
 constexpr Nanos kCrossedAfter = 3 * kNanosPerSecond;
-// A daemon that said something so lately is up: it speaks each half second.
+// A daemon that sent something within this time is up: it sends each half second.
 constexpr Nanos kDaemonAwake = 2 * kNanosPerSecond;
 
 struct RailAlarmFacts {
@@ -30,7 +31,7 @@ struct RailAlarmFacts {
   std::vector<std::string> nics;                 // of `node`, in order
   std::map<std::string, health::NicKey> cables;  // by NIC: the other end of a cable without a switch
   std::set<std::string> job_nodes;               // that jobs of this node talk to
-  std::map<std::string, Nanos> heard;            // when the daemon of each node said something, beside the rails
+  std::map<std::string, Nanos> heard;            // when the daemon of each node last sent something over another network than the rails
   std::vector<health::RailPairStatus> pairs;     // of this node's probes
   std::vector<health::PairKey> strays;           // NICs of other rails that answered a NIC of this node lately, on its own network
 };

@@ -1,4 +1,4 @@
-// Which of this node's NICs a job's rails are, whatever their names are inside the job's container.
+// Matches a job's rails to this node's NICs, whatever their names are inside the job's container.
 #ifndef R2CC_DAEMON_RAILS_RAIL_MATCH_H_
 #define R2CC_DAEMON_RAILS_RAIL_MATCH_H_
 
@@ -11,7 +11,7 @@
 
 namespace r2cc::daemon {
 
-// What the daemon knows of one of its NICs. Empty or 0: unknown.
+// The daemon's facts about one of its NICs. Empty or 0: unknown.
 struct MatchableNic {
   std::string name;  // as in NODE/NIC
   std::string interface;
@@ -22,9 +22,9 @@ struct MatchableNic {
 };
 
 // For each rail of `request` (which is Valid) the name of its NIC, or "" if it is none of `nics`. Hardware first: the PCI address, the
-// GUID, the MAC (in the daemon's own network namespace only: outside it a copy of a MAC says nothing). Then the numeric address. Then,
-// in the same namespace only, the interface's name. A key that fits several NICs (two ports behind one PCI function) leaves the choice
-// among them to the next key. Pure.
+// GUID, the MAC (in the daemon's own network namespace only: outside it a copy of a MAC proves nothing). Then the numeric address. Then,
+// in the same namespace only, the interface's name. If a key matches several NICs (two ports behind one PCI function), the next key decides
+// among them. Pure.
 std::vector<std::string> MatchRails(const plan::AttachRequest& request, const std::vector<MatchableNic>& nics, uint64_t own_netns_inode);
 
 }  // namespace r2cc::daemon

@@ -17,7 +17,7 @@
 
 namespace r2cc::daemon {
 
-// Where the own kernel dropped datagrams, probes and answers may have been among them: so long nothing is judged by those that lack.
+// If the own kernel dropped datagrams, probes and answers may be among them: for this time missing ones are not judged.
 constexpr Nanos kDropsWindow = kNanosPerSecond;
 
 // The core's thread only.
@@ -25,8 +25,8 @@ class RailSockets {
  public:
   struct Outputs {
     std::function<void(const std::string& nic, const std::vector<health::Datagram>& batch)> on_batch;
-    // The own kernel dropped what came for a NIC. Before the batch that told so.
-    // `from`: what came from this address alone; empty: anything.
+    // The own kernel dropped datagrams for a NIC. Called before the batch that revealed it.
+    // `from`: only datagrams from this address; empty: any.
     std::function<void(const std::string& nic, const std::string& from)> on_drops;
     // A port or a trouble is another one.
     std::function<void()> on_state;
@@ -46,7 +46,7 @@ class RailSockets {
   // Another address needs another socket.
   void SetAddress(const std::string& nic, const std::string& address);
 
-  // What all of them take from now on.
+  // Sets what all sockets accept from now on.
   void Take(health::DatagramFilter filter);
 
   // As of RailSocket. What cannot leave is lost.
@@ -59,7 +59,7 @@ class RailSockets {
   std::string trouble(const std::string& nic) const;
   // Its own kernel dropped datagrams in the last kDropsWindow.
   bool Drops(const std::string& nic) const;
-  // Said by somebody on the way to be undeliverable. Anybody can say that, so it is counted and nothing else.
+  // ICMP errors from somebody on the way. Anybody can send them, so they are counted and nothing else.
   uint64_t icmp_errors() const { return icmp_errors_; }
   // Arrived and were not for this daemon's keys; and found the socket's buffer full.
   uint64_t filtered() const { return filtered_; }

@@ -1,4 +1,4 @@
-// Which rail pairs a node probes: by the view, by its jobs and by the silent pairs of others that it looks at. A pure function.
+// Chooses the rail pairs that a node probes: by the view, by its jobs and by the silent pairs of others. A pure function.
 #ifndef R2CC_DAEMON_RAILS_RAIL_TARGETS_H_
 #define R2CC_DAEMON_RAILS_RAIL_TARGETS_H_
 
@@ -27,7 +27,7 @@ const health::NicStatus* Partner(const std::vector<std::string>& nics, size_t i,
 
 // A target joins a NIC of `node` with the other end of its cable, or, if it has none in `cables`, with the NIC of the same rail on each
 // other node. `nics`: of `node`, in order. Active targets lead to a node of `job_peers` or to a NIC of `accused`; there are at most
-// kAuxiliaryPairsMax of the others. Active ones of different users take turns, so that the first kRailPairsMax are shared among these.
+// kAuxiliaryPairsMax of the others. Active ones of different users alternate, so that the first kRailPairsMax are shared among these.
 std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const std::vector<std::string>& nics,
                                                   const std::map<std::string, health::NicKey>& cables, const health::ClusterView& view,
                                                   const JobPeers& job_peers, const std::set<health::NicKey>& accused);

@@ -34,7 +34,7 @@ class RailWatch {
   struct Outputs {
     // About this node's NICs.
     std::function<void(const health::Evidence&)> evidence;
-    // What Report() returns has changed.
+    // The result of Report() has changed.
     std::function<void()> on_state;
     // A ping leaves; and the pairs that are probed from now on.
     std::function<void(const health::RailPing&)> on_ping = [](const auto&) {};
@@ -58,7 +58,7 @@ class RailWatch {
     view_changed_ = true;
     if (std::exchange(hurried_changes_, view_->changes()) != view_->changes()) Hurry();
   }
-  // The daemon of `node` said something, directly and now.
+  // The daemon of `node` sent something, directly and now.
   void Heard(const std::string& node) {
     heard_[node] = seams_.executor->Now();
     prober_.Heard(node, seams_.executor->Now());
@@ -93,10 +93,10 @@ class RailWatch {
     Hurry();
   }
 
-  // Silence somewhere is being explained: what this node hears is waited for.
+  // A silence somewhere is being explained: others wait for this node's results.
   bool InDoubt() const { return in_doubt_; }
 
-  // What other daemons need to probe this node and to compare pairs.
+  // The facts that other daemons need to probe this node and to compare pairs.
   health::RailReport Report() const;
 
   // What an operator should look at.
@@ -104,7 +104,7 @@ class RailWatch {
 
   // Judges this node's NICs by what is known now, and tells.
   void Judge();
-  // Where the fault is, if there is one, by what all nodes say now. `nic`: of this node.
+  // The place of the fault, if there is one, by the present reports of all nodes. `nic`: of this node.
   health::Fault Verdict(const std::string& nic) const;
   // The same for large packets.
   health::LargeFault LargeVerdict(const std::string& nic) const;
@@ -125,12 +125,12 @@ class RailWatch {
   };
 
   void Know(health::NicIdentity identity);
-  // Another node was heard of by any way of late.
+  // Another node has sent something lately, by any way.
   bool OthersAlive() const;
   void Tick();
   // So that the next tick is not later than kRailProbeTick from now.
   void Hurry();
-  // Sets the timer to when there is something to do: anew whenever that changes, as a wake-up for nothing costs as much as a ping.
+  // Sets the timer to the next time at which there is something to do, whenever that changes: a needless wake-up costs as much as a ping.
   void Arm();
   Nanos NextTick() const;
   void OnBatch(const std::string& nic, const std::vector<health::Datagram>& batch);
@@ -138,7 +138,7 @@ class RailWatch {
   // Asks NICs that do not answer whether they are on another rail's network.
   void SeekCrossed();
   void UpdateAccused();
-  // Whose probes are to be known.
+  // Updates the set of nodes whose probes are accepted.
   void UpdatePeers();
   void UpdateGivenUp();
   void UpdateTargets();
@@ -168,19 +168,19 @@ class RailWatch {
   health::RailMatrix::Accused accused_;
   std::set<health::NicKey> given_up_;  // other nodes' NICs
   bool in_doubt_ = false;              // as of the last judgement
-  bool quiet_ = false;                 // likewise: nothing was to be judged
+  bool quiet_ = false;                 // nothing had to be judged
   bool view_changed_ = true;
-  bool targets_changed_ = true;   // beside what the view's places tell
+  bool targets_changed_ = true;   // in addition to changes in the view
   uint64_t targeted_places_ = 0;  // of the view
   uint64_t seen_changes_ = 0;     // of the view, by UpdateGivenUp
   uint64_t known_changes_ = 0;    // likewise, by UpdatePeers
   std::set<std::string> known_peers_;
-  std::map<std::string, Nanos> heard_;  // by node of the view: when its daemon said something
+  std::map<std::string, Nanos> heard_;  // by node of the view: when its daemon last sent something
   Nanos sought_crossed_ = 0;
   bool running_ = false;
   std::vector<uint64_t> taken_;  // own nonces that the sockets take probes to
   std::vector<health::RailTarget> targets_;
-  // The latest reports, and what they were made of: they need not be made anew each time.
+  // The latest reports and their inputs, so that they need not be made each time.
   struct Reported {
     uint64_t prober_revision = 0;
     uint64_t view_revision = 0;

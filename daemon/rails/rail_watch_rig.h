@@ -123,7 +123,7 @@ class RailWatchTest : public testing::Test {
     });
   }
 
-  // From now on daemons hear of each other beside the rails.
+  // From now on daemons exchange views over another network than the rails.
   void HearEachOther() {
     for (auto& node : nodes_)
       for (auto& other : nodes_)
@@ -143,7 +143,7 @@ class RailWatchTest : public testing::Test {
   void BreakPath(const std::string& a, const std::string& b) {
     Break([a, b](const auto& from, const auto& to) { return (from == a && to == b) || (from == b && to == a); });
   }
-  // Of what comes from or goes to this port larger packets than this are lost.
+  // Drops packets larger than this that come from or go to this port.
   void LimitPort(int node, int rail, size_t bytes) {
     net_.set_limit([address = Address(node, rail), bytes](const auto& from, const auto& to) {
       return from.address == address || to.address == address ? bytes : SIZE_MAX;
@@ -154,14 +154,14 @@ class RailWatchTest : public testing::Test {
     net_.set_path([](const auto&, const auto&) { return kMs / 10; });
   }
 
-  // The kinds that `node` was told about its `nic`, in order.
+  // The kinds of evidence that `node` got about its `nic`, in order.
   std::vector<EvidenceKind> Told(int node, int rail) {
     std::vector<EvidenceKind> kinds;
     for (const auto& one : nodes_[node]->seen)
       if (one.subject == Port(node, rail)) kinds.push_back(one.kind);
     return kinds;
   }
-  // The other ends of the paths that `node` says are broken.
+  // The other ends of the paths that `node` reports as broken.
   std::vector<NicKey> BrokenPaths(int node) {
     std::vector<NicKey> peers;
     for (const auto& pair : nodes_[node]->own.pairs)
@@ -175,7 +175,7 @@ class RailWatchTest : public testing::Test {
   }
 
   // Probes are spread in time by their keys. With about one in four of other first numbers AWholeRailIsFailedOnAllNodes does not hold for
-  // three nodes: two of them tell of dead ports before the third has fallen silent to both, and these explain it.
+  // three nodes: two of them report dead ports before the third has fallen silent to both, and these explain it.
   int secrets_ = 8;
   uint32_t mtu_ = 0;  // of all NICs; 0: not known, so that no large probes are sent
   FakeExecutor core_;

@@ -1,8 +1,9 @@
-// Probes the rail pairs of this node by RDMA, too: with each UDP ping of a pair leaves a zero-byte write over a queue pair of its own. So
-// the writes keep to the pings' budget and intervals, and no timer rings for them.
+// Probes the rail pairs of this node by RDMA, too: a zero-byte write over a queue pair of its own leaves with each UDP ping of a pair. So
+// the writes keep to the pings' budget and intervals, and no timer fires for them.
 //
-// The two daemons tell each other their ends in their views. A queue pair that failed is of no use any more, nor is the one that it met:
-// both are made anew (NextRdmaStep).
+// The two daemons publish their ends in their views. A queue pair that failed cannot be used any more, and neither can its partner: both
+// are made
+// again (NextRdmaStep).
 #ifndef R2CC_DAEMON_RAILS_RDMA_PATHS_H_
 #define R2CC_DAEMON_RAILS_RDMA_PATHS_H_
 
@@ -31,22 +32,23 @@ namespace r2cc::daemon {
 // again would wait for it: both ends have to.
 constexpr Nanos kRdmaRenewMin = kNanosPerSecond;
 constexpr Nanos kRdmaRenewMax = 5 * kNanosPerSecond;
-// A device that has completed nothing for so long is as good as dead: queue pairs fail after about a second.
+// A device that has completed nothing for this time counts as dead: queue pairs fail after about a second.
 constexpr Nanos kRdmaStuck = 5 * kNanosPerSecond;
-// An end that is not needed any more answers for so long: until the peer has heard so, by the store if need be, its writes must not fail.
+// An end that is not needed any more answers for this time: until the peer has learnt that, perhaps through the store, its writes must not
+// fail.
 constexpr Nanos kRdmaRetire = 5 * kNanosPerSecond;
 
-// The core's thread alone.
+// Core thread only.
 class RdmaPaths {
  public:
   struct Outputs {
-    // What is wrong with the RDMA paths of this node's NIC, one line; empty: nothing.
+    // The fault of the RDMA paths of this node's NIC, one line; empty: none.
     std::function<void(const std::string& nic, const std::string& why)> on_fault;
-    // What Report() returns has changed.
+    // The result of Report() has changed.
     std::function<void()> on_report;
   };
 
-  // `pairs`: null where there are no RDMA devices. It and the view outlive it. `seed`: of packet numbers, another in each life.
+  // `pairs`: null if there are no RDMA devices. It and the view outlive it. `seed`: of packet numbers, another in each run.
   RdmaPaths(std::string node, health::RdmaPairs* pairs, const health::ClusterView* view, uint64_t seed, Outputs outputs)
       : node_(std::move(node)), pairs_(pairs), view_(view), seed_(seed), outputs_(std::move(outputs)) {}
   ~RdmaPaths();
@@ -92,7 +94,7 @@ class RdmaPaths {
   void Abandon(Path* path);
   void Publish(Path* path);
   void Tell(const std::string& nic);
-  // The path whose end that is; null: it is gone.
+  // The path with this end; null: it is gone.
   Path* Find(const health::PairKey& key, health::RdmaPairs::Id id);
   uint32_t NextPsn();
 

@@ -1,4 +1,4 @@
-// Looks at the daemon's certificates while it runs: they end on all nodes on one day, and nobody else says so.
+// Watches the daemon's certificates while it runs: they end on all nodes on one day, and nothing else would report that.
 #ifndef R2CC_DAEMON_RELOAD_CERTIFICATE_WATCH_H_
 #define R2CC_DAEMON_RELOAD_CERTIFICATE_WATCH_H_
 
@@ -40,7 +40,7 @@ class CertificateWatch {
     // The alarm of `status`; empty: there is none any more.
     std::function<void(const std::string& text)> set_alarm;
   };
-  // So often the files are looked at.
+  // Interval at which the files are read.
   static constexpr Nanos kInterval = 60 * kNanosPerSecond;
 
   // The parts outlive it, and what they post.

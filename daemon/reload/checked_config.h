@@ -1,4 +1,4 @@
-// What `r2ccd --check_config` found, for programs.
+// Prints the result of `r2ccd --check_config`, for programs.
 #ifndef R2CC_DAEMON_RELOAD_CHECKED_CONFIG_H_
 #define R2CC_DAEMON_RELOAD_CHECKED_CONFIG_H_
 

@@ -1,4 +1,4 @@
-// The configuration as it stands in the files now, checked whole.
+// The interface to the configuration as it is in the files now, checked whole.
 #ifndef R2CC_DAEMON_RELOAD_CONFIG_LOADER_H_
 #define R2CC_DAEMON_RELOAD_CONFIG_LOADER_H_
 
@@ -20,7 +20,7 @@ struct LoadedConfig {
   RolePolicy roles() const { return {grants, config.drills}; }
 };
 
-// Of the files that a configuration names.
+// The state of the certificate files that a configuration names.
 struct CertificateState {
   std::vector<std::string> wrong;  // a line each
   int64_t until_s = 0;             // the first end of validity; 0: there is none, or it is not known

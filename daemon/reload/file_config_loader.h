@@ -1,5 +1,4 @@
-// Reads the configuration from its files and fits it to this machine. What `r2ccd --check_config` and `r2ccctl config check` say is said
-// here.
+// Reads the configuration from its files and fits it to this machine. `r2ccd --check_config` and `r2ccctl config check` print its messages.
 #ifndef R2CC_DAEMON_RELOAD_FILE_CONFIG_LOADER_H_
 #define R2CC_DAEMON_RELOAD_FILE_CONFIG_LOADER_H_
 
@@ -17,7 +16,7 @@
 
 namespace r2cc::daemon {
 
-// What the command line says.
+// The flags of the command line.
 struct ConfigFlags {
   std::string file;  // empty: the built-in configuration
   std::string run_dir = "/run/r2cc";

@@ -1,4 +1,6 @@
-// Reads the configuration again while the daemon runs: what can be in force at once is, what cannot is told, and a bad one changes nothing.
+// Reads the configuration again while the daemon runs: it puts into force what can be, reports what cannot, and changes nothing if a file
+// has a
+// mistake.
 #ifndef R2CC_DAEMON_RELOAD_RELOAD_SERVICE_H_
 #define R2CC_DAEMON_RELOAD_RELOAD_SERVICE_H_
 
@@ -45,7 +47,7 @@ class ReloadService {
   v1::ConfigState State() const;
   // Certificates are looked at for it.
   void Show(Answer<v1::ConfigReply> answer) const;
-  // What an operator should see to, a line each.
+  // Conditions that need an operator, a line each.
   std::vector<std::string> Alarms() const;
 
  private:

@@ -1,5 +1,5 @@
-// Judges who is there: the kernel's word on the control socket, the certificate on the daemons' port. The gate asks it before a
-// conversation reaches HTTP/2, and every service once more, first of all.
+// Identifies callers: from the kernel on the control socket, by the certificate on the daemons' port. The gate asks it before a connection
+// reaches HTTP/2, and every service asks again, before anything else.
 #ifndef R2CC_DAEMON_RPC_AUTHENTICATOR_H_
 #define R2CC_DAEMON_RPC_AUTHENTICATOR_H_
 
@@ -23,9 +23,10 @@ class Authenticator {
   Authenticator(std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals, std::string listener = "peers")
       : tls_(std::move(tls)), insecure_(insecure), refusals_(refusals), listener_(std::move(listener)) {}
 
-  // The daemon of another node, or kNobody where `insecure` lets him in. Others are refused, logged and counted; `what` is what he wants.
+  // The daemon of another node, or kNobody if `insecure` admits it. Others are refused, logged and counted; `what` is what the caller
+  // wants.
   absl::StatusOr<Caller> Peer(const grpc::ServerContextBase& context, const std::string& what) const;
-  // Who asks for a word of the control service: a local process, an operator, a node, or kNobody, likewise.
+  // The caller of the control service: a local process, an operator, a node, or kNobody under the same condition.
   absl::StatusOr<Caller> Person(const grpc::ServerContextBase& context, const std::string& what) const;
 
   // Whom a conversation comes from, for the gate: as above, a local process or an operator included.

@@ -1,4 +1,4 @@
-// What the servers of gRPC and HTTP have of the core. They hold no state of their own.
+// The interface of the core for the servers of gRPC and HTTP. They hold no state of their own.
 #ifndef R2CC_DAEMON_RPC_BACKEND_H_
 #define R2CC_DAEMON_RPC_BACKEND_H_
 
@@ -21,11 +21,12 @@ namespace r2cc::daemon {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // What may be asked.
+  // The requests and their handlers.
   virtual const ControlTable& control() const = 0;
-  // A peer's view, pushed to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
-  // `taken`, if not null, is called on the core's thread once it was looked at and `from` may say more: whoever reads the stream reads on
-  // then, so that a node that speaks without end waits for itself.
+  // A peer's view, sent to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
+  // `taken`, if not null, is called on the core's thread once it was examined and `from` may send more: the reader of the stream continues
+  // only then,
+  // so that a node that sends without end waits at its own cost.
   virtual void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from, std::function<void()> taken = nullptr) = 0;
   // A peer's stream is over: nothing comes by it any more.
   virtual void EndStream(uint64_t stream) = 0;

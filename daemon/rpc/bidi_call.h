@@ -1,4 +1,4 @@
-// One life of a stream in both directions, as its client.
+// Runs one stream in both directions, as its client, from start to end.
 #ifndef R2CC_DAEMON_RPC_BIDI_CALL_H_
 #define R2CC_DAEMON_RPC_BIDI_CALL_H_
 

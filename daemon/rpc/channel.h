@@ -25,7 +25,7 @@ struct Credentials {
   std::shared_ptr<TlsFiles> tls;
   // It speaks in the clear with who speaks no TLS.
   bool insecure = false;
-  // Of all who speak with these.
+  // The pool of all channels with these credentials.
   std::shared_ptr<ChannelPool> channels = std::make_shared<ChannelPool>();
 };
 
@@ -80,7 +80,7 @@ class PeerStubs {
   size_t at_ = 0;
 };
 
-// What etcd is spoken to with; nothing: in the clear. Follows the files too.
+// The credentials for etcd; nothing: in the clear. Follows the files too.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> LoadEtcdCredentials(const std::optional<TlsSpec>& tls, const std::string& where);
 
 // A channel to one member of an etcd cluster, host:port, which connects again as long as somebody holds it. With TLS its certificate must
@@ -90,7 +90,7 @@ std::shared_ptr<grpc::Channel> EtcdChannel(const std::string& address, const std
 // Server settings that fit the peers' keep-alive, and bound what a connection may cost.
 void SetServerOptions(grpc::ServerBuilder* builder, const Http2Bounds& bounds);
 
-// gRPC's own log lines go to ours, at debug level: what matters is told in ours already.
+// Sends gRPC's own log lines to ours, at debug level: ours already report what matters.
 void RedirectGrpcLog();
 
 // Why a connection cannot be made, or broke: gRPC's text, cut down to what a person needs.

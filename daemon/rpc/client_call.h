@@ -1,4 +1,4 @@
-// One life of a stream that its client reads: what all such calls share.
+// Runs one stream that its client reads, from start to end: the common part of all such calls.
 #ifndef R2CC_DAEMON_RPC_CLIENT_CALL_H_
 #define R2CC_DAEMON_RPC_CLIENT_CALL_H_
 

@@ -27,14 +27,14 @@ class ClientEnd {
   ClientEnd& operator=(const ClientEnd&) = delete;
 
   int fd() const { return fd_; }
-  // OK: the greeting is done. UNAVAILABLE: not yet. Another status: it failed.
+  // OK: the handshake is done. UNAVAILABLE: not yet. Another status: it failed.
   virtual absl::Status Greet() { return absl::OkStatus(); }
   // More than 0 bytes, or kAgain, or kOver.
   virtual ssize_t Read(char* bytes, size_t most);
   virtual ssize_t Write(const char* bytes, size_t count);
   // Ends the own direction.
   virtual void EndWrite();
-  // What the client has shown, once it has greeted: its certificate, then those behind it; empty: none.
+  // The client's certificate, then those behind it, once the handshake is done; empty: none.
   virtual std::string Pem() const { return ""; }
 
  private:
@@ -46,7 +46,7 @@ struct FreeSslContext {
 };
 using SslContextPtr = std::unique_ptr<SSL_CTX, FreeSslContext>;
 
-// What a client may ask for in its greeting (ALPN); one that asks for none is taken, too.
+// Protocols that a client may ask for in the handshake (ALPN); a client that asks for none is accepted, too.
 enum class TlsProtocol { kHttp2, kHttp1 };
 
 // A server's TLS with the certificate of `contents`: asks for the client's certificate, resumes and renegotiates nothing, and leaves the

@@ -1,7 +1,7 @@
-// The store in an etcd cluster, over etcd 3's gRPC interface.
+// Implements the store over an etcd cluster, with etcd 3's gRPC interface.
 //
 // One connection at a time: the entries under the prefix are read page by page at one revision, then watched from the next one, and this
-// node's own entries hang on a lease that is kept alive. Whatever ends any of that ends the connection, and another begins, at the next
+// node's own entries depend on a lease that is kept alive. Whatever ends any of that ends the connection, and another begins, at the next
 // endpoint, after a back-off. So compaction and a change of etcd's leader need no path of their own: all is read again.
 #ifndef R2CC_DAEMON_RPC_ETCD_STORE_H_
 #define R2CC_DAEMON_RPC_ETCD_STORE_H_
@@ -52,7 +52,7 @@ class EtcdStore final : public Store {
     Nanos answered = 0;  // that it does
   };
 
-  // Has tasks run on the core's thread while `*life`.
+  // Posts tasks to the core's thread while `*life`.
   Poster MakePoster(const std::shared_ptr<bool>& life) const;
   template <typename Reply, typename Request, typename Begin>
   void Call(const Request& request, Begin begin, Poster post, std::function<void(const grpc::Status&, const Reply&)> done);
@@ -60,7 +60,7 @@ class EtcdStore final : public Store {
   void Connect();
   void ReadPage();
   void OnPage(const grpc::Status& status, const etcdserverpb::RangeResponse& page);
-  // Tells what changed, some in each turn of the core, and then runs `done`.
+  // Reports the changes, some in each turn of the core, and then runs `done`.
   void HandOver(std::shared_ptr<const std::vector<StoreChange>> changes, size_t from, Task done);
   void StartWatch();
   void OnWatch(const etcdserverpb::WatchResponse& reply);
@@ -90,7 +90,7 @@ class EtcdStore final : public Store {
   TimerId reconnect_timer_ = 0;
   TimerId tick_timer_ = 0;
 
-  // Of the connection of now.
+  // The present connection is up.
   bool connected_ = false;
   std::string page_key_;
   int64_t page_revision_ = 0;        // 0: the first page is asked for
@@ -98,7 +98,7 @@ class EtcdStore final : public Store {
   std::map<int64_t, Lease> leases_;  // by lease_ms
   std::shared_ptr<WatchCall> watch_;
   std::shared_ptr<KeepAliveCall> keep_alive_;
-  // False when this connection has ended, and when the store has; the core's thread alone, shared with tasks that are still posted then.
+  // False when this connection has ended, and when the store has; core thread only, shared with tasks that are still posted then.
   std::shared_ptr<bool> life_ = std::make_shared<bool>(false);
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

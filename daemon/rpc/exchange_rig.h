@@ -31,7 +31,7 @@ inline v1::NodeView View(const std::string& node, uint64_t counter) {
   return view;
 }
 
-// What arrived, by its counter.
+// Messages that arrived, by their counter.
 class Arrived {
  public:
   void Add(const v1::NodeView& view) {

@@ -1,5 +1,6 @@
-// Stands between a listener and gRPC: finds out who is at the other end of a connection, asks GatePolicy whether it may come in, and
-// carries the bytes of those that may to gRPC over a socket pair. So nobody who has not proved who he is reaches HTTP/2.
+// Identifies the other end of a connection before gRPC sees it: asks GatePolicy whether it may come in, and carries the bytes of those that
+// may to
+// gRPC over a socket pair. So no unauthenticated caller reaches HTTP/2.
 #ifndef R2CC_DAEMON_RPC_GATE_H_
 #define R2CC_DAEMON_RPC_GATE_H_
 
@@ -22,12 +23,13 @@ namespace r2cc::daemon {
 class Gate {
  public:
   using Admission = GatePolicy::Admission;
-  // A TLS greeting is three packets: this is for a client that waits for a processor.
+  // A TLS handshake is three packets: the time is for a client that waits for a processor.
   static constexpr Nanos kGreetingFor = 5 * kNanosPerSecond;
   // A client that takes none of what is sent to it.
   static constexpr Nanos kStalledFor = 20 * kNanosPerSecond;
-  // One that was turned away has so long to ask, hear the answer and close: some round trips. kLeavingMax of them leave at a time, so so
-  // many a second hear why.
+  // Time of a rejected connection to ask, get the answer and close: some round trips. kLeavingMax of them leave at a time, which limits how
+  // many a
+  // second get the reason.
   static constexpr Nanos kLeavingFor = kNanosPerSecond;
 
   struct Parts {
@@ -38,7 +40,7 @@ class Gate {
     Http2Bounds bounds;
     // Owns the descriptor that it is called with.
     std::function<void(int fd)> to_server;
-    // Judges who has greeted, and counts whom it refuses. The client hears the message.
+    // Judges a caller after the handshake, and counts refusals. The client gets the message.
     std::function<absl::StatusOr<Admission>(const Origin&)> admit;
   };
 
@@ -67,7 +69,7 @@ class Gate {
   void Watch(Relay* relay);
   // Counts it, and turns it away.
   void Refuse(Relay* relay, const std::string& reason, const std::string& why);
-  // Ends it; who has not been let in yet hears `why` as the answer to the first call, before.
+  // Ends it. If it was not admitted yet, it first gets `why` as the answer to its first call.
   void TurnAway(Relay* relay, const absl::Status& why);
   // Ends it once the client has what was sent.
   void Leave(Relay* relay);

@@ -1,4 +1,6 @@
-// Whom a gate lets in, how many of whom at a time, how much they may ask for, and what is due when. Pure: time is an argument.
+// Decides which connections a gate admits, how many of each caller at a time, how much they may ask for, and what is due when. Pure: time
+// is an
+// argument.
 #ifndef R2CC_DAEMON_RPC_GATE_POLICY_H_
 #define R2CC_DAEMON_RPC_GATE_POLICY_H_
 
@@ -19,7 +21,7 @@ class GatePolicy {
   // Connections that have not proved who they are. Beyond that the oldest goes.
   static constexpr size_t kGreetingsMax = 512;
   static constexpr size_t kGreetingsPerAddressMax = 64;
-  // Connections that were turned away and are still to hear why. Beyond that one hears nothing.
+  // Rejected connections that still wait for the reason. Beyond that a connection gets none.
   static constexpr size_t kLeavingMax = 256;
   // One `kReservedShare`th of a group's places is for shares that have none.
   static constexpr size_t kReservedShare = 4;
@@ -27,8 +29,9 @@ class GatePolicy {
   static constexpr Nanos kJudgeInterval = 60 * kNanosPerSecond;
   // Shares that nobody uses are forgotten when their allowance is whole again.
   static constexpr Nanos kShareKeptFor = 30 * kNanosPerSecond;
-  // What conversations took comes back to the kernel when so many have ended. A silent one was measured at 77 KiB, so 32 are 2.5 MiB: less
-  // is not worth a walk through the heap.
+  // Memory of connections goes back to the kernel when this many have ended. A silent one was measured at 77 KiB, so 32 are 2.5 MiB: less
+  // is not worth
+  // a walk through the heap.
   static constexpr size_t kTrimAfter = 32;
   // The walk took 12 ms for a heap of 32 MiB and 51 ms for one of 128 MiB, on 2 loaded processors: at most 0.5 % of the listener's thread.
   static constexpr Nanos kTrimInterval = 10 * kNanosPerSecond;
@@ -41,9 +44,9 @@ class GatePolicy {
     size_t group_max = 0;
     int streams_per_second = 0;  // that a share opens
     int streams_burst = 0;
-    bool reserved = false;  // it may have the group's last places whatever it has
+    bool reserved = false;  // it may have the group's last places however many it has
   };
-  // What conversations of one share have together.
+  // Connections of one share.
   struct Share {
     Share(std::string name, std::string its_group, int per_second, int burst)
         : share(std::move(name)), group(std::move(its_group)), allowance{{per_second, burst}} {}
@@ -80,7 +83,7 @@ class GatePolicy {
   // A connection of any kind has ended.
   void CountEnd() { ++ended_; }
 
-  // One that was turned away may stay to hear why. True: it counts until EndLeaving().
+  // A rejected connection may stay to get the reason. True: it counts until EndLeaving().
   bool BeginLeaving();
   void EndLeaving() { --leaving_; }
 

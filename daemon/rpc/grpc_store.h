@@ -46,11 +46,11 @@ class GrpcStore final : public Store {
   PutQueue puts_;
   std::shared_ptr<WatchCall> watch_;
   std::string state_;
-  bool connected_ = false;  // this life of the watch was
+  bool connected_ = false;  // the present watch was connected
   ExponentialBackOff backoff_ = ReconnectBackOff();
   TimerId reconnect_timer_ = 0;
   TimerId tick_timer_ = 0;
-  // False after Stop; the core's thread alone, shared with tasks that are still posted then.
+  // False after Stop; core thread only, shared with tasks that are still posted then.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -17,7 +17,7 @@
 
 namespace r2cc::daemon {
 
-// What a conversation may cost. The server holds messages that have begun, and the last message of each open stream until the next one
+// Limits of a connection. The server holds messages that have begun, and the last message of each open stream until the next one
 // begins. In memory they can have many times their bytes.
 struct Http2Bounds {
   size_t message_bytes_max;     // of one gRPC message to the server
@@ -26,7 +26,7 @@ struct Http2Bounds {
   size_t streams_max;           // open at once
 };
 
-// What conversations share. It outlives their meters.
+// The common allowance of several connections. It outlives their meters.
 struct Http2Allowance {
   TokenBucket opened;     // has a token for each stream that a client opens
   size_t held_bytes = 0;  // of messages that the server holds

@@ -10,7 +10,7 @@
 
 namespace r2cc::daemon {
 
-// Listens on `listen`, host:port, without blocking; [::] takes IPv4, too. The caller owns the descriptor. On failure the reason alone.
+// Listens on `listen`, host:port, without blocking; [::] takes IPv4, too. The caller owns the descriptor. On failure only the reason.
 absl::StatusOr<int> ListenOn(const std::string& listen);
 
 // The port of a socket's own end; 0: it has none.

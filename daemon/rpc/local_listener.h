@@ -1,4 +1,4 @@
-// The control socket: takes connections itself, so that each call's caller is known by the kernel's word on the other end.
+// Serves the control socket: it accepts connections itself, so that each call's caller is known from the kernel.
 #ifndef R2CC_DAEMON_RPC_LOCAL_LISTENER_H_
 #define R2CC_DAEMON_RPC_LOCAL_LISTENER_H_
 
@@ -24,7 +24,7 @@ class LocalListener {
                                                               std::function<void(int fd)> on_connection);
   // The socket at the path is the one that it listens on. Any thread.
   bool IsAtPath() const;
-  // It is not: makes it anew, soon. Any thread; posted before the destructor begins.
+  // Makes the socket again, soon. Any thread; posted before the destructor begins.
   void MakeAgain();
   // When it returns `on_connection` is not running and will not run again. Any thread but the loop's.
   ~LocalListener();

@@ -1,4 +1,4 @@
-// Who is at the other end of each conversation that the gate has let in. gRPC names a connection by its descriptor, and that is the key.
+// Keeps the caller of each connection that the gate has admitted. gRPC names a connection by its descriptor, and that is the key.
 #ifndef R2CC_DAEMON_RPC_ORIGINS_H_
 #define R2CC_DAEMON_RPC_ORIGINS_H_
 
@@ -16,7 +16,7 @@
 namespace r2cc::daemon {
 
 struct Origin {
-  // Local with the kernel's word, or only an address; the certificate says the rest.
+  // Local from the kernel, or only an address; the certificate adds the rest.
   Caller caller;
   std::string pem;  // of the certificate that was shown, and those behind it; empty: none
 };
@@ -34,8 +34,9 @@ class Origins {
     absl::MutexLock lock(&mutex_);
     if (const auto found = of_.find(fd); found != of_.end() && found->second.get() == origin) of_.erase(found);
   }
-  // `peer`: gRPC's name of a call's connection, "fd:12". The descriptor stays that connection's as long as a call of it lives: gRPC closes
-  // it with the transport, and the transport ends with its last call. Null: the conversation is over.
+  // `peer`: gRPC's name of a call's connection, "fd:12". The descriptor stays that connection's as long as it has a call: gRPC closes it
+  // with the
+  // transport, and the transport ends with its last call. Null: the connection is over.
   std::shared_ptr<const Origin> Of(const std::string& peer) const {
     absl::string_view number = peer;
     int fd = -1;

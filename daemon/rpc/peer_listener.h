@@ -1,5 +1,6 @@
-// The daemons' port: takes connections itself, looks at how each begins, and hands it on as what it is. So one port speaks TLS, clear text
-// or both, and whoever begins otherwise, slowly or not at all costs one descriptor for a few seconds and is counted with his address.
+// Serves the daemons' port: it accepts connections itself, looks at how each begins, and hands it on as what it is. So one port speaks TLS,
+// clear text
+// or both. A connection that begins otherwise, slowly or not at all costs one descriptor for a few seconds and is counted with its address.
 #ifndef R2CC_DAEMON_RPC_PEER_LISTENER_H_
 #define R2CC_DAEMON_RPC_PEER_LISTENER_H_
 
@@ -22,7 +23,7 @@ class PeerListener {
     std::function<void(int fd, const std::string& address)> tls;
     std::function<void(int fd, const std::string& address)> clear;
   };
-  // Connections that have not said a byte yet. Beyond that the oldest goes.
+  // Connections without a byte so far. Beyond that the oldest goes.
   static constexpr size_t kSilentMax = 512;
   static constexpr Nanos kSilentFor = 3 * kNanosPerSecond;
 
@@ -47,7 +48,7 @@ class PeerListener {
   void Watch();
   void Accept();
   void Take(int fd, std::string address);
-  // It said something, or went.
+  // It sent something, or went.
   void Look(std::list<Silent>::iterator connection);
   void Drop(std::list<Silent>::iterator connection);
   void ArmTimer();

@@ -1,4 +1,4 @@
-// What this node wants to stand in a store, and what of it the store does not have yet.
+// Keeps the entries that this node wants in a store, and which of them the store lacks.
 #ifndef R2CC_DAEMON_RPC_PUT_QUEUE_H_
 #define R2CC_DAEMON_RPC_PUT_QUEUE_H_
 

@@ -6,7 +6,8 @@
 
 namespace r2cc::daemon {
 
-// Between two attempts to reach a peer or the store. They are made for ever: whoever is away may come back after hours, and is then
+// Back-off between two attempts to reach a peer or the store. Attempts never end: a peer that is away may come back after hours, and is
+// then
 // reached within two seconds.
 inline ExponentialBackOff ReconnectBackOff() { return {100 * kNanosPerMs, 2 * kNanosPerSecond}; }
 

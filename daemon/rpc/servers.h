@@ -1,5 +1,6 @@
-// The gRPC services as servers: Control for the operator on a Unix socket, with gRPC's own health service (grpc.health.v1) beside it; Peer
-// and Store for the other daemons on TCP.
+// Runs the gRPC services as servers: Control on a Unix socket, together with gRPC's own health service (grpc.health.v1); Peer and Store for
+// the
+// other daemons on TCP.
 #ifndef R2CC_DAEMON_RPC_SERVERS_H_
 #define R2CC_DAEMON_RPC_SERVERS_H_
 
@@ -61,7 +62,7 @@ class RpcServers {
   // The control socket is at its path; makes it again, soon. Any thread.
   bool HasControlSocket() const { return control_listener_->IsAtPath(); }
   void MakeControlSocketAgain() { control_listener_->MakeAgain(); }
-  // What grpc.health.v1 says on the control socket; from the start: that it serves. Any thread.
+  // Sets the answer of grpc.health.v1 on the control socket; from the start: SERVING. Any thread.
   void SetServing(bool serving);
 
  private:

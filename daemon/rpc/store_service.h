@@ -20,8 +20,9 @@ namespace r2cc::daemon {
 // Thread-safe.
 class StoreService final : public v1::Store::CallbackService {
  public:
-  // `executor` gives the time; its thread calls Expire. `authenticator` judges who comes over the network. `nodes`: the prefix of the keys
-  // of nodes' views, each of which its own node alone may put.
+  // `executor` gives the time; its thread calls Expire. `authenticator` judges callers from the network. `nodes`: the prefix of the keys of
+  // nodes'
+  // views, each of which only its own node may put.
   StoreService(const Executor* executor, const Authenticator* authenticator, std::string nodes)
       : executor_(executor), authenticator_(authenticator), nodes_(std::move(nodes)) {}
 
@@ -32,16 +33,16 @@ class StoreService final : public v1::Store::CallbackService {
   // Removes entries whose lease has ended.
   void Expire();
 
-  // `on_change` gets every present entry under `prefix` and then every change, in order, on whatever thread makes it, with the service
+  // `on_change` gets every present entry under `prefix` and then every change, in order, on the thread that makes it, with the service
   // locked: it only takes note. When RemoveWatcher returns it will not be called again.
   using WatcherId = uint64_t;
   // Watches of one node, or of one address without certificates. A node has one, and a second one while it connects again.
   static constexpr size_t kWatchesPerCallerMax = 64;
   WatcherId AddWatcher(const std::string& prefix, std::function<void(const StoreChange&)> on_change);
   void RemoveWatcher(WatcherId id);
-  // What stands at `key` now.
+  // The present value of `key`.
   StoreChange Get(const std::string& key);
-  // A watch of `caller` begins; false: he has too many. And one ends.
+  // A watch of `caller` begins; false: the caller has too many. And one ends.
   bool BeginWatch(const std::string& caller);
   void EndWatch(const std::string& caller);
 

@@ -11,7 +11,7 @@
 
 namespace r2cc::daemon {
 
-// Of the message with a view. One with all its pairs has some 30 KiB.
+// Bytes of the message with a view. One with all its pairs has some 30 KiB.
 constexpr size_t kViewBytesMax = 256 << 10;
 // Fields of the message and of the view, each element of a list as one: 1,024 pairs and 64 NICs leave room for new ones. An empty NIC has
 // 2 bytes on the wire and some 250 in memory.

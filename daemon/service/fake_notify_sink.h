@@ -1,4 +1,4 @@
-// A service manager that writes down what it hears.
+// A fake service manager that records the notifications.
 #ifndef R2CC_DAEMON_SERVICE_FAKE_NOTIFY_SINK_H_
 #define R2CC_DAEMON_SERVICE_FAKE_NOTIFY_SINK_H_
 
@@ -22,7 +22,7 @@ class FakeNotifySink final : public NotifySink {
     if (takes) kept[name] = fd;
     return takes;
   }
-  // What it heard since this was asked last.
+  // The notifications since the last call.
   std::vector<std::string> Heard() { return std::exchange(heard_, {}); }
 
   bool takes = true;                // false: its queue is full

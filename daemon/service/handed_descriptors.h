@@ -1,4 +1,4 @@
-// What the service manager has kept of the life before and hands to this one: sd_listen_fds(3).
+// Takes the descriptors that the service manager has kept from the former run: sd_listen_fds(3).
 #ifndef R2CC_DAEMON_SERVICE_HANDED_DESCRIPTORS_H_
 #define R2CC_DAEMON_SERVICE_HANDED_DESCRIPTORS_H_
 
@@ -9,13 +9,14 @@
 
 namespace r2cc::daemon {
 
-// More than a unit of ours has kept; whoever hands over more is no service manager of ours.
+// More than a unit of ours has kept; a greater number is not from a service manager of ours.
 constexpr int kHandedMax = 16;
 // The first: behind standard input, output and error.
 constexpr int kHandedFirst = 3;
 
-// The names of descriptors kHandedFirst and up, by the words LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, which may be null: not said. Empty:
-// there are none, they are for another process, or the words contradict each other. Pure.
+// The names of descriptors kHandedFirst and up, from LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, which may be null: not set. Empty: there
+// are none,
+// they are for another process, or the values contradict each other. Pure.
 std::vector<std::string> HandedNames(const char* pid, const char* count, const char* names, int64_t own_pid);
 
 // Owns them. One thread at a time.

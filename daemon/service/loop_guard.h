@@ -16,14 +16,14 @@
 
 namespace r2cc::daemon {
 
-// While it lives, a loop that does not turn is told of, and log lines that wait for their reader are written.
+// While it exists, a loop that does not turn is reported, and log lines that wait for their reader are written.
 class LoopGuard {
  public:
   // The page's heartbeat, which jobs believe in for two seconds, is the core's.
   static constexpr Nanos kCoreStallMax = kNanosPerSecond;
   static constexpr Nanos kDiskStallMax = 10 * kNanosPerSecond;
 
-  // `core_turns` hears of the core alone, on the guard's thread.
+  // `core_turns` is called about the core only, on the guard's thread.
   LoopGuard(Executor* core, Executor* disk, std::function<void(bool turns)> core_turns)
       : thread_("r2ccd-guard"), core_turns_(std::move(core_turns)) {
     thread_.loop().RunAndWait([&] {

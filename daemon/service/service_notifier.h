@@ -1,4 +1,4 @@
-// Tells the service manager how the daemon is: that it serves, that its loop turns, what it does.
+// Reports the daemon's state to the service manager: that it serves, that its loop turns, and its status line.
 #ifndef R2CC_DAEMON_SERVICE_SERVICE_NOTIFIER_H_
 #define R2CC_DAEMON_SERVICE_SERVICE_NOTIFIER_H_
 
@@ -14,14 +14,16 @@ namespace r2cc::daemon {
 // How often the status is looked at; systemd's users read it, no program waits for it.
 constexpr Nanos kServiceTickInterval = kNanosPerSecond;
 
-// How long the manager waits for a sign of life, by its words WATCHDOG_USEC and WATCHDOG_PID; 0: it does not. `usec` and `pid` may be
-// null: not said. One that is meant for another process, or is no number, is none.
+// The time for which the manager waits for a sign of life, from WATCHDOG_USEC and WATCHDOG_PID; 0: it does not wait. `usec` and `pid` may
+// be null:
+// not set. A value that is meant for another process, or is no number, counts as none.
 Nanos WatchdogTime(const char* usec, const char* pid, int64_t own_pid);
 
-// On the core's executor: a core that does not turn feeds nobody, and the manager starts the daemon anew.
+// Runs on the core's executor: a core that does not turn feeds no watchdog, and the manager starts the daemon again.
 class ServiceNotifier {
  public:
-  // `watchdog`: how long the manager waits for a sign of life; 0: it does not. `status`: one line for people, asked with each tick. All
+  // `watchdog`: for how long the manager waits for a sign of life; 0: it does not. `status`: one line for people, requested with each tick.
+  // All
   // outlive it.
   ServiceNotifier(NotifySink* sink, Executor* core, Nanos watchdog, std::function<std::string()> status);
   ~ServiceNotifier() { *alive_ = false; }
@@ -30,14 +32,14 @@ class ServiceNotifier {
 
   // It serves. From now on the watchdog is fed.
   void Ready();
-  // It reads its configuration again; Ready() says that it has.
+  // It reads its configuration again; Ready() reports the end.
   void Reloading();
   // It ends.
   void Stopping();
 
  private:
   void Tick();
-  // As soon as the manager takes it; what says READY, RELOADING or STOPPING must not be lost.
+  // Sends as soon as the manager accepts it; READY, RELOADING and STOPPING must not be lost.
   void Send(const std::string& state);
   void Feed();
 

@@ -15,13 +15,13 @@ namespace r2cc::daemon {
 // Ends the loop at SIGTERM or SIGINT, and has the configuration read again at SIGHUP.
 class Signals {
  public:
-  // Before any thread is made: all of them inherit the mask, so that signals come to the loop alone.
+  // Before any thread is made: all of them inherit the mask, so that signals reach only the loop.
   Signals();
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // `reload` is told who sent the signal.
+  // `reload` is called with the sender of the signal.
   absl::Status Follow(EventLoop* loop, std::function<void(const Caller&)> reload);
 
  private:

@@ -13,7 +13,7 @@
 
 namespace r2cc::daemon {
 
-// What does the work.
+// The services behind the requests.
 struct ControlServices {
   const StatusService* status;
   OperatorService* operators;

@@ -49,7 +49,7 @@ class CoreBackend final : public Backend {
     bool ended = false;  // the stream, and there is no view
     std::function<void()> taken;
   };
-  // Lets a speaker go on: at once, or when `who`, his node, may speak again. The view is gone by then.
+  // Lets a sender go on: at once, or when `who`, its node, may send again. The view is gone by then.
   void LetSpeak(const std::string& who, const Caller& from, std::function<void()> taken);
 
   const Parts parts_;

@@ -21,19 +21,21 @@
 
 namespace r2cc::daemon {
 
-// What the states of a NIC, its link and its cable come to, as text for a person. Pure.
+// The verdict on a NIC from the states of the NIC, its link and its cable, as text for a person. Pure.
 struct NicVerdict {
   std::string kind;  // of v1::ExplainNicReply::verdict
   std::string text;
   std::vector<std::string> advice;
 };
 // `fault`: of the rail probes. `large`: of the large ones among them. `far_end`: the NIC at the other end of a direct cable, as its own
-// node tells it; null if there is a switch, or if nothing is known of that NIC.
+// node
+// publishes it; null if there is a switch, or if nothing is known of that NIC.
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
                        const health::NicStatus* far_end, const health::LargeFault& large = {});
 
-// The daemon of `nic` cannot be asked: what this node can say of the NIC. `answers`: this node's NICs that it answered of late; `mute`:
-// this node's NICs that it did not answer; `others`: other nodes' NICs that answered a mute one of late.
+// The verdict of this node if the daemon of `nic` cannot be asked. `answers`: this node's NICs that it answered lately; `mute`: this node's
+// NICs that
+// it did not answer; `others`: other nodes' NICs that answered a mute one lately.
 NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<health::NicKey>& answers,
                                const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others);
 
@@ -50,7 +52,7 @@ class ExplainService {
     const EventLog* events;
     const EventReporter* reporter;
     PeerTransport* peers;
-    // What jobs move over a NIC of this node; those named `job`, if it is not empty.
+    // The traffic of jobs over a NIC of this node; only those named `job`, if it is not empty.
     std::function<v1::NicTraffic(const std::string& nic, const std::string& job)> traffic;
     // Which part a NIC of this node is.
     std::function<v1::NicInventory(const health::NicIdentity& nic)> inventory;
@@ -60,7 +62,7 @@ class ExplainService {
   explicit ExplainService(const Parts& parts) : parts_(parts) {}
 
   // A request about this node is answered here; any other is forwarded to its node's daemon, unless a peer forwarded it already. If that
-  // daemon cannot be asked, this node says what it knows itself.
+  // daemon cannot be asked, this node answers with what it knows.
   void ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) const;
   void ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) const;
   // The page behind `after_node`.
@@ -70,10 +72,10 @@ class ExplainService {
   void SetTopology(health::NodeTopology topology) { topology_ = std::move(topology); }
 
  private:
-  // `job`: whose traffic is told.
+  // `job`: the job whose traffic is reported.
   v1::ExplainNicReply Explain(const health::NicStatus& status, const std::string& job) const;
   v1::ExplainNicReply ExplainFromAfar(const health::NicKey& nic, const health::NicStatus& status, const std::string& why) const;
-  // The part that does not depend on whose NIC it is.
+  // The part that does not depend on the NIC's node.
   v1::ExplainNicReply Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const;
   void AddPairs(const std::function<bool(const health::PairKey&)>& wanted, google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const;
   // OK if this daemon is to answer for `node`; UNAVAILABLE with an empty message if the peer's is.

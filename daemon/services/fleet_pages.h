@@ -1,5 +1,6 @@
-// What a list of the whole cluster says, a page at a time: 10,000 nodes are more than fits into one gRPC message, and the core must not be
-// busy with one answer for long. Pure functions of the view and the plan; a request without a page behind it begins at the start.
+// Makes lists of the whole cluster, a part at a time: 10,000 nodes exceed one gRPC message, and the core must not be busy with one answer
+// for long.
+// Pure functions of the view and the plan; a request that names no part begins at the start.
 #ifndef R2CC_DAEMON_SERVICES_FLEET_PAGES_H_
 #define R2CC_DAEMON_SERVICES_FLEET_PAGES_H_
 
@@ -15,7 +16,7 @@ namespace r2cc::daemon {
 
 // A page ends with the node that goes beyond this. gRPC takes 4 MiB at once, and a node is a few kB.
 constexpr size_t kPageBytesMax = 1 << 20;
-// NICs of a page of the plan, likewise: 150 bytes each at most.
+// NICs of a part of the plan, for the same reason: at most 150 bytes each.
 constexpr size_t kPagePlannedNicsMax = 4096;
 // A longer pattern is no name of nodes.
 constexpr size_t kGlobBytesMax = 256;

@@ -23,7 +23,7 @@ class ForgetService {
  public:
   // Daemons that are asked at the same time: one that does not answer costs seconds, and each may need a channel of its own.
   static constexpr size_t kAskedAtOnceMax = 32;
-  // The asker hears by then what has come; the others are asked all the same. r2ccctl waits 10 s.
+  // The caller gets by then what has come; the others are asked all the same. r2ccctl waits 10 s.
   static constexpr Nanos kAnswerAfter = 5 * kNanosPerSecond;
   // Nodes that the answer names as those that did not forget; the others are counted.
   static constexpr int kRefusalsShown = 8;
@@ -44,8 +44,9 @@ class ForgetService {
   ForgetService(const ForgetService&) = delete;
   ForgetService& operator=(const ForgetService&) = delete;
 
-  // Drops what this daemon knows of the node, unless it is alive, and has every other daemon do so, which judges by itself whether `caller`
-  // may say so there. A request that was forwarded stays here, and so does one with only_here. `may`: whether he has the role here.
+  // Drops what this daemon knows of the node, unless it is alive, and asks every other daemon to do so, which judges itself whether
+  // `caller` has the
+  // role there. A request that was forwarded stays here, and so does one with only_here. `may`: whether the caller has the role here.
   void Forget(const v1::ForgetNodeRequest& request, const Caller& caller, const absl::Status& may, Answer<v1::ForgetNodeReply> answer);
 
  private:

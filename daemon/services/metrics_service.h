@@ -1,4 +1,4 @@
-// Gathers what the metrics say.
+// Gathers the values of the metrics.
 #ifndef R2CC_DAEMON_SERVICES_METRICS_SERVICE_H_
 #define R2CC_DAEMON_SERVICES_METRICS_SERVICE_H_
 

@@ -1,4 +1,5 @@
-// What the operator says about a NIC: checked, done here or sent to the NIC's own daemon, kept over restarts, and written down.
+// Carries out an operator's request about a NIC: it checks it, does it here or sends it to the NIC's own daemon, keeps it over restarts,
+// and records it.
 #ifndef R2CC_DAEMON_SERVICES_OPERATOR_SERVICE_H_
 #define R2CC_DAEMON_SERVICES_OPERATOR_SERVICE_H_
 
@@ -32,13 +33,14 @@ class OperatorService {
     StateKeeper* keeper;
     Audit* audit;
     EventReporter* reporter;
-    // The jobs whose traffic goes over a NIC of this node, for people; those named `job`, if it is not empty.
+    // The jobs with traffic over a NIC of this node, for people; only those named `job`, if it is not empty.
     std::function<std::vector<std::string>(const std::string& nic, const std::string& job)> jobs_on;
     std::function<BootMoment()> boot_now;
   };
 
-  // The parts outlive it. `words`: the settings in force at the start, also of NICs that are not there today. `cabled`: the NICs whose
-  // links were up in former lives.
+  // The parts outlive it. `words`: the settings in force at the start, also of NICs that are missing today. `cabled`: the NICs whose links
+  // were up in
+  // former runs.
   OperatorService(const Parts& parts, health::OperatorSettings words, std::set<std::string> cabled)
       : parts_(parts), words_(std::move(words)), cabled_(std::move(cabled)) {}
   ~OperatorService() { *alive_ = false; }
@@ -48,7 +50,7 @@ class OperatorService {
 
   // The drill on this node's NIC is over.
   void OnDrillEnd(const std::string& nic);
-  // Likewise, while r2ccd did not run.
+  // Reports a drill that ended while r2ccd did not run.
   void TellEndedBefore(const std::string& nic);
   // Every kDrillSaveInterval: writes how much of the drills is left.
   void Tick();
@@ -58,7 +60,7 @@ class OperatorService {
   // Writes it if a NIC's link was up for the first time.
   void KeepCabled();
 
-  // What was said of a NIC that is not there yet, as of the last Save(), and whether its link was up at some time.
+  // The setting of a NIC that is not there yet, as of the last Save(), and whether its link was up at some time.
   health::OperatorSetting WordsAbout(const std::string& nic) const {
     const auto words = words_.find(nic);
     return words == words_.end() ? health::OperatorSetting() : words->second;
@@ -72,7 +74,7 @@ class OperatorService {
  private:
   // Refuses what would leave this node without a NIC that carries traffic.
   absl::Status CheckNotLast(const v1::NicActionRequest& request, const std::vector<std::string>& jobs) const;
-  // Of those that the request touches.
+  // The jobs that the request affects.
   std::vector<std::string> JobsOn(const v1::NicActionRequest& request) const;
   absl::Status CheckJob(const v1::NicActionRequest& request) const;
   absl::Status Check(const v1::NicActionRequest& request, const Caller& caller) const;

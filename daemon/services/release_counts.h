@@ -1,4 +1,4 @@
-// Which releases a cluster runs: how many nodes have which. Pure.
+// Counts which releases a cluster runs on how many nodes. Pure.
 #ifndef R2CC_DAEMON_SERVICES_RELEASE_COUNTS_H_
 #define R2CC_DAEMON_SERVICES_RELEASE_COUNTS_H_
 
@@ -16,11 +16,10 @@ namespace r2cc::daemon {
 
 class ReleaseCounts {
  public:
-  // Of a cluster that is being upgraded there are two: more are the word of somebody who makes them up, and the rarest of them are left
-  // out.
+  // A cluster that is being upgraded has two: more are invented by some node, and the rarest of them are left out.
   static constexpr size_t kReleasesMax = 8;
 
-  // `release` empty: the node has not said.
+  // `release` empty: the node has not sent it.
   void Add(const std::string& node, const std::string& release, uint32_t jobs_of_other_releases) {
     if (!release.empty()) {
       v1::ClusterSummary::Releases& of = releases_[release];
@@ -29,7 +28,7 @@ class ReleaseCounts {
       of.set_node(node);
     }
     if (jobs_of_other_releases > 0) jobs_on_ = node;
-    // A node may say any number.
+    // A node may send any number.
     jobs_ = jobs_of_other_releases > UINT32_MAX - jobs_ ? UINT32_MAX : jobs_ + jobs_of_other_releases;
   }
 

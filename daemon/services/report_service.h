@@ -1,4 +1,4 @@
-// What this node's jobs met, each whole: gathered from the daemons of all nodes that a job runs on.
+// Reports what this node's jobs met, each whole: gathered from the daemons of all nodes that a job runs on.
 #ifndef R2CC_DAEMON_SERVICES_REPORT_SERVICE_H_
 #define R2CC_DAEMON_SERVICES_REPORT_SERVICE_H_
 
@@ -26,15 +26,16 @@ class ReportService {
  public:
   // As of ForgetService.
   static constexpr size_t kAskedAtOnceMax = 32;
-  // The asker hears by then what has come. r2ccctl waits 10 s.
+  // The caller gets by then what has come. r2ccctl waits 10 s.
   static constexpr Nanos kAnswerAfter = 5 * kNanosPerSecond;
-  // Nodes that the answer names as those that did not tell; the others are counted.
+  // Nodes without a report that the answer names; the others are counted.
   static constexpr int kMissingShown = 64;
-  // Of a job; 100 bytes each at most, and gRPC takes 4 MiB at once.
+  // Nodes of a job in the answer; at most 100 bytes each, and gRPC takes 4 MiB at once.
   static constexpr int kNodesShown = 8192;
 
-  // A report goes through all processes of this node, and asks other nodes: so many of one share a second, so many at once, and so many
-  // that ask others.
+  // A report goes through all processes of this node, and asks other nodes. Limits of one share: reports a second, reports at once, and
+  // reports that
+  // ask others.
   static constexpr int kReportsPerSecond = 10;
   static constexpr int kReportsBurst = 30;
   static constexpr size_t kRoundsPerShareMax = 4;
@@ -62,7 +63,7 @@ class ReportService {
   // What was saved on this node, in the last 24 hours and in the last 30 days. At most kSumsLast old.
   const std::vector<v1::Saved>& SavedHere();
 
-  // A request that was forwarded is answered for this node alone.
+  // A request that was forwarded is answered for this node only.
   void Report(const v1::ReportJobsRequest& request, const Caller& caller, Answer<v1::ReportJobsReply> answer);
 
  private:
@@ -75,7 +76,7 @@ class ReportService {
 
   const Parts parts_;
   std::map<std::string, TokenBucket> reports_;  // by share
-  std::map<std::string, size_t> rounds_;        // likewise, that ask others
+  std::map<std::string, size_t> rounds_;        // reports that ask other nodes, by share
   size_t rounds_in_all_ = 0;
   std::vector<v1::Saved> saved_;
   Nanos saved_at_ = 0;

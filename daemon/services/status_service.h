@@ -56,7 +56,7 @@ class StatusService {
 
  private:
   v1::NodeView ShownNode(const health::NodeEntry& entry) const;
-  // Who runs which release.
+  // Adds which nodes run which release.
   void AddReleases(v1::ClusterSummary* summary) const;
 
   const Parts parts_;

@@ -1,4 +1,5 @@
-// What operators did, and what they were refused: as events that no job's events wash out, and in a file that outlives the machine's boots.
+// Records what operators did, and what was refused to them: as events that no job's events displace, and in a file that outlives the
+// machine's boots.
 #ifndef R2CC_DAEMON_STATE_AUDIT_H_
 #define R2CC_DAEMON_STATE_AUDIT_H_
 
@@ -46,25 +47,25 @@ class RefusalAllowance {
 // The core's thread only. The file has one JSON object a line (r2cc.v1.Event); with the next generation PATH becomes PATH.1.
 class Audit {
  public:
-  // Of a generation: some 20,000 words.
+  // Bytes of a generation: some 20,000 records.
   static constexpr size_t kFileBytesMax = 8 << 20;
-  // What could not be written is tried again after this, later more seldom.
+  // Records that could not be written are tried again after this, later more seldom.
   static constexpr Nanos kRetryFirst = kNanosPerSecond;
   static constexpr Nanos kRetryMax = 30 * kNanosPerSecond;
   // Lines that wait for the disk, in memory; later ones are left out, and an event reports how many.
   static constexpr size_t kHeldBytesMax = 1'048'576;
 
-  // All outlive it. `on_turn` is told, on the core's thread, when writing begins to fail and when it works again.
+  // All outlive it. `on_turn` is called, on the core's thread, when writing begins to fail and when it works again.
   Audit(Files* files, Executor* disk, Executor* core, std::string path, EventReporter* reporter,
         std::function<void(const absl::Status&)> on_turn);
   ~Audit() { End(); }
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
-  // The newest `most` words of former lives, oldest first; once, before the first Add. What cannot be read is told in `trouble`, one line.
+  // The newest `most` records of former runs, oldest first; once, before the first Add. `trouble` gets one line about what cannot be read.
   std::vector<v1::Event> Load(size_t most, std::string* trouble);
 
-  // What somebody wanted, and what came of it.
+  // A request and its result.
   struct Word {
     std::string action;  // "drain"
     std::string node;    // whom it is about
@@ -72,18 +73,20 @@ class Audit {
     std::string more;    // of the action: "for 10m"
     // OK: it was done. Otherwise why not.
     absl::Status status;
-    std::string result;      // where OK says too little
+    std::string result;      // for a result that OK does not describe
     bool forwarded = false;  // it was handed on to that node's daemon
   };
   void Add(const Word& word, const Caller& caller);
-  // Somebody who could not prove who he is, or spoke for another, was refused: `times` since the last time that this was told of `listener`
-  // and `reason`, which are of few kinds. Of each kind some are written at once, later one an hour with how many there were: strangers
-  // knock as often as they like, and shall not wash away what operators said.
+  // An unauthenticated caller, or one that claimed another identity, was refused: `times` since the last record of `listener` and `reason`,
+  // which are of
+  // few kinds. Of each kind some are written at once, later one an hour with their number: such callers may try as often as they like, and
+  // must not
+  // displace the records of operators.
   struct Stranger {
     std::string listener;
     std::string reason;
-    std::string who;   // with his address
-    std::string what;  // he wanted, and why not
+    std::string who;   // with its address
+    std::string what;  // what it wanted, and why not
     uint64_t times = 1;
   };
   static constexpr uint64_t kStrangersBurst = 8;
@@ -91,7 +94,7 @@ class Audit {
   void AddStranger(const Stranger& stranger);
   // Hands to the disk all that waits for it, before the daemon ends. Nothing is added later.
   void End();
-  // By this daemon itself, as `event` says.
+  // Records an action of this daemon itself, from `event`.
   void AddOwn(v1::Event event, const std::string& action);
 
  private:
@@ -105,7 +108,7 @@ class Audit {
   Executor* const core_;
   EventReporter* const reporter_;
   const std::function<void(const absl::Status&)> on_turn_;
-  const std::shared_ptr<File> file_;  // after Load the disk's thread alone uses it
+  const std::shared_ptr<File> file_;  // after Load only the disk's thread uses it
   RefusalAllowance refusals_;
   struct Strangers {
     RefusalAllowance allowance{kStrangersBurst, kStrangersInterval};

@@ -21,14 +21,14 @@ namespace r2cc::daemon {
 // The instance of the history is in each event.
 class EventHistory {
  public:
-  // Of a generation. Both together are what a daemon reads at its start, about 20 us an event.
+  // Events of a generation. A daemon reads both at its start, about 20 us an event.
   static constexpr size_t kEventsMax = 16384;
   static constexpr size_t kFileBytesMax = 16 << 20;
   // A generation that began longer ago is not continued; events that are older are not read.
   static constexpr int64_t kAgeMaxNs = 14 * 24 * 3600 * int64_t{1'000'000'000};
-  // What is gathered while the disk does not answer. Beyond that events are in no file, with a line in the log.
+  // Bytes that are gathered while the disk does not answer. Beyond that events are in no file, with a line in the log.
   static constexpr size_t kGatheredBytesMax = 1'048'576;
-  // Events are gathered for so long: a crash of the daemon loses no more than that.
+  // Events are gathered for this time: a crash of the daemon loses no more than that.
   static constexpr Nanos kGather = 200 * kNanosPerMs;
   // A file that could not be written is tried again after this, later more seldom. What was to be written then is lost.
   static constexpr Nanos kRetryFirst = kNanosPerSecond;
@@ -40,8 +40,8 @@ class EventHistory {
   EventHistory(const EventHistory&) = delete;
   EventHistory& operator=(const EventHistory&) = delete;
 
-  // The events of former lives, by ascending number, all of one instance; once, before the first Add. What cannot be read is told in
-  // `trouble`, one line.
+  // The events of former runs, by ascending number, all of one instance; once, before the first Add. `trouble` gets one line about what
+  // cannot be read.
   std::vector<v1::Event> Load(int64_t now_realtime_ns, std::string* trouble);
 
   // Writes the event some time later. It has its number and instance.
@@ -58,7 +58,7 @@ class EventHistory {
   Executor* const disk_;
   Executor* const core_;
   const std::function<void(const absl::Status&)> on_turn_;
-  const std::shared_ptr<File> file_;  // after Load the disk's thread alone uses it
+  const std::shared_ptr<File> file_;  // after Load only the disk's thread uses it
   std::string gathered_;
   size_t gathered_events_ = 0;
   size_t left_out_ = 0;  // events for which there was no room since the last write

@@ -17,7 +17,7 @@ namespace r2cc::daemon {
 // The core's thread only.
 class JobKeeper {
  public:
-  // Of the format. A file of another version is not guessed at.
+  // Version of the format. A file of another version is not guessed at.
   static constexpr uint32_t kVersion = 1;
   // Far more than the registry keeps; a file that is larger is none of ours.
   static constexpr size_t kFileBytesMax = 64 << 20;
@@ -29,8 +29,9 @@ class JobKeeper {
   JobKeeper(const JobKeeper&) = delete;
   JobKeeper& operator=(const JobKeeper&) = delete;
 
-  // What was kept; empty if nothing was. A file that is not understood is renamed to PATH.damaged; one that cannot be read stays as it is,
-  // and nothing is written over it in this life. `trouble`: one line about either.
+  // The kept jobs; empty if there are none. A file that is not understood is renamed to PATH.damaged; one that cannot be read stays as it
+  // is, and this
+  // run writes nothing over it. `trouble`: one line about either.
   v1::KeptJobs Load(std::string* trouble);
 
   // Takes effect some time later. While the disk does not answer only the newest waits. What cannot be written is written with the next

@@ -1,4 +1,4 @@
-// What a daemon keeps over restarts and reboots: the operator's words, and in which boot it ran. Pure.
+// Holds what a daemon keeps over restarts and reboots: the operator's settings, and the boot in which it ran. Pure.
 #ifndef R2CC_DAEMON_STATE_SAVED_STATE_H_
 #define R2CC_DAEMON_STATE_SAVED_STATE_H_
 
@@ -13,12 +13,14 @@
 
 namespace r2cc::daemon {
 
-// Of the format. A file of another version is not guessed at.
+// Version of the format. A file of another version is not guessed at.
 constexpr uint32_t kStateVersion = 1;
-// Four times as many NICs as a node may have: those that the configuration does not name today keep their words, and are not kept for ever.
+// Four times as many NICs as a node may have: NICs that the configuration does not name today keep their settings, but not without limit.
 constexpr size_t kWordsMax = 256;
 
-// A drill in force is written so often: after a reboot nobody knows how long the machine was off, and so much of it may have passed before.
+// A drill in force is written at this interval: after a reboot nobody knows how long the machine was off, and up to this much of the drill
+// may have
+// passed unrecorded before.
 constexpr Nanos kDrillSaveInterval = 10 * kNanosPerSecond;
 
 struct SavedState {
@@ -43,8 +45,9 @@ struct BootMoment {
   Nanos monotonic = 0;
 };
 
-// The settings in force now; their drills end on the monotonic clock. What a drill lasted while the daemon did not run counts: within a
-// boot by the boot's clock, which nobody sets; over a reboot it goes on with what was left. `ended`: the NICs whose drills are over.
+// The settings in force now; their drills end on the monotonic clock. Time in which the daemon did not run counts: within a boot by the
+// boot's clock,
+// which nobody sets; over a reboot the drill continues with what was left. `ended`: the NICs whose drills are over.
 health::OperatorSettings Resume(const SavedState& saved, const BootMoment& now, std::vector<std::string>* ended);
 // The reverse.
 SavedState ToSave(health::OperatorSettings settings, const BootMoment& now);

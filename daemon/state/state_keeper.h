@@ -17,7 +17,7 @@ namespace r2cc::daemon {
 // The core's thread only.
 class StateKeeper {
  public:
-  // All outlive the keeper. `on_turn` is told, on the core's thread, when writing begins to fail and when it works again.
+  // All outlive the keeper. `on_turn` is called, on the core's thread, when writing begins to fail and when it works again.
   StateKeeper(Files* files, Executor* disk, Executor* core, std::string path, std::function<void(const absl::Status&)> on_turn)
       : files_(files), disk_(disk), core_(core), path_(std::move(path)), on_turn_(std::move(on_turn)) {}
   ~StateKeeper() {
@@ -39,7 +39,7 @@ class StateKeeper {
   // what is saved later, is on the disk.
   using Done = std::function<void(const absl::Status& status)>;
   void Save(const SavedState& state, Done done);
-  // What was saved last is not on the disk yet, as it could not be written: why.
+  // Why the last state is not on the disk yet.
   const absl::Status& trouble() const { return trouble_; }
 
  private:

@@ -12,17 +12,17 @@
 
 namespace r2cc::daemon {
 
-// The group whose members may steer where the configuration gives no grants, if this machine has it.
+// The group whose members have OPERATE if the configuration has no grants, if this machine has it.
 constexpr char kOperatorsGroup[] = "r2cc";
 
-// Of kOperatorsGroup; -1: this machine has none. As ResolveGrants().
+// The number of kOperatorsGroup; -1: this machine has none. As ResolveGrants().
 int64_t OperatorsGid();
 
 // Asks the machine's user database, which may block. Thread-safe. One line that names the line of the file and the name if there is no such
 // user or group.
 absl::StatusOr<std::vector<Grant>> ResolveGrants(const Config& config);
 
-// Who may do less by `grants`, which ResolveGrants made of `config`, than by the defaults: a line each, with the way out.
+// The callers that have fewer roles by `grants`, which ResolveGrants made of `config`, than by the defaults: a line each, with the way out.
 std::vector<std::string> RolesLost(const Config& config, const std::vector<Grant>& grants);
 
 }  // namespace r2cc::daemon

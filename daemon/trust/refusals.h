@@ -1,4 +1,4 @@
-// Who was refused what, counted and told: for the log, and for `r2ccctl status`.
+// Counts and reports refusals: for the log, and for `r2ccctl status`.
 #ifndef R2CC_DAEMON_TRUST_REFUSALS_H_
 #define R2CC_DAEMON_TRUST_REFUSALS_H_
 
@@ -20,10 +20,10 @@ namespace r2cc::daemon {
 // Thread-safe.
 class Refusals {
  public:
-  // A stranger may knock as often as he likes: the log has one line a second of each listener and reason, with how many there were.
+  // An unauthenticated caller may try as often as it likes: the log has one line a second for each listener and reason, with the number.
   static constexpr Nanos kLogInterval = kNanosPerSecond;
 
-  // What the log is told: of `listener` and `reason` so many since the line before, the last of them by `who`.
+  // One line of the log: refusals for `listener` and `reason` since the line before, the last one of `who`.
   struct Line {
     std::string listener, reason, who, what;
     uint64_t times = 0;
@@ -32,7 +32,7 @@ class Refusals {
   // `realtime_ns`: CLOCK_REALTIME.
   explicit Refusals(std::function<int64_t()> realtime_ns) : realtime_ns_(std::move(realtime_ns)) {}
 
-  // `listener` and `reason` are of few kinds, ours; `who` and `what` (what he wanted, or why not) are for people.
+  // `listener` and `reason` are of few kinds, ours; `who` and `what` (the request, or why it was refused) are for people.
   void Count(const std::string& listener, const std::string& reason, const std::string& who, const std::string& what) {
     const int64_t now = realtime_ns_();
     uint64_t unsaid = 0;
@@ -52,7 +52,8 @@ class Refusals {
     if (hear_) hear_({listener, reason, who, what, unsaid});
   }
 
-  // `hear` is told each line, on whatever thread; null: nobody is. When this returns the one before is not running and will not run again.
+  // Calls `hear` with each line, on any thread; null: with none. When this returns the former function is not running and will not run
+  // again.
   void Tell(std::function<void(const Line&)> hear) {
     absl::MutexLock lock(&hear_mutex_);
     hear_ = std::move(hear);

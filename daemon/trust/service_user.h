@@ -1,4 +1,4 @@
-// Whether the service's user may read what root may.
+// Checks whether the service's user may read what root may.
 #ifndef R2CC_DAEMON_TRUST_SERVICE_USER_H_
 #define R2CC_DAEMON_TRUST_SERVICE_USER_H_
 
@@ -7,7 +7,7 @@
 
 namespace r2cc::daemon {
 
-// Of the package's unit.
+// The user of the package's unit.
 constexpr char kServiceUser[] = "r2ccd";
 
 // A line for each of `files` that `user` of this machine cannot read though it is there, with what ends that. Empty if there is no such

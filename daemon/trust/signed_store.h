@@ -1,5 +1,6 @@
-// A store whose values are signed: each names the node that wrote it, and is dropped where it does not prove that. A value is believed for
-// a bounded time, and its writer signs it again before that ends: who keeps a copy cannot put it back later.
+// A store whose values are signed: each names the node that wrote it, and is dropped unless the signature proves that. A value is believed
+// for
+// a bounded time, and its writer signs it again before that ends: a copy cannot be put back later.
 #ifndef R2CC_DAEMON_TRUST_SIGNED_STORE_H_
 #define R2CC_DAEMON_TRUST_SIGNED_STORE_H_
 
@@ -18,20 +19,21 @@
 
 namespace r2cc::daemon {
 
-// What is signed: another key's value, or another kind of text, is none of ours.
+// The signed text: a value of another key, or another kind of text, does not verify.
 std::string SignedText(const std::string& key, const std::string& value);
 
 // The core's thread only.
 class SignedStore final : public Store {
  public:
-  // How often a value is signed again: one a second in the whole cluster, as each is told to all nodes, and not more often than this.
+  // Interval at which a value is signed again: one a second in the whole cluster, because each goes to all nodes, and not more often than
+  // this.
   static constexpr int64_t kRenewalLeastS = 300;
-  // By so much clocks may differ.
+  // Clocks may differ by this much.
   static constexpr int64_t kClockSlackS = 600;
 
-  // `tls` null: values are put unsigned, and taken unsigned and unread. `insecure`: beside signed ones the unsigned are taken, but of no
-  // node that has signed before. `refusals` outlives it.
-  // And so does `executor`, the core's.
+  // `tls` null: values are put unsigned, and taken unsigned and unread. `insecure`: unsigned values are accepted in addition to signed
+  // ones, but not
+  // from a node that has signed before. `refusals` and `executor`, the core's, outlive it.
   SignedStore(Executor* executor, std::unique_ptr<Store> store, std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals)
       : executor_(executor), store_(std::move(store)), tls_(std::move(tls)), insecure_(insecure), refusals_(refusals) {}
   ~SignedStore() override { EndRenewal(); }
@@ -43,7 +45,7 @@ class SignedStore final : public Store {
     store_->Stop();
   }
 
-  // How long a value is believed that is signed while the store has entries of so many nodes. One renewal may fail.
+  // How long a value is believed that is signed while the store has entries of this many nodes. One renewal may fail.
   static int64_t LifeS(size_t nodes) { return 2 * RenewalS(nodes) + kClockSlackS; }
   static int64_t RenewalS(size_t nodes) { return std::max(kRenewalLeastS, static_cast<int64_t>(nodes)); }
 
@@ -57,15 +59,16 @@ class SignedStore final : public Store {
     int64_t renew_s = 0;  // when it is signed again
   };
   void PutSigned(const std::string& key, Own* own);
-  // Signs what was put here again: in time, and when there is a new certificate, as nobody believes an entry whose certificate has expired.
+  // Signs this node's values again: in time, and when there is a new certificate, because an entry whose certificate has expired is not
+  // believed.
   void Renew();
-  // Ends what was believed for as long as it said.
+  // Ends values whose time is over.
   void EndOld();
   void Arm();
   void EndRenewal();
   // The value within, if it is proven to be of the node that `key` names.
   std::optional<std::string> Open(const std::string& key, const std::string& stored);
-  // Whose certificate this is, by now; with the reason if it is nobody's.
+  // The identity of this certificate now; with the reason if it proves none.
   absl::StatusOr<std::string> NodeOf(const std::string& node, const std::string& pem, const std::string& text,
                                      const std::string& signature);
 
