@@ -16,10 +16,10 @@
 
 namespace r2cc::client {
 
-// Of the NICs in `list` those that `node` and `nic` fit, in order. If no node fits and `nic` is *, `node` is a rail: RAIL/*.
+// The NICs in `list` that match `node` and `nic`, in order. If no node matches and `nic` is *, `node` is a rail: RAIL/*.
 std::vector<NicName> Matching(const v1::ListNicsReply& list, const std::string& node, const std::string& nic);
 
-// Whether what `traffic` says means that nothing travels any more.
+// Whether `traffic` shows that nothing travels any more.
 bool IsQuiet(const v1::NicTraffic& traffic);
 
 // Does one action. Called from several threads at once.
@@ -33,8 +33,8 @@ std::vector<absl::StatusOr<v1::NicActionReply>> ActOnEach(const std::vector<NicN
 // One error of what failed: a line for each node and reason. `outcomes` belong to `names`; OK: nothing failed.
 absl::Status Refusals(const std::vector<NicName>& names, const std::vector<absl::StatusOr<v1::NicActionReply>>& outcomes);
 
-// Does it at each NIC, whatever others refuse, and writes a line each. A refusal of any is the error. `wait` waits between two looks;
-// false: enough.
+// Acts on each NIC, whatever others refuse, and writes a line each. A refusal of any is the error. `wait` waits between two looks;
+// false: stop.
 absl::Status ActOnMany(const ActCommand& command, Output output, const Style& style, Client& client, const ActOnOne& act, std::ostream& out,
                        const std::function<bool(int milliseconds)>& wait);
 

@@ -1,4 +1,4 @@
-// From r2ccctl's command line to the request it stands for. A new command: one more sub-command in commands/, its request in
+// Parses r2ccctl's command line into a request. A new command: one more sub-command in commands/, its request in
 // commands/request.h, its reply's text in format.h and one more overload in run.cc.
 #ifndef R2CC_CLIENT_ARGUMENTS_H_
 #define R2CC_CLIENT_ARGUMENTS_H_
@@ -45,7 +45,7 @@ using Parsed =
     std::variant<Invocation, Simulation, CertsCommand, CheckConfigCommand, DoctorCommand, SuggestCommand, ReadyCommand, HealthEventsCommand,
                  ConditionsCommand, BundleCommand, JobEnvCommand, CompletionCommand, CompletionQuery, Help, UsageError>;
 
-// What may stand next on a command line; of names that only a daemon knows it says which are asked for.
+// The possible next words of a command line; for names that only a daemon knows it returns which kind is needed.
 Completions CompleteArguments(const CompletionQuery& query);
 
 // `arguments` without the program's name. `now` and `zone`: for times that a person types.

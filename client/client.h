@@ -14,22 +14,24 @@
 
 namespace r2cc::client {
 
-// r2ccd's --run_dir unless somebody says otherwise.
+// r2ccd's --run_dir by default.
 inline constexpr char kRunDir[] = "/run/r2cc";
 
-// Where r2ccd of this --run_dir serves Control.
+// The control socket of r2ccd with this --run_dir.
 std::string SocketPath(const std::string& run_dir);
 
-// One daemon. Every call blocks: at most kCallDeadline for each page of its answer, except Events with follow. Answers are whole: long
-// ones are asked for page by page. A failure is one line for a person: the
-// daemon's own words where it refused, otherwise the socket and what to do. Thread-safe.
+// Calls one daemon. Every call blocks: at most kCallDeadline for each part of its answer, except Events with follow. Answers are whole:
+// long
+// ones are requested part by part. A failure is one line for a person: the daemon's own message if it refused, otherwise the socket and
+// what to
+// do. Thread-safe.
 class Client {
  public:
   // Fails at once, with the way out, where nobody listens on `socket_path`.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& socket_path);
 
   // The daemon at `server`, host:port, over TLS: `certificates` is a directory with operator.crt and operator.key, or node.crt and
-  // node.key, and ca.crt. Does not wait for an answer. `node`: whose daemon it must prove to be; empty: any node's.
+  // node.key, and ca.crt. Does not wait for an answer. `node`: the node that its certificate must name; empty: any node.
   static absl::StatusOr<std::unique_ptr<Client>> ConnectServer(const std::string& server, const std::string& certificates,
                                                                const std::string& node = "");
 
@@ -38,7 +40,7 @@ class Client {
   absl::StatusOr<v1::StatusReply> Health(std::chrono::milliseconds within);
   // The daemon's view of its own node, within 800 ms.
   absl::StatusOr<v1::NodeView> OwnNodeSoon();
-  // Of the first page alone, from a daemon that answers within a fifth of a second: while a person waits with a finger on the tab key.
+  // Only the first part, from a daemon that answers within a fifth of a second: a person waits at the tab key.
   absl::StatusOr<v1::ListNicsReply> ListNicsSoon();
   absl::StatusOr<v1::ListNicsReply> ListNics(const v1::ListNicsRequest& request);
   absl::StatusOr<v1::NicActionReply> ActOnNic(const v1::NicActionRequest& request);

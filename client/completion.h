@@ -1,4 +1,4 @@
-// What may stand next on r2ccctl's command line, for the shells' completion. Pure, but for the names that a daemon knows.
+// Finds the possible next words on r2ccctl's command line, for the shells' completion. Pure, except for the names that a daemon knows.
 #ifndef R2CC_CLIENT_COMPLETION_H_
 #define R2CC_CLIENT_COMPLETION_H_
 
@@ -27,7 +27,7 @@ struct Candidate {
   std::string text;  // for a person; may be empty
 };
 
-// What fits beside the words of the command line itself.
+// Names that are possible in addition to the words of the command line itself.
 enum class Asked { kNothing, kNodes, kNics, kFiles };
 
 struct Completions {
@@ -38,16 +38,16 @@ struct Completions {
   std::string socket;
 };
 
-// `root` is what the words are for.
+// `root` is the command to which the words belong.
 Completions Complete(const CommandHelp& root, std::span<const std::string> words);
 
 // The nodes' or NICs' names of `reply` that begin as `completions.typed` does.
 std::vector<Candidate> NamesOf(const v1::ListNicsReply& reply, const Completions& completions);
 
-// One line each, as the scripts read them: the word, a tab, its text. For kFiles the one line ":files".
+// One line each, in the format of the scripts: the word, a tab, its text. For kFiles the one line ":files".
 void Write(const Completions& completions, std::ostream& out);
 
-// Of "bash", "zsh" or "fish".
+// The script for "bash", "zsh" or "fish".
 std::string CompletionScript(const std::string& shell);
 
 }  // namespace r2cc::client

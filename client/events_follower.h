@@ -12,7 +12,7 @@ namespace r2cc::client {
 class EventsFollower {
  public:
   static constexpr int kRetryMs = 500;
-  // A first attempt that fails within this time met no daemon at all: the person is told so.
+  // A first attempt that fails within this time reached no daemon at all: the person gets that message.
   static constexpr int64_t kFirstNs = 1'000'000'000;
 
   explicit EventsFollower(const v1::EventsRequest& first) : request_(first) {}
@@ -21,7 +21,7 @@ class EventsFollower {
   bool IsNews(const v1::Event& event);
   // The stream ended with `status` after `lasted_ns`: ask again?
   bool GoesOn(const absl::Status& status, int64_t lasted_ns);
-  // What to ask then.
+  // The next request.
   v1::EventsRequest Next() const;
 
  private:

@@ -17,7 +17,7 @@ struct Style {
   int64_t now_ns = 0;
   absl::TimeZone zone = absl::UTCTimeZone();
   bool colour = false;
-  // Of the terminal, in characters; 0: the output is none, and lines are as long as they are.
+  // Width of the terminal in characters; 0: the output is none, and lines are as long as they are.
   size_t width = 0;
   size_t rows = 0;
   // The name of a user of the node that was asked; empty: not known.
@@ -41,7 +41,7 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply);
 // One line.
 std::string FormatEvent(const v1::Event& event, const Style& style, const EventColumns& columns = {});
-// What /sys knows of each; what is missing, with its reason, once below.
+// The facts of /sys about each; a missing one with its reason, once below.
 std::string FormatWideNics(const std::vector<v1::ExplainNicReply>& nics, const Style& style);
 std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style);
 std::string FormatEndedJobs(const v1::ListJobsReply& reply, const Style& style);

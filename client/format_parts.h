@@ -1,4 +1,4 @@
-// Words that several replies' texts share.
+// Holds texts that several replies share.
 #ifndef R2CC_CLIENT_FORMAT_PARTS_H_
 #define R2CC_CLIENT_FORMAT_PARTS_H_
 
@@ -14,13 +14,13 @@ namespace r2cc::client {
 std::string StateName(v1::NicState state);
 Colour StateColour(v1::NicState state);
 std::string NicName(absl::string_view node, absl::string_view nic);
-// Only "counter" moves while a daemon lives; its start tells two lives apart.
+// Only "counter" changes while a daemon runs; its start distinguishes two runs.
 std::string EpochText(const v1::Epoch& epoch);
 // "3 s ago"; empty for a time that is not known.
 std::string Ago(int64_t then_ns, const Style& style);
 // "fail-nic, 9 min 58 s left"
 std::string Drill(const v1::NicView& nic, const Style& style);
-// What operators said about it: "drained, fail-nic, 9 min 58 s left".
+// The operators' settings for it: "drained, fail-nic, 9 min 58 s left".
 std::string OperatorWords(const v1::NicView& nic, const Style& style);
 
 }  // namespace r2cc::client

@@ -22,7 +22,8 @@ inline constexpr size_t kNodesAtOnce = 32;
 // Calls `act` for 0 to `count` - 1, from several threads, and returns when all calls have.
 void AtOnce(size_t count, const std::function<void(size_t index)>& act);
 
-// One answer of several daemons, each of which was asked to forget `node` for itself. A daemon that does not know the node has nothing to
+// Joins the answers of several daemons, each of which was asked to forget `node` itself. A daemon that does not know the node has nothing
+// to
 // forget. Pure. An error: no daemon has forgotten it.
 absl::StatusOr<v1::ForgetNodeReply> JoinForgotten(const std::string& node,
                                                   const std::vector<std::pair<std::string, absl::StatusOr<v1::ForgetNodeReply>>>& answers);
@@ -45,7 +46,7 @@ class Owners {
     std::string own_node;                        // of `asked`
     std::map<std::string, std::string> of_node;  // host:port
   };
-  // Null: `asked` cannot say. Valid as long as this object.
+  // Null: `asked` does not know them. Valid as long as this object.
   absl::StatusOr<const Addresses*> AllAddresses();
   absl::StatusOr<std::string> AddressOf(const std::string& node);
   absl::StatusOr<Client*> ClientOf(const std::string& node, const std::string& address);

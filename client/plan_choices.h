@@ -1,4 +1,4 @@
-// What `r2ccctl plan why` adds to the reasons of weights: how an AllReduce would go with what the nodes have left. Asks no daemon.
+// Computes what `r2ccctl plan why` adds to the reasons of weights: how an AllReduce runs with the NICs that are left. Asks no daemon.
 #ifndef R2CC_CLIENT_PLAN_CHOICES_H_
 #define R2CC_CLIENT_PLAN_CHOICES_H_
 

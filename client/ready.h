@@ -1,4 +1,4 @@
-// `r2ccctl ready`: whether a job may start on this node. Asks this node's r2ccd alone, and no network.
+// Runs `r2ccctl ready`: whether a job may start on this node. Asks only this node's r2ccd, and no network.
 #ifndef R2CC_CLIENT_READY_H_
 #define R2CC_CLIENT_READY_H_
 

@@ -1,4 +1,4 @@
-// How r2ccctl proves itself to a daemon on another machine, and the daemon to it.
+// Makes the credentials with which r2ccctl and a daemon on another machine authenticate each other.
 #ifndef R2CC_CLIENT_REMOTE_H_
 #define R2CC_CLIENT_REMOTE_H_
 

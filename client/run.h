@@ -14,7 +14,7 @@
 
 namespace r2cc::client {
 
-// What `watch` needs of the world.
+// The interface of `watch` to the terminal.
 struct Terminal {
   std::function<int64_t()> now_ns;             // CLOCK_REALTIME
   std::function<bool(int milliseconds)> wait;  // false: the person has seen enough

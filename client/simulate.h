@@ -26,12 +26,12 @@ constexpr uint32_t kSimulatedGpusMax = 64;
 struct SimulateCommand {
   uint32_t nodes = 0;
   uint32_t rails = 0;
-  uint32_t gpus = 1;           // of each node, over all of which NCCL's ring goes
+  uint32_t gpus = 1;           // of each node; NCCL's ring goes over all of them
   std::vector<uint32_t> lost;  // rails that each node has lost
   uint64_t size_bytes = 0;
   uint64_t rail_bits_per_s = 0;
   double step_latency_s = 0;
-  double message_cost_s = 0;  // for which a message keeps its port busy beside its bytes
+  double message_cost_s = 0;  // time for which a message keeps its port busy in addition to its bytes
   std::string plot_path;      // empty: no plot
 };
 
@@ -41,13 +41,15 @@ absl::Status AddLoss(absl::string_view text, SimulateCommand& command);
 // InvalidArgument if a value is out of range.
 absl::Status CheckCommand(const SimulateCommand& command);
 
-// Step lists that are longer take longer to simulate than a person at a terminal waits, unless members of a rotation stand for each other.
+// Longer step lists take longer to simulate than a person at a terminal waits, unless one member of a rotation is simulated for all.
 constexpr uint64_t kTransfersMax = 400'000;
 uint64_t Transfers(const plan::Schedule& schedule);
 
 plan::Ports PortsOf(const SimulateCommand& command);
 
-// What libr2cc-nccl.so would do with a vector of `bytes`: NCCL's tree, in the order that the planner gives its nodes, next to `decision`.
+// The candidate that libr2cc-nccl.so would choose for a vector of `bytes`: NCCL's tree, in the order that the planner gives its nodes, next
+// to
+// `decision`.
 v1::ScheduleCandidate SeatCandidate(const plan::SeatNodes& nodes, absl::Span<const std::string> names, uint64_t bytes,
                                     const plan::Ports& ports, const plan::Decision& decision);
 

@@ -1,4 +1,4 @@
-// A text table whose columns line up.
+// Formats a text table with aligned columns.
 #ifndef R2CC_CLIENT_TABLE_H_
 #define R2CC_CLIENT_TABLE_H_
 
@@ -15,7 +15,7 @@ enum class Colour { kNone, kGreen, kYellow, kRed, kBlue, kDim };
 // `text` between the escape sequences of `colour`, or as it is where `enabled` is false.
 std::string Paint(absl::string_view text, Colour colour, bool enabled);
 
-// `text` without control characters: names and reasons come from other processes and must not steer the terminal.
+// `text` without control characters: names and reasons come from other processes and must not control the terminal.
 std::string Printable(absl::string_view text);
 
 // Columns that a terminal needs for `text`, taken as UTF-8 without wide or combining characters.
@@ -26,7 +26,7 @@ struct Column {
 
   std::string header;
   bool align_right = false;
-  // Where the lines are too long the column with the highest rank is left out first; 0: none may miss it.
+  // If the lines are too long, the column with the highest rank is left out first; 0: it always stays.
   int spare = 0;
 };
 
@@ -62,8 +62,8 @@ class Table {
   void AddRow(std::vector<Cell> cells);
   bool empty() const { return rows_.empty(); }
   // Header and rows, each ended by a newline and without trailing blanks. A column whose cells are all empty is left out. `width`: columns
-  // of the terminal; 0: no limit. Where lines would be longer, columns are spared, then long names are shortened in the middle, and the
-  // last column goes on in further lines.
+  // of the terminal; 0: no limit. If lines would be longer, columns are left out, then long names are shortened in the middle, and the
+  // last column continues in further lines.
   std::string Render(bool colour, size_t width = 0) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a person types for a NIC and for a weight.
+// Parses the NIC and the weight that a person types.
 #ifndef R2CC_CLIENT_VALUES_H_
 #define R2CC_CLIENT_VALUES_H_
 

@@ -29,7 +29,7 @@ struct WatchWorld {
 // what is at the end. Pure.
 std::string Picture(const v1::StatusReply& status, const v1::ListNicsReply& nics, const std::vector<v1::Event>& events, const Style& style);
 
-// One picture after the other until `wait` says so, or the daemon is gone.
+// Draws one picture after the other until `wait` ends it, or the daemon is gone.
 absl::Status Watch(const WatchWorld& world, Style style, Client& client, std::ostream& out);
 
 }  // namespace r2cc::client

@@ -1,4 +1,4 @@
-// Names that programs use, as words for people. Pure. A name that a later release brings is shown as it is.
+// Turns names that programs use into words for people. Pure. A name of a later release is shown as it is.
 #ifndef R2CC_CLIENT_WORDS_H_
 #define R2CC_CLIENT_WORDS_H_
 
@@ -23,7 +23,7 @@ std::string EvidenceValueText(absl::string_view kind, int64_t value);
 // of the usual time".
 std::string WayText(const v1::AllReduceWay& way);
 
-// What the plan for a NIC means for the jobs.
+// The meaning of the plan for a NIC for the jobs.
 std::string MeaningForJobs(const v1::PlannedNic& planned);
 
 }  // namespace r2cc::client

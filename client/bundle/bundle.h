@@ -17,16 +17,16 @@
 
 namespace r2cc::client {
 
-// Of one file in it: its end is kept. What a daemon says about a large cluster is some MiB.
+// Bytes of one file in it: its end is kept. A daemon's report about a large cluster is some MiB.
 constexpr size_t kBundleFileBytesMax = 4 << 20;
-// Of all, before they are compressed: a mail takes it.
+// Bytes of all files, before compression: a mail takes it.
 constexpr size_t kBundleBytesMax = 20 << 20;
 
-// What a program of the system says, its standard output and error, at most `bytes_max` of it, within some seconds.
+// Runs a program of the system: its standard output and error, at most `bytes_max` of it, within some seconds.
 using RunProgram = std::function<absl::StatusOr<std::string>(const std::vector<std::string>& command, size_t bytes_max)>;
 
-// Gathers what can be had; what cannot is listed with the reason. Keys are never read. FAILED_PRECONDITION if the file cannot be written;
-// one that is there already is not replaced. It is readable for its owner alone, and each file in it is.
+// Gathers what is available; the rest is listed with the reason. Keys are never read. FAILED_PRECONDITION if the file cannot be written;
+// one that is there already is not replaced. Only its owner can read it, and each file in it.
 absl::Status Run(const BundleCommand& command, Machine& machine, const RunProgram& run_program, const Style& style, std::ostream& out);
 
 }  // namespace r2cc::client

@@ -1,4 +1,4 @@
-// What `r2ccctl support-bundle` was told.
+// Holds the arguments of `r2ccctl support-bundle`.
 #ifndef R2CC_CLIENT_BUNDLE_BUNDLE_COMMAND_H_
 #define R2CC_CLIENT_BUNDLE_BUNDLE_COMMAND_H_
 

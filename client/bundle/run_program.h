@@ -1,4 +1,4 @@
-// Programs of the system, for what they say.
+// Runs programs of the system and returns their output.
 #ifndef R2CC_CLIENT_BUNDLE_RUN_PROGRAM_H_
 #define R2CC_CLIENT_BUNDLE_RUN_PROGRAM_H_
 
@@ -10,8 +10,8 @@
 
 namespace r2cc::client {
 
-// The end of what the program writes to standard output and error, at most `bytes_max`. It is killed after `timeout_ms`. It reads `input`
-// from its standard input. NOT_FOUND: there is no such program; one that fails says so itself.
+// The end of the program's output on standard output and error, at most `bytes_max`. It is killed after `timeout_ms`. It reads `input`
+// from its standard input. NOT_FOUND: there is no such program; the output of one that fails has its own reason.
 absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& command, size_t bytes_max, int timeout_ms = 5000,
                                              const std::string& input = "");
 

@@ -1,4 +1,5 @@
-// A command line of sub-commands, options and flags. CLI11 parses it, and command.cc alone includes that: it takes seconds to compile.
+// Defines a command line of sub-commands, options and flags. CLI11 parses it, and only command.cc includes that: it takes seconds to
+// compile.
 #ifndef R2CC_CLIENT_COMMANDS_COMMAND_H_
 #define R2CC_CLIENT_COMMANDS_COMMAND_H_
 
@@ -21,11 +22,11 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   const Option& Required() const;
-  // What --help shows for its value, such as FILE. Before a default.
+  // The name of its value in --help, such as FILE. Call it before a default.
   const Option& Value(const std::string& word) const;
   // Takes one value each time that it is given.
   const Option& OneAtATime() const;
-  // What its variable holds now is its default, and --help shows it; the second sets the variable.
+  // Shows the present value of its variable in --help as the default; the second one sets the variable.
   const Option& ShowDefault() const;
   const Option& Default(const std::string& value) const;
   const Option& OneOf(const std::vector<std::string>& values) const;
@@ -47,12 +48,12 @@ class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
 
-  // Global flags may stand behind it.
+  // Global flags may come after it.
   Command Add(const std::string& name, const std::string& description) const;
   // It is nothing without a command behind it.
   void NeedCommand() const;
   void SetFooter(const std::string& text) const;
-  // `names`: "-o,--output", or a word for a positional argument. `*to` has to outlive the program. For std::string, a vector of them, int,
+  // `names`: "-o,--output", or a name for a positional argument. `*to` has to outlive the program. For std::string, a vector of them, int,
   // uint32_t, size_t and double.
   template <typename T>
   Option AddOption(const std::string& names, T* to, const std::string& description) const;

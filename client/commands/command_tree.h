@@ -1,4 +1,4 @@
-// The tree of r2ccctl's commands: each says what it takes, and what it stands for once the command line is parsed.
+// Builds the tree of r2ccctl's commands: each with its arguments, and the request that it makes once the command line is parsed.
 #ifndef R2CC_CLIENT_COMMANDS_COMMAND_TREE_H_
 #define R2CC_CLIENT_COMMANDS_COMMAND_TREE_H_
 
@@ -41,11 +41,11 @@ class CommandTree {
   absl::Time now() const { return now_; }
   absl::TimeZone zone() const { return zone_; }
 
-  // A (sub-)command: global flags may stand behind it, and its errors are ours to word.
+  // A (sub-)command: global flags may come after it, and we write its error messages.
   Command Add(Command parent, const std::string& name, const std::string& description);
   // One that is nothing without a command behind it.
   Command AddGroup(Command parent, const std::string& name, const std::string& description);
-  // `make` says what `command` stands for, once it was parsed. It owns what the command's flags are read into.
+  // `make` returns the request of `command`, once it was parsed. It owns the variables of the command's flags.
   void Means(Command command, std::function<absl::StatusOr<Chosen>()> make) { makers_.emplace_back(command, std::move(make)); }
 
   // After program().Parse(). INVALID_ARGUMENT with one line for a person who typed what the command does not take.

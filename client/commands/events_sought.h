@@ -1,4 +1,4 @@
-// Which events a person asks for: the flags of `r2ccctl events`.
+// Parses the flags of `r2ccctl events`, which select events.
 #ifndef R2CC_CLIENT_COMMANDS_EVENTS_SOUGHT_H_
 #define R2CC_CLIENT_COMMANDS_EVENTS_SOUGHT_H_
 
@@ -12,7 +12,7 @@
 
 namespace r2cc::client {
 
-// As it was typed; empty: not said.
+// As it was typed; empty: not given.
 struct EventsSought {
   bool follow = false;
   std::string run;  // a program for each event

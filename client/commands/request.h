@@ -1,4 +1,4 @@
-// What a command line of r2ccctl may stand for.
+// Lists the requests that a command line of r2ccctl can make.
 #ifndef R2CC_CLIENT_COMMANDS_REQUEST_H_
 #define R2CC_CLIENT_COMMANDS_REQUEST_H_
 
@@ -41,7 +41,7 @@ struct ActCommand {
   bool wait = false;  // until nothing travels over them any more
 };
 
-// `job report`, which is about jobs that run and jobs that ended. 0: not said.
+// `job report`, about jobs that run and jobs that ended. 0: not given.
 struct JobReportCommand {
   std::string job_glob;
   int64_t restart_ns = 0;

@@ -1,4 +1,4 @@
-// What `r2ccctl conditions` is asked to do.
+// Holds the arguments of `r2ccctl conditions`.
 #ifndef R2CC_CLIENT_CONDITIONS_CONDITIONS_COMMAND_H_
 #define R2CC_CLIENT_CONDITIONS_CONDITIONS_COMMAND_H_
 

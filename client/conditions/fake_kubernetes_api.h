@@ -1,4 +1,4 @@
-// An API server that keeps what it is asked, and answers as a test says.
+// A fake API server: it keeps requests, and answers as a test sets.
 #ifndef R2CC_CLIENT_CONDITIONS_FAKE_KUBERNETES_API_H_
 #define R2CC_CLIENT_CONDITIONS_FAKE_KUBERNETES_API_H_
 

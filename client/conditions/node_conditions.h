@@ -1,7 +1,7 @@
-// The condition R2CCRailDegraded of each node, and what is to be told of it to Kubernetes. Pure.
+// Computes the condition R2CCRailDegraded of each node, and what to write of it to Kubernetes. Pure.
 //
-// True: a rail that should work is not usable; jobs go on over the others. Unknown: nobody hears the node's r2ccd, or a rail is being
-// proved. It is what `r2ccctl ready --npd` says on each node, so it is not for clusters whose node-problem-detector writes it.
+// True: a rail that should work is not usable; jobs go on over the others. Unknown: nothing comes from the node's r2ccd, or a rail is being
+// proved. It is the result of `r2ccctl ready --npd` on each node, so it is not for clusters whose node-problem-detector writes it.
 #ifndef R2CC_CLIENT_CONDITIONS_NODE_CONDITIONS_H_
 #define R2CC_CLIENT_CONDITIONS_NODE_CONDITIONS_H_
 
@@ -30,7 +30,7 @@ struct NodeCondition {
 
 NodeCondition ConditionOf(const v1::NodeView& node);
 
-// What of it is to be delivered, and when.
+// Decides which writes are due, and when.
 class NodeConditions {
  public:
   // A condition that does not change is written again after this, so that its heartbeat shows that somebody looks.
@@ -39,7 +39,7 @@ class NodeConditions {
   static constexpr Nanos kTextInterval = 60 * kNanosPerSecond;
   // Between two attempts to write one node's, so that a NIC that flaps makes no more Events than that.
   static constexpr Nanos kPause = 10 * kNanosPerSecond;
-  // A node that no view names for so long has left: whoever reads its condition is not to believe the last one for ever.
+  // A node that no view names for this time has left: its last condition must not be believed forever.
   static constexpr Nanos kGone = 5 * 60 * kNanosPerSecond;
   // In one look, so that a switch that dies asks the API server for no more than that at once.
   static constexpr size_t kPerLookMax = 50;
@@ -47,15 +47,15 @@ class NodeConditions {
   struct Write {
     std::string node;
     NodeCondition condition;
-    // The status is another one: lastTransitionTime is now, and an Event says so.
+    // The status has changed: lastTransitionTime is now, and an Event reports it.
     bool turned = false;
-    // Nothing is known of what stands there: it is to be looked at first, and it decides `turned`.
+    // The present condition is not known: it is read first, and decides `turned`.
     bool first = false;
   };
   // Kubernetes has this condition of a node, from an earlier life of this program; its heartbeat is due. It has no effect on a node that
   // is known already.
   void Adopt(const std::string& node, const NodeCondition& condition, Nanos now);
-  // What is to be written, as these are all the nodes now.
+  // The writes that are due if these are all the nodes now.
   std::vector<Write> Look(const std::vector<v1::NodeView>& nodes, Nanos now);
   // It was written, or it was not.
   void Delivered(const Write& write, Nanos now);

@@ -1,4 +1,4 @@
-// Whether r2ccd is as it should be: by its own words and the kernel's. Pure.
+// Checks r2ccd by its own status and the kernel's facts. Pure.
 #ifndef R2CC_CLIENT_DOCTOR_DAEMON_CHECKS_H_
 #define R2CC_CLIENT_DOCTOR_DAEMON_CHECKS_H_
 
@@ -14,9 +14,9 @@ constexpr int64_t kCertificateWarnDays = 30;
 constexpr int64_t kCertificateErrorDays = 7;
 // Two for each of a node's processes, and one for each connection: with less a large node turns jobs away.
 constexpr uint64_t kOpenFilesMin = 4096;
-// What Linux gives by itself; with less the probes of a node that stood still for a moment are lost.
+// Linux's default; with less, the probes of a node that was paused for a moment are lost.
 constexpr int64_t kReceiveBufferMin = 212'992;
-// Of the page's entries: beyond, the cluster may grow by so much before some are left out.
+// Part of the page's entries beyond which a growing cluster would soon leave some out.
 constexpr size_t kPagePercentMax = 80;
 
 Findings CheckDaemon(const DaemonFacts& daemon, int64_t now_ns);

@@ -1,4 +1,4 @@
-// What `r2ccctl doctor` was told.
+// Holds the arguments of `r2ccctl doctor`.
 #ifndef R2CC_CLIENT_DOCTOR_DOCTOR_COMMAND_H_
 #define R2CC_CLIENT_DOCTOR_DOCTOR_COMMAND_H_
 
@@ -13,10 +13,10 @@ struct DoctorCommand {
   std::string socket_path;
   bool json = false;
   bool job = false;
-  bool without_daemon = false;  // the node has none: `job` alone is looked at
-  bool all = false;  // also what is ok
+  bool without_daemon = false;  // the node has no daemon: only `job` is checked
+  bool all = false;             // also what is ok
   size_t peers_max = 0;
-  int64_t wait_ns = 0;  // for so long it looks again, until nothing fails
+  int64_t wait_ns = 0;  // repeats the checks for this time, until nothing fails
 };
 
 }  // namespace r2cc::client

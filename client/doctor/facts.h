@@ -1,4 +1,4 @@
-// What the checks of `r2ccctl doctor` judge. A fact that could not be had is a status that says why.
+// Holds the facts that the checks of `r2ccctl doctor` judge. A missing fact is a status with the reason.
 #ifndef R2CC_CLIENT_DOCTOR_FACTS_H_
 #define R2CC_CLIENT_DOCTOR_FACTS_H_
 
@@ -27,7 +27,7 @@ struct InterfaceFacts {
   std::vector<Address> addresses;
 };
 
-// One NIC of this node, by its daemon's word.
+// One NIC of this node, as its daemon reports it.
 struct RailFacts {
   std::string nic;
   std::string address;       // IPv4, or empty
@@ -52,7 +52,7 @@ struct PairFacts {
   absl::Status small_ping = absl::UnknownError("not asked");
   absl::Status full_ping = absl::UnknownError("not asked");
   int full_bytes = 0;  // of a whole packet of full_ping
-  // Of TCP ports like those of jobs, the first that does not answer.
+  // The first of some TCP ports, like those of jobs, that does not answer.
   absl::Status job_ports = absl::UnknownError("not asked");
   // "up", "silent", ..., as r2ccd's probes see it; empty: they do not look at it.
   std::string probes;
@@ -86,7 +86,7 @@ struct DaemonFacts {
   absl::StatusOr<CertificateFacts> certificates = absl::UnknownError("not asked");
   absl::StatusOr<ProcessFacts> process = absl::UnknownError("not looked at");
   std::vector<v1::PairStatus> pairs;  // of this node's probes
-  // Of the configuration in force.
+  // From the configuration in force.
   int realtime_priority = 0;
   int nice = 0;
   std::map<std::string, uint64_t> configured_rates;                         // by NIC; what it was set to on purpose
@@ -94,7 +94,7 @@ struct DaemonFacts {
   absl::StatusOr<int64_t> receive_buffer = absl::UnknownError("not read");  // net.core.rmem_default
 };
 
-// Of the job that would be started here.
+// Facts about the job that would be started here.
 struct JobFacts {
   std::map<std::string, std::string> environment;  // with what nccl.conf adds
   std::string attach_path;
@@ -112,7 +112,7 @@ struct JobFacts {
 
 struct Facts {
   bool without_daemon = false;  // there is to be none here
-  int64_t now_ns = 0;  // CLOCK_REALTIME
+  int64_t now_ns = 0;           // CLOCK_REALTIME
   DaemonFacts daemon;
   std::vector<RailFacts> rails;
   std::vector<PeerFacts> peers;

@@ -1,4 +1,4 @@
-// What `r2ccctl doctor` says: one line a check.
+// Defines a result of `r2ccctl doctor`: one line a check.
 #ifndef R2CC_CLIENT_DOCTOR_FINDING_H_
 #define R2CC_CLIENT_DOCTOR_FINDING_H_
 
@@ -11,7 +11,7 @@ namespace r2cc::client {
 struct Finding {
   enum class Level {
     kOk,
-    kUnchecked,  // nobody can tell; `text` says why
+    kUnchecked,  // not known; `text` has the reason
     kWarn,       // it works, and will not always
     kFail,
   };

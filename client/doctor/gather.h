@@ -13,14 +13,14 @@ namespace r2cc::client {
 
 struct LookOptions {
   std::string run_dir;
-  size_t peers_max = 0;  // nodes whose ways are tried
+  size_t peers_max = 0;  // nodes to which paths are tried
   bool job = false;
 };
 
-// What the daemon says, about itself and the others. `now_ns`: CLOCK_REALTIME.
+// The daemon's report, about itself and the others. `now_ns`: CLOCK_REALTIME.
 DaemonFacts AskDaemon(Client& client, int64_t now_ns);
 
-// What the machine shows beside that. `facts.daemon` is there already.
+// Adds the machine's own facts. `facts.daemon` is there already.
 void LookAround(Machine& machine, const LookOptions& options, Facts* facts);
 
 }  // namespace r2cc::client

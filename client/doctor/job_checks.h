@@ -1,4 +1,4 @@
-// Whether a job that is started here loads the plugin and uses its rails. Pure.
+// Checks whether a job that is started here loads the plugin and uses its rails. Pure.
 #ifndef R2CC_CLIENT_DOCTOR_JOB_CHECKS_H_
 #define R2CC_CLIENT_DOCTOR_JOB_CHECKS_H_
 

@@ -1,4 +1,4 @@
-// What `r2ccctl doctor` asks of the machine that it runs on.
+// The seam of `r2ccctl doctor` to the machine on which it runs.
 #ifndef R2CC_CLIENT_DOCTOR_MACHINE_H_
 #define R2CC_CLIENT_DOCTOR_MACHINE_H_
 
@@ -13,13 +13,13 @@
 
 namespace r2cc::client {
 
-// Where a packet comes from: a numeric IPv4 address, and the interface that it is bound to (empty: to none).
+// Source of a packet: a numeric IPv4 address, and the interface that it is bound to (empty: to none).
 struct Source {
   std::string address;
   std::string interface;
 };
 
-// Every call takes a bounded time, some seconds at most. An error says what could not be had, and why.
+// Every call takes a bounded time, some seconds at most. An error names the missing fact and the reason.
 class Machine {
  public:
   virtual ~Machine() = default;
@@ -33,7 +33,7 @@ class Machine {
   virtual absl::Status Ping(const Source& source, const std::string& destination, int bytes) = 0;
   // Somebody accepts or refuses a TCP connection. DEADLINE_EXCEEDED: there is no answer.
   virtual absl::Status TcpAnswers(const Source& source, const std::string& destination, uint16_t port) = 0;
-  // What in the network of `interface` answers ARP for its `address`, but the interface itself: hardware addresses as /sys writes them.
+  // Owners of `address` other than `interface` that answer ARP for it in its network: hardware addresses as /sys writes them.
   // Other interfaces of this machine may be among them.
   virtual absl::StatusOr<std::vector<std::string>> OtherOwners(const std::string& interface, const std::string& address) = 0;
   // host:port takes connections.

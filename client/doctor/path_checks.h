@@ -1,4 +1,4 @@
-// Whether the node's NICs, and the ways from them to other nodes, are as jobs and probes need them. Pure.
+// Checks whether the node's NICs, and the paths from them to other nodes, fit jobs and probes. Pure.
 #ifndef R2CC_CLIENT_DOCTOR_PATH_CHECKS_H_
 #define R2CC_CLIENT_DOCTOR_PATH_CHECKS_H_
 
@@ -11,7 +11,7 @@
 
 namespace r2cc::client {
 
-// The own NICs: their state by their daemon's word, speed, address, and what the kernel does with packets that come in.
+// The own NICs: their state as their daemon reports it, speed, address, and how the kernel treats incoming packets.
 Findings CheckNics(const Facts& facts);
 
 // From each NIC to the peers that were looked at.

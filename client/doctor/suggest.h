@@ -19,7 +19,7 @@ struct SuggestCommand {
 struct InterfaceToName {
   InterfaceFacts facts;
   bool has_device = false;
-  std::optional<int64_t> megabits;  // nothing: it is down, or does not say
+  std::optional<int64_t> megabits;  // nothing: it is down, or does not report it
 };
 
 // A NIC of another node, as r2ccd knows it.

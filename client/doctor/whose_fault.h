@@ -1,4 +1,4 @@
-// Whether a fault between this node and others is this node's. Pure.
+// Decides whether a fault between this node and others is this node's. Pure.
 #ifndef R2CC_CLIENT_DOCTOR_WHOSE_FAULT_H_
 #define R2CC_CLIENT_DOCTOR_WHOSE_FAULT_H_
 
@@ -9,8 +9,8 @@
 
 namespace r2cc::client {
 
-// CheckPaths, where a failure that only some of the tried peers see is a warning: the fault is theirs. A rail that fails towards every
-// tried peer stays a failure, as does a rail of a node with one peer, where nobody can tell the ends apart. A peer's daemon that does not
+// As CheckPaths, but a failure that only some of the tried peers see is a warning: the fault is theirs. A rail that fails towards every
+// tried peer stays a failure, as does a rail of a node with one peer, where the ends cannot be distinguished. A peer's daemon that does not
 // accept connections is a failure only if no peer's does, and there are several.
 Findings CheckPathsByPeer(const Facts& facts);
 

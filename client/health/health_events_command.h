@@ -1,4 +1,4 @@
-// What `r2ccctl health-events` is asked to do.
+// Holds the arguments of `r2ccctl health-events`.
 #ifndef R2CC_CLIENT_HEALTH_HEALTH_EVENTS_COMMAND_H_
 #define R2CC_CLIENT_HEALTH_HEALTH_EVENTS_COMMAND_H_
 

@@ -1,8 +1,9 @@
-// What NVSentinel is to know of this node's NICs. Pure.
+// Computes the events about this node's NICs for NVSentinel. Pure.
 //
 // A fault of a NIC that jobs survive is stored and acts on nothing: not fatal, STORE_ONLY. Only a node without any NIC that carries jobs is
 // fatal. Each event about a fault is followed by one about its end, with the same entities: the reporter compares what it has delivered
-// with what is, so an event that could not be delivered is made again. After a start it tells of every NIC, which ends what a former
+// with the present state, so an event that could not be delivered is made again. After a start it reports every NIC, which ends what a
+// former
 // reporter left open.
 #ifndef R2CC_CLIENT_HEALTH_HEALTH_REPORTER_H_
 #define R2CC_CLIENT_HEALTH_HEALTH_REPORTER_H_
@@ -27,7 +28,7 @@ class HealthReporter {
   // `node`: as Kubernetes calls it; empty: as r2ccd does.
   explicit HealthReporter(std::string node) : node_(std::move(node)) {}
 
-  // What is to be delivered as `own`, the view that r2ccd has of this node, is now. Without events there is nothing new.
+  // The events for the present state in `own`, the view that r2ccd has of this node. Without events there is nothing new.
   datamodels::HealthEvents Look(const v1::NodeView& own, int64_t now_realtime_ns);
   // The last Look()'s events were taken.
   void Delivered();

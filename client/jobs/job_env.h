@@ -13,7 +13,7 @@ struct JobEnvCommand {
   std::string launcher;           // one of Launchers()
   std::string job;                // R2CC_JOB; empty: the program's name
   std::string rails;              // R2CC_RAILS; empty: the NICs of r2ccd, or every usable interface
-  std::string library_directory;  // of the plugin, where the loader does not find it by itself; empty: it does
+  std::string library_directory;  // of the plugin, if the loader does not find it; empty: it does
   std::string run_dir;
   bool seat = false;  // R2CC_SEAT, and what it needs
   bool json = false;
@@ -21,7 +21,7 @@ struct JobEnvCommand {
 
 std::vector<std::string> Launchers();
 
-// The environment by itself, and the lines.
+// The environment as values, and as lines.
 v1::JobEnvironment MakeJobEnvironment(const JobEnvCommand& command);
 
 // Lines to copy. What begins with # is a comment in all of them.

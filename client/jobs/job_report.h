@@ -12,7 +12,7 @@
 
 namespace r2cc::client {
 
-// Of what a daemon gathered. By begin, the newest first. `cost`: what only the job's owner knows; 0: not said.
+// The reports of what a daemon gathered. By begin, the newest first. `cost`: known only to the job's owner; 0: not given.
 v1::JobReports MakeReports(const v1::ReportJobsReply& gathered, const RestartCost& cost);
 
 // `r2ccctl report`: `answer` is of a request with this cost.

@@ -20,7 +20,7 @@ struct JobSeatsCommand {
   size_t gpus = 8;                 // of each
 };
 
-// Of all nodes' NICs. NotFound names a host that r2ccd does not know, InvalidArgument one that is named twice.
+// The order of hosts by all nodes' NICs. NotFound names a host that r2ccd does not know, InvalidArgument one that is named twice.
 absl::StatusOr<v1::JobSeats> MakeJobSeats(const JobSeatsCommand& command, const v1::ListNicsReply& nics);
 
 // A line a host, as hostfiles have them, below comments that begin with #.

@@ -1,4 +1,4 @@
-// A machine with what a test says.
+// A fake machine whose facts a test sets.
 #ifndef R2CC_CLIENT_PARTS_FAKE_PART_READER_H_
 #define R2CC_CLIENT_PARTS_FAKE_PART_READER_H_
 

@@ -1,4 +1,4 @@
-// What the machine says of its NICs to those who may ask: lldpd to root and its own group, PCI's vital product data to root.
+// The seam to facts about NICs that need rights: lldpd answers root and its own group, and root reads PCI's vital product data.
 #ifndef R2CC_CLIENT_PARTS_PART_READER_H_
 #define R2CC_CLIENT_PARTS_PART_READER_H_
 

@@ -1,4 +1,4 @@
-// The switch and its port behind a NIC of this machine, and the NIC's serial number, where whoever runs r2ccctl may read them. r2ccd may
+// Reads the switch and its port behind a NIC of this machine, and the NIC's serial number, if the user of r2ccctl may read them. r2ccd may
 // not: it has no capability and runs no program.
 #ifndef R2CC_CLIENT_PARTS_PARTS_H_
 #define R2CC_CLIENT_PARTS_PARTS_H_
@@ -23,7 +23,7 @@ std::map<std::string, Neighbour> ParseNeighbours(const std::string& json);
 // The serial number in a PCI device's vital product data; empty: it has none. Pure.
 std::string SerialIn(const std::string& vital_data);
 
-// Asks lldpd once in its life.
+// Asks lldpd once.
 class Parts {
  public:
   explicit Parts(PartReader* reader) : reader_(reader) {}
