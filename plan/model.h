@@ -1,4 +1,4 @@
-// What the planner reads and writes: plain values, no protobuf, no abseil. The daemon converts its view to a ClusterModel and a
+// Defines the planner's input and output: plain values, no protobuf, no abseil. The daemon converts its view to a ClusterModel and a
 // Plan to a page.
 #ifndef R2CC_PLAN_MODEL_H_
 #define R2CC_PLAN_MODEL_H_
@@ -21,9 +21,10 @@ enum class NicState : uint8_t {
   kSuspect = 2,   // under proof; carries traffic until the proof
   kFailed = 3,    // dead: what is in flight on it is abandoned at once
   kProving = 4,   // back again, not trusted yet
-  kDrained = 5,   // the operator's word: no new traffic, what is in flight ends by itself
+  kDrained = 5,   // an operator's setting: no new traffic, in-flight data completes
   kUncabled = 6,  // nobody has put a cable in yet; on the page kFailed, which means the same to a job
-  // The operator's word: what is in flight is sent again elsewhere, at once; on the page kFailed, as plugins of all releases do that then.
+  // An operator's setting: in-flight data is sent again elsewhere, at once; on the page kFailed, because plugins of all releases do that
+  // then.
   kDrainedNow = 7,
 };
 
@@ -38,12 +39,14 @@ struct NicModel {
   std::vector<std::string> drained_jobs = {};               // `r2ccctl nic drain --job`, in order
 };
 
-// What jobs report lowers a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others; and a
-// cap above what a slow NIC moves costs nothing, because within the caps rails pull chunks as they have room.
+// Reports of jobs lower a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others. A limit
+// above what a
+// slow NIC moves costs nothing, because within the limits rails pull chunks as they have room.
 constexpr uint16_t kReportedWeightMinPermille = 500;
 
-// The cap of a NIC or a link that moves so much of what the others do. It lies above the share: one that is held to what it moved shows
-// no more than that, whether it could move more or not.
+// The distance of a limit above the measured share of a NIC or a link: a NIC that is limited to what it moved shows no more than that,
+// whether it
+// could move more or not.
 constexpr uint16_t kCeilingAboveSharePermille = 100;
 constexpr uint16_t CapOfShare(uint16_t share_permille) {
   return static_cast<uint16_t>(std::min(share_permille + kCeilingAboveSharePermille, +kFullWeightPermille));
@@ -63,7 +66,7 @@ struct BrokenPath {
 
   friend auto operator<=>(const BrokenPath&, const BrokenPath&) = default;
 };
-// Of one plan: beyond it the plugins find out by themselves, as they do without a daemon.
+// Paths of one plan: beyond it the plugins find them alone, as they do without a daemon.
 constexpr size_t kBrokenPathsMax = 4096;
 // Drains of single jobs on one page: a NIC has 8 at most, so this is every NIC of 64 nodes with 8 of them.
 constexpr size_t kJobDrainsMax = 4096;
@@ -81,7 +84,7 @@ struct PlannedNic {
   // Cap on this NIC's share, relative to the NIC with the largest weight of the same node: with weights 1000, 1000, 500 the
   // third carries at most half the bytes of the first. 0: forbidden. Within the caps rails pull chunks as they have room.
   uint16_t weight_permille = kFullWeightPermille;
-  // Jobs, by name, for which it is DRAINED whatever its state is for the others; in order, empty where it carries nothing anyhow.
+  // Jobs, by name, for which it is DRAINED whatever its state is for the others; in order, empty if it carries nothing anyway.
   std::vector<std::string> drained_jobs = {};
 
   friend bool operator==(const PlannedNic&, const PlannedNic&) = default;
@@ -93,7 +96,7 @@ struct Plan {
   std::vector<PlannedNic> nics;
   std::vector<BrokenPath> broken_paths = {};  // forbidden, each once, in order; at most kBrokenPathsMax
 
-  // Whether it tells the jobs the same.
+  // Whether it is the same plan for the jobs.
   bool SaysTheSame(const Plan& other) const { return nics == other.nics && broken_paths == other.broken_paths; }
 };
 

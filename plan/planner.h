@@ -17,20 +17,21 @@ namespace r2cc::plan {
 // A broken path is forbidden if both its ends carry traffic: otherwise there is none to forbid.
 Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch);
 
-// Empty if `plan` may be published for `cluster`; otherwise one line that says what is wrong with it: a NIC twice or missing, a
+// Empty if `plan` may be published for `cluster`; otherwise one line that states the fault: a NIC twice or missing, a
 // weight over kFullWeightPermille, a failed or drained NIC with a weight, a working one with less than the operator, its rate and
-// kReportedWeightMinPermille leave it, a NIC drained for other jobs, a path forbidden that the model does not call broken.
+// kReportedWeightMinPermille allow, a NIC drained for other jobs, a path forbidden that the model does not have as broken.
 std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
 
-// A large cluster is planned in parts: the nodes that changed, and, because a path has two ends, those of which some path is called broken.
+// A large cluster is planned in parts: the nodes that changed, and, because a path has two ends, those with a broken path.
 // A part is a ClusterModel with all the broken paths of the cluster, and has a plan as any other.
 //
-// What `plan` says of the nodes of `part` and of all paths: what is to be compared with the part's new plan.
+// The entries of `plan` for the nodes of `part` and for all paths: compared with the part's new plan.
 Plan PartOf(const Plan& plan, const ClusterModel& part);
 
-// `plan` with what it says of the nodes of `part`, and of paths, replaced by `planned`, which is MakePlan's for `part`, and its epoch. What
-// MakePlan makes of the whole cluster, if `plan` was that before `part` changed. REQUIRES: in all three nodes stand in the order of their
-// names, as they do in what MakePlan makes of a model in which they do.
+// `plan` with its entries for the nodes of `part`, and for paths, replaced by `planned`, which is MakePlan's for `part`, and its epoch. It
+// equals
+// MakePlan for the whole cluster, if `plan` was that before `part` changed. REQUIRES: in all three the nodes are in the order of their
+// names, as in the result of MakePlan for a model in that order.
 Plan Replace(const Plan& plan, const ClusterModel& part, const Plan& planned);
 
 // Why `nic` of `node` has the weight that MakePlan gives it: one line for a person.

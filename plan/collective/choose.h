@@ -1,4 +1,4 @@
-// Which schedule an AllReduce should use, and why: the one with the smallest predicted time. A pure function; a new decision at 1,024
+// Chooses the schedule of an AllReduce, with the reason: the one with the smallest predicted time. A pure function; a new decision at 1,024
 // members takes well under 50 ms, one that was made before well under a microsecond (Chooser); the test measures both.
 #ifndef R2CC_PLAN_COLLECTIVE_CHOOSE_H_
 #define R2CC_PLAN_COLLECTIVE_CHOOSE_H_
@@ -17,7 +17,7 @@ namespace r2cc::plan {
 enum class ScheduleKind : uint8_t { kRing, kBalance, kR2ccAllReduce, kRecursive, kOptcc, kDirect };
 const char* ScheduleName(ScheduleKind kind);  // "ring", "balance", "r2cc-allreduce", "recursive", "optcc", "direct"
 
-// What the choice depends on besides the size: one member a server.
+// The input of the choice besides the size: one member a server.
 struct Ports {
   std::vector<double> bytes_per_s;  // what each member has left, each way, all rails together; > 0, at least two members
   double healthy_bytes_per_s = 0;   // what one without a fault has; no member has more
@@ -27,7 +27,7 @@ struct Ports {
   double step_overhead_bytes = 0;
 };
 
-// Rails that a member with so much bandwidth has left, of ports.rails; at least one.
+// The number of rails that a member with this bandwidth has left, of ports.rails; at least one.
 uint32_t RailsLeft(const Ports& ports, double bytes_per_s);
 
 constexpr uint32_t kSegmentsMax = 32;  // k of OptCC and direct

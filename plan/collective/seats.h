@@ -15,7 +15,7 @@ namespace r2cc::plan {
 
 // The tree must be faster than what NCCL uses by this part: a switch costs some hundred milliseconds and other sums of floats.
 constexpr double kSeatGain = 0.03;
-// What NCCL's tree takes over its fluid time, where the ring takes its own: 1.05 with four nodes and 1.06 with eight, four rails of 2
+// Time of NCCL's tree relative to its fluid time, if the ring takes its own: 1.05 with four nodes and 1.06 with eight, four rails of 2
 // Gbit/s each, 256 MiB. Reduction and broadcast share each proxy thread.
 constexpr double kTreePrice = 1.05;
 // The part of the fill that shows when calls follow one another, as a program's do: 0.54 with four nodes, 0.92 with eight.
@@ -30,7 +30,7 @@ struct SeatNodes {
   uint32_t channels = 1;                // of the tree; each carries an equal part of the vector
 };
 
-// What each position moves each way, of D. At least one node.
+// The load of each position each way, relative to D. At least one node.
 std::vector<double> TreeLoads(uint32_t nodes);
 // A position that moves least.
 uint32_t FirstSeat(uint32_t nodes);
@@ -42,9 +42,9 @@ double TreeFill(uint64_t bytes, uint32_t nodes, uint32_t channels);
 
 // The ring through all ranks: each node moves 2 (ranks - 1)/ranks D, and the slowest sets the pace.
 double FlatRingTime(const SeatNodes& nodes);
-// What NCCL uses by itself, as it knows nothing of losses: the ring, or the tree in the order of ranks where that is faster among sound
-// nodes. That is so for two or three nodes of several GPUs.
-// The tree has its price.
+// The time of NCCL's own choice, which does not know about losses: the ring, or the tree in the order of ranks if that is faster among
+// sound
+// nodes. That is so for two or three nodes of several GPUs. The tree has its price.
 double UsualTime(const SeatNodes& nodes);
 // The tree with order[position] = node, without its fill.
 double TreeTime(const SeatNodes& nodes, std::span<const uint32_t> order);

@@ -10,16 +10,16 @@
 
 namespace r2cc::plan {
 
-// What CollNet takes over the lower bound where the rails are the limit: 1.06 to 1.12 with four nodes, 2 Gbit/s rails and 256 MiB.
+// Time of CollNet relative to the lower bound if the rails are the limit: 1.06 to 1.12 with four nodes, 2 Gbit/s rails and 256 MiB.
 constexpr double kCollNetPrice = 1.1;
-// What one process adds up and moves each way: 27 Gbit/s were measured with 31 to 40 % of 16 processors busy.
+// Bytes that one process adds up and moves each way: 27 Gbit/s were measured with 31 to 40 % of 16 processors busy.
 constexpr double kCollNetBytesPerS = 27e9 / 8;
 // With one of four rails lost CollNet took 1.03 of the ring's time at 16 MiB and 0.95 at 64 MiB.
 constexpr uint64_t kCollNetBytesMin = 64 << 20;
 
 enum class Way : uint8_t { kUsual, kTree, kCollNet };
 
-// What a communicator can have of CollNet.
+// The capacity that a communicator has for CollNet.
 struct CollNetOffer {
   bool is_there = false;        // on all ranks
   double node_bytes_per_s = 0;  // of a node without a loss, each way; 0: not known

@@ -1,12 +1,12 @@
-// The attach conversation between a plugin and its node's daemon, over a SOCK_SEQPACKET Unix socket (attach.sock).
+// Defines the attach conversation between a plugin and its node's daemon, over a SOCK_SEQPACKET Unix socket (attach.sock).
 //
 //   plugin -> daemon   AttachRequest                                   (one packet)
 //   daemon -> plugin   AttachReply, with SCM_RIGHTS {page, ring} if it was accepted
 //   afterwards, both ways, packets of one byte: kDoorbellPage (daemon: the page changed), kDoorbellEvidence (plugin: the ring has records)
 //
-// The socket stays open for the life of the job's process: its end tells the daemon that the process ended, and the plugin that the
-// daemon did (the plugin then tries again, with back-off, for ever). A daemon answers each version from kAttachVersionLeast on in that
-// version; one that is asked in a version that it does not know refuses and says its own, in which the plugin then asks. Both ends check
+// The socket stays open as long as the job's process runs: its end shows the daemon that the process ended, and the plugin that the
+// daemon did (the plugin then tries again, with back-off, forever). A daemon answers each version from kAttachVersionLeast on in that
+// version; for one that it does not know it refuses and sends its own, in which the plugin then asks. Both ends check
 // every field before they use it; strings are NUL-terminated, and Valid() is false if one is not.
 #ifndef R2CC_PLAN_PAGE_ATTACH_H_
 #define R2CC_PLAN_PAGE_ATTACH_H_
@@ -24,7 +24,7 @@ constexpr uint32_t kAttachRailsMax = 32;
 constexpr char kDoorbellPage = 'P';
 constexpr char kDoorbellEvidence = 'E';
 
-// What a rail is, so that the daemon can match it to a NIC whatever its name is in the job's container. Empty or 0: unknown.
+// Describes a rail, so that the daemon can match it to a NIC whatever its name is in the job's container. Empty or 0: unknown.
 struct AttachRail {
   char name[24];     // interface, RDMA device or address, as in R2CC_RAILS
   char address[48];  // numeric IP address
@@ -54,7 +54,7 @@ constexpr bool IsAttachVersion(uint32_t version) { return version >= kAttachVers
 
 enum class AttachStatus : uint32_t { kAccepted = 0, kRefused = 1, kWrongVersion = 2 };
 
-// Alike in all versions.
+// The same in all versions.
 struct AttachReply {
   uint32_t magic;
   uint32_t version;  // the request's; of a refusal for its version, the newest that the daemon speaks

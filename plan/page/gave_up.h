@@ -1,5 +1,5 @@
-// What a job says when it gives up on a peer, in its own log and to the daemon: one line, the same everywhere, which names the command that
-// explains it. Pure.
+// Formats the line of a job that gives up on a peer, for its own log and the daemon: the same everywhere, with the command that explains
+// it. Pure.
 #ifndef R2CC_PLAN_PAGE_GAVE_UP_H_
 #define R2CC_PLAN_PAGE_GAVE_UP_H_
 
@@ -11,7 +11,7 @@
 
 namespace r2cc::plan {
 
-// Whose port the daemon calls dead, as the job knew it when it gave up. The numbers are part of the ring's format.
+// The port that the daemon reports as dead, as the job knew it when it gave up. The numbers are part of the ring's format.
 enum class DeadPort : uint32_t { kNone = 0, kPeer = 1, kOwn = 2 };
 // In place of a DeadPort: the job knows nothing of its rails, and the record is of none of them. 0.2.0 reads it as kNone.
 constexpr uint64_t kNoRail = 3;
@@ -35,7 +35,7 @@ struct GaveUp {
 };
 
 // "job train (pid 4711) on n3 gave up on n1 after 30.0 s: rail0 port of n1 silent since 03:12:04, rail1..3 link down; r2ccctl nic why
-// n1/rail0". Rails of which the same is to be said stand together.
+// n1/rail0". Rails with the same text are joined.
 std::string GaveUpText(const GaveUp& gave_up);
 
 // The time of day of CLOCK_REALTIME nanoseconds, by this machine's zone: "03:12:04".

@@ -1,4 +1,4 @@
-// The plan as the plugin reads it: one shared-memory page per node, written by the daemon, read by every job's plugin.
+// Holds the plan for the plugins: one shared-memory page per node, written by the daemon, read by every job's plugin.
 //
 // The memory is a memfd of kPageBytes, sealed with SHRINK, GROW, FUTURE_WRITE and SEAL before it is handed out: a read-only
 // descriptor alone could be opened again for writing. The layout is a header and one body guarded by a sequence counter (odd while
@@ -27,19 +27,21 @@ constexpr uint32_t kPageVersion = 3;
 constexpr uint32_t kPageEntriesMax = 65'536;
 // A page whose heartbeat is older than this has lost its daemon: its verdicts no longer count.
 constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
-// One that ends on purpose, to be upgraded or moved, says so: then they count for so long. A pod is stopped, its image fetched and started
-// in that time. An operator's drain holds meanwhile, and what dies meanwhile the jobs see for themselves.
+// The verdicts of a daemon that ends on purpose, to be upgraded or moved, count for this time. A pod is stopped, its image fetched and
+// started
+// in that time. An operator's drain holds meanwhile, and jobs find new faults alone.
 constexpr Nanos kPageLastWord = 30 * kNanosPerSecond;
 // How often the daemon refreshes the heartbeat.
 constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 
 // One NIC's verdict in the page, or a forbidden path's, which has the hashes of "NODE/NIC" of its ends, the earlier node first: no node's
-// name has a slash, so who asks for NICs alone never meets it. A drain for one job is an entry of "NODE/NIC" and JobHash(), kDrained. 24
+// name has a slash, so a reader that looks for NICs never meets it. A drain for one job is an entry of "NODE/NIC" and JobHash(), kDrained.
+// 24
 // bytes, no padding.
 //
-// FNV-1a can be collided in seconds. So from version 3 on an entry proves by its tag, a hash under the page's own random key, whose it is;
-// and the entry of a NIC whose hashes are another's stands under hashes with that key instead ("displaced"), where releases before do not
-// find it.
+// FNV-1a can be collided in seconds. So from version 3 on an entry proves its owner by its tag, a hash under the page's own random key. The
+// entry of
+// a NIC whose hashes equal another's is stored under hashes with that key instead ("displaced"), where earlier releases do not find it.
 struct PageEntry {
   uint64_t node_hash;  // Fnv1a64 of the node's name
   uint64_t nic_hash;   // Fnv1a64 of the NIC's name
@@ -61,10 +63,10 @@ struct PageCopy {
   Epoch epoch;
   std::vector<PageEntry> entries;  // in strictly ascending order of (node_hash, nic_hash)
   SipKey key{};
-  bool tagged = true;      // false: of a release whose entries have no tags
+  bool tagged = true;      // false: from a release whose entries have no tags
   uint64_t displaced = 0;  // entries that are
 
-  // The entry with these hashes, or null. The pointer lives as long as the copy.
+  // The entry with these hashes, or null. The pointer is valid as long as the copy.
   const PageEntry* Find(uint64_t node_hash, uint64_t nic_hash) const;
   // The entry of two names: NODE and NIC, or the ends of a path, or a path's end and JobName(). `found`: the one with their hashes, or
   // null. Null: the page has none that is theirs.
@@ -76,14 +78,16 @@ struct PageCopy {
   bool PathBroken(const std::string& node, const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
 };
 
-// A NIC whose name was made, or happens, to have the hash of another's.
+// A NIC whose name has the hash of another's, by intent or chance.
 struct PageConflict {
   std::string node, nic;              // displaced
-  std::string other_node, other_nic;  // whose hash it has
+  std::string other_node, other_nic;  // the NIC with the same hash
 };
 
-// The values that readers of a page with `plan` get: entries hashed and in order. Of drains for single jobs the first kJobDrainsMax. Of
-// NICs whose names have the same hash the own node's keeps its place, else that of the earlier name; `conflicts` gets the others, if it is
+// The values that readers of a page with `plan` get: entries hashed and in order. Of the drains for single jobs, the first kJobDrainsMax.
+// If
+// names of NICs have the same hash, the own node's NIC keeps its place, else that of the earlier name; `conflicts` gets the others, if it
+// is
 // not null.
 PageCopy PageCopyOf(const Plan& plan, const SipKey& key = {}, const std::string& own_node = "",
                     std::vector<PageConflict>* conflicts = nullptr);
@@ -104,13 +108,13 @@ class PageWriter {
   // kPageEntriesMax entries, names a NIC or a path twice, or its epoch is not later than the published one.
   // `own_node`: as of PageCopyOf().
   bool Publish(const Plan& plan, Nanos now, std::string* error, const std::string& own_node = "");
-  // Of the published plan.
+  // The conflicts of the published plan.
   const std::vector<PageConflict>& conflicts() const { return conflicts_; }
 
-  // Tells readers that the daemon lives.
+  // Shows readers that the daemon runs.
   void Heartbeat(Nanos now);
 
-  // Tells readers that the daemon ends on purpose: what the page says counts for kPageLastWord from `now`. Nothing may follow.
+  // Shows readers that the daemon ends on purpose: the page counts for kPageLastWord from `now`. Nothing may follow.
   void LastWord(Nanos now);
 
  private:
@@ -142,7 +146,7 @@ class PageReader {
   uint64_t refusals() const { return refusals_; }
 
   // True if the daemon's heartbeat is older than kPageStaleAfter at `now`, this process's CLOCK_MONOTONIC (or as far in the future: no
-  // daemon wrote that), and it has not said that its last word counts for longer.
+  // daemon wrote that), and no last heartbeat counts for longer (LastWord).
   bool Stale(Nanos now) const;
   // Its daemon has ended on purpose.
   bool ended() const;
@@ -151,7 +155,7 @@ class PageReader {
   PageReader(int fd, void* memory);
   int fd_;
   void* memory_;               // mapped for reading only
-  uint64_t to_writers_clock_;  // to be added to a time of this process: it may live in another time namespace
+  uint64_t to_writers_clock_;  // added to a time of this process, which may run in another time namespace
   PageCopy copy_;
   uint64_t sequence_ = 0;        // of the body that copy_ was taken from: the same again needs no second look
   std::vector<uint64_t> words_;  // of a body being taken; kept to spare the allocation

@@ -9,7 +9,7 @@
 
 namespace r2cc::plan {
 
-// The body is counted in words, because words are what can be copied atomically.
+// The body is counted in 64-bit words, because words are what can be copied atomically.
 constexpr size_t kPageBodyIncarnation = 0;
 constexpr size_t kPageBodyDisplaced = 1;  // entries that are; before version 3: 0
 constexpr size_t kPageBodyEpochCounter = 2;
@@ -21,14 +21,16 @@ struct PageLayout {
   uint64_t magic;
   uint32_t version;       // the oldest whose rules read it
   uint32_t newest;        // of its writer; 0: the same
-  uint64_t heartbeat_ns;  // CLOCK_MONOTONIC; outside the sequence: it says nothing about the body
+  uint64_t heartbeat_ns;  // CLOCK_MONOTONIC; outside the sequence: it does not depend on the body
   uint64_t sequence;      // odd while the body is being written
   uint64_t checksum;      // CRC-32C over the used words of the body, in the low half; guarded by the sequence
-  // 0: the writer lives, or ended by force. Until when (CLOCK_MONOTONIC) its last word counts without a heartbeat.
+  // 0: the writer runs, or ended by force. Otherwise until when (CLOCK_MONOTONIC) the page counts without a heartbeat.
   uint64_t last_word_until_ns;
   // How far the writer's CLOCK_MONOTONIC is ahead of the machine's (clock_offset.h), as int64; written once. 0.2.0 leaves it 0.
   uint64_t clock_offset_ns;
-  // From version 3 on: of the entries' tags, for the page's life. 64 random bits, which the first half of the hash's key is; a tag has 40.
+  // From version 3 on: the key of the entries' tags, as long as the page exists. 64 random bits, which the first half of the hash's key is;
+  // a tag has
+  // 40.
   uint64_t key;
   uint64_t body[kPageBodyEntries + kPageEntriesMax * kPageEntryWords];
 };

@@ -27,10 +27,10 @@ enum class EvidenceKind : uint32_t {
   kRailSlow = 5,    // local_rail moves far less than the job's best rail: share_permille of it; again about once a second while it lasts
   kRailSteady = 6,  // it does no longer; share_permille: what it moves now
   // The job gave up on peer_node, duration_ns after the last rail had reached it. One record a rail: why it does not reach peer_nic, since
-  // when (time_ns), and whose port is dead (bytes: DeadPort in gave_up.h). A job that knows nothing of its rails writes one record, with
+  // when (time_ns), and whose port is dead (bytes: DeadPort in gave_up.h). A job without facts about its rails writes one record, with
   // bytes = kNoRail.
   kGaveUp = 7,
-  // An incarnation of a link never carried data: it failed its data check, or the peer did not answer its greeting completely. At most one
+  // An incarnation of a link never carried data: it failed its data check, or the peer did not complete the handshake. At most one
   // record a second and link. cause: kStalled, kLargeLost, kSilence or kSocketError. Unknown to 0.2.0.
   kProofFailed = 8,
   // The kinds below are unknown to 0.2.0.
@@ -51,7 +51,7 @@ enum class EvidenceKind : uint32_t {
   // The process ends in order: by exit(), or by a return from main().
   kEnding = 14,
   // Requests of the job are outstanding, `bytes` of them, and none has made progress for duration_ns. Again about once a second while that
-  // lasts, and once with bytes = 0 when it is over. replayed_bytes: a WaitFor, of the peer that says most; peer_node: that peer. With
+  // lasts, and once with bytes = 0 when it is over. replayed_bytes: the most specific WaitFor; peer_node: its peer. With
   // WaitFor::kRail local_rail and peer_nic are the rail.
   kWaiting = 15,
   // An operation of NCCL waited for local_rail, which the process lost at time_ns, for duration_ns. peer_nic: the function ("AllReduce"),
@@ -77,14 +77,14 @@ enum class Failure : uint64_t {
 // "its process is gone"; "unknown" for a number out of range.
 const char* FailureText(uint64_t failure);
 
-// What requests of a job wait for at a peer. The numbers are part of the ring's format; the least says most.
+// The reason why requests of a job wait at a peer. The numbers are part of the ring's format; the least is the most specific.
 enum class WaitFor : uint64_t {
   kUnknown = 0,
   kRail = 1,     // what one rail carries to the peer is not acknowledged, and nothing else is on its way
   kReach = 2,    // no rail reaches the peer
   kStopped = 3,  // the peer's process answers on no channel, and its kernel does
   kRails = 4,    // what several rails carry to the peer is not acknowledged
-  kBuffer = 5,   // the peer has posted no buffer, or its word of that is lost
+  kBuffer = 5,   // the peer has posted no buffer, or its grant is lost
   kData = 6,     // nothing has arrived from the peer
 };
 constexpr WaitFor kWaitForNewest = WaitFor::kData;
@@ -95,7 +95,7 @@ const char* WaitText(uint64_t what);
 constexpr uint64_t WayDetail(uint32_t way, uint32_t expected_permille) { return uint64_t{expected_permille} << 32 | way; }
 
 // A record whose cause its reader does not know is garbled to it, too. So the ring names the newest cause that its reader knows, and the
-// writer puts the nearest of those in the place of a newer one (CauseFor).
+// writer replaces a newer one by the nearest of those (CauseFor).
 enum class EvidenceCause : uint32_t {
   kNone = 0,
   kLinkDown = 1,  // the plugin's own link monitor
@@ -122,7 +122,7 @@ constexpr EvidenceCause kEvidenceCauseOf020 = EvidenceCause::kRetired;
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
 const char* CauseName(EvidenceCause cause);
 
-// What happened to a link, for a person: "its link is down", "one of 4 connections carries nothing". `detail`: bytes.
+// The fate of a link, for a person: "its link is down", "one of 4 connections carries nothing". `detail`: bytes.
 std::string CauseText(EvidenceCause cause, uint64_t detail);
 
 // `cause` for a reader that knows none after `newest`: kStalled and kLargeLost become kSilence.
@@ -137,7 +137,7 @@ bool IsNumbered(EvidenceKind kind);
 struct EvidenceRecord {
   uint32_t kind;
   uint32_t cause;
-  int64_t time_ns;      // CLOCK_MONOTONIC, of the daemon in the ring: the writer converts what its own says in another time namespace
+  int64_t time_ns;      // CLOCK_MONOTONIC, of the daemon in the ring: the writer converts its own time from another time namespace
   uint32_t local_rail;  // index in the attach request's rails
   union {
     uint32_t incarnation;     // kLinkFenced, kLinkUp, kWay
@@ -153,7 +153,7 @@ struct EvidenceRecord {
 };
 static_assert(sizeof(EvidenceRecord) == 144);
 
-// Of kOperationHeld: the process's rank in the communicator, and how many ranks that has; 0: not known.
+// For kOperationHeld: the process's rank in the communicator, and its number of ranks; 0: not known.
 constexpr uint64_t HeldRank(int32_t rank, int32_t ranks) {
   return uint64_t{static_cast<uint32_t>(rank)} << 32 | static_cast<uint32_t>(ranks);
 }
@@ -175,7 +175,7 @@ class RingReader {
   // impossible index counts as one garbled record, and everything up to it is skipped.
   int Take(int most, std::vector<EvidenceRecord>* out);
   uint64_t garbled() const { return garbled_; }
-  // Records that the producer says it dropped because the ring was full.
+  // Records that the producer dropped because the ring was full, by its own count.
   uint64_t dropped() const;
 
  private:

@@ -1,8 +1,9 @@
-// The schedules. X is the fraction of its bandwidth that a degraded member has lost, p the number of members, D the vector's bytes.
+// Generates the schedules. X is the fraction of its bandwidth that a degraded member has lost, p the number of members, D the vector's
+// bytes.
 // Sources: ring: Patarasuk and Yuan 2009; R2CC-AllReduce and recursive decomposition: Wang et al., arXiv 2512.25059; OptCC: Chen et
-// al., arXiv 2606.01680. What each costs: plan/collective/cost.h.
+// al., arXiv 2606.01680. plan/collective/cost.h has the cost of each.
 //
-// Every function takes members >= 2 unless it says otherwise, and ends the process on arguments that its comment excludes.
+// Every function takes members >= 2 unless its comment states otherwise, and ends the process on arguments that its comment excludes.
 #ifndef R2CC_PLAN_SCHEDULE_GENERATORS_H_
 #define R2CC_PLAN_SCHEDULE_GENERATORS_H_
 
@@ -15,8 +16,9 @@
 
 namespace r2cc::plan {
 
-// One ring through all members, in `order` (a permutation; empty: 0, 1, 2, ...). With `channels` > 1, so many rings side by side, each
-// on lane c with its part of the vector: what a library does that ties a channel to a rail. Balance is the same ring over rails that
+// One ring through all members, in `order` (a permutation; empty: 0, 1, 2, ...). With `channels` > 1, that number of rings in parallel,
+// each
+// on lane c with its part of the vector, as in a library that ties a channel to a rail. Balance is the same ring over rails that
 // share its bytes by what they can carry, so it is this schedule on a fabric whose rails are pooled.
 std::unique_ptr<Schedule> MakeRing(uint32_t members, uint64_t bytes, std::vector<uint32_t> order = {}, uint32_t channels = 1);
 
@@ -26,7 +28,7 @@ std::unique_ptr<Schedule> MakeRingHalf(Collective half, uint64_t bytes, std::spa
 // Every member sends its copy of shard i straight to its owner i, which adds and sends the sum to all. Member i owns shares[i] / sum of
 // each of `segments` segments; the reduction of one segment goes over the gathering of the one before. Members that own nothing have no
 // step with each other. kReduceScatter and kAllGather do only their half. Members with equal shares and equal bandwidth form a rotation:
-// `like` gives, for each member, a number that is equal for members that are equal in all else too (empty: the shares tell).
+// `like` gives, for each member, a number that is equal for members that are equal in all else too (empty: the shares decide).
 std::unique_ptr<Schedule> MakeDirect(Collective collective, uint64_t bytes, uint32_t segments, std::span<const double> shares,
                                      std::span<const double> like = {});
 

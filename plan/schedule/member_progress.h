@@ -1,6 +1,8 @@
-// One member's part of a schedule: which of its steps may begin, told by which of its own are done. The rules of schedule.h, for whoever
-// moves the bytes of this member. It asks nothing of the others, so each member may keep its own, in a process of its own; progress.h
-// joins those of all members for the checker and the simulator. Events in, actions out: no I/O, no clock; one thread at a time.
+// Follows one member's part of a schedule: which of its steps may begin, decided by which of its own are done. It applies the rules of
+// schedule.h
+// for the code that moves the bytes of this member. It asks nothing of the others, so each member may keep its own, in a process of its
+// own;
+// progress.h joins those of all members for the checker and the simulator. Events in, actions out: no I/O, no clock; one thread at a time.
 //
 // The vector is the caller's. A lane's sends begin in their order, and so do its receives; at most `window` of each are under way, each
 // from `begin` to its Done. schedule.h has them one at a time, a window of 1. A wider one changes no result and brings no deadlock: what a
@@ -14,9 +16,9 @@
 //     step adds, added.
 //   - A receive waits for the sends of the blocks that it changes. So a late acknowledgement costs time, and an early SendDone() spoils
 //     bytes that are still to be sent.
-// The two ends of a transfer are done each on its own, in either order.
+// The two ends of a transfer are done independently, in either order.
 //
-// What the network must keep: the k-th send from (member, lane) to (peer, peer_lane) meets the k-th receive there from here. A lane may
+// The network must keep one rule: the k-th send from (member, lane) to (peer, peer_lane) meets the k-th receive there from here. A lane may
 // change its peer from step to step, so that takes one flow, whose messages stay in order, for each ordered pair of (member, lane) and
 // (peer, peer_lane) that has transfers. Between flows there is no order to keep. A message whose receive is not due yet waits, at its
 // sender or as a copy.
@@ -46,7 +48,7 @@ class MemberProgress {
   // Called for each step as it becomes due, once. Must not call back.
   using Begin = FunctionRef<void(const Due&)>;
 
-  // `schedule` must outlive it and have passed CheckSchedule(), or nothing is said of deadlocks and results; its blocks must exist.
+  // `schedule` must outlive it and have passed CheckSchedule(); otherwise deadlocks and wrong results are possible. Its blocks must exist.
   // `window` is at least 1.
   MemberProgress(const Schedule& schedule, uint32_t member, uint32_t window);
 

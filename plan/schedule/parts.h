@@ -1,4 +1,4 @@
-// What schedules are put together from.
+// Builds the parts of schedules.
 #ifndef R2CC_PLAN_SCHEDULE_PARTS_H_
 #define R2CC_PLAN_SCHEDULE_PARTS_H_
 
@@ -63,7 +63,7 @@ class Parallel final : public Schedule {
   std::span<const uint32_t> Rotation() const override { return rotation_; }
 
  private:
-  // Where a member sits in a part: its number there and its first lane. One more at the end, for the number of lanes.
+  // The place of a member in a part: its number there and its first lane. One more at the end, for the number of lanes.
   struct Seat {
     uint32_t part = 0;
     uint32_t local = 0;
@@ -87,14 +87,15 @@ class Parallel final : public Schedule {
 // How many bytes the share `part` of the vector has, cut between elements.
 uint64_t PartBytes(uint64_t bytes, double part);
 
-// A ring AllReduce of members 0..core-1, `per_server` of which in a row run on one server; then, chunk by chunk, what the chains of
-// further members contribute is added, and the sum goes down two trees through the core and back to the chains. `chain_lengths` says how
-// many members each chain has; they are numbered on from `core`, and the last of a chain is the one that sends what the chain has added
-// up. core >= 2, a multiple of per_server.
+// A ring AllReduce of members 0..core-1, `per_server` of which in a row run on one server; then, chunk by chunk, the contributions of the
+// chains of
+// further members are added, and the sum goes down two trees through the core and back to the chains. `chain_lengths` has the number of
+// members of
+// each chain; they are numbered on from `core`, and the last of a chain sends the sum of the chain. core >= 2, a multiple of per_server.
 std::unique_ptr<Schedule> MakePartial(uint32_t core, uint32_t per_server, std::vector<uint32_t> chain_lengths, uint64_t bytes,
                                       uint32_t chunks);
 
-// OptCC's four stages alone: members 0..healthy-1 and the degraded one, number `healthy`. healthy >= 2.
+// Only OptCC's four stages: members 0..healthy-1 and the degraded one, number `healthy`. healthy >= 2.
 std::unique_ptr<Schedule> MakeStaged(uint32_t healthy, uint64_t bytes, uint32_t segments);
 
 }  // namespace r2cc::plan

@@ -1,5 +1,5 @@
-// How far an execution of a schedule by all its members has come, and which transfers may begin next. Each member's part is a
-// MemberProgress, the very one by which a member moves bytes; here is what the network adds: a transfer needs both of its ends.
+// Follows an execution of a schedule by all its members: how far it has come, and which transfers may begin next. Each member's part is a
+// MemberProgress, the same by which a member moves bytes; this adds the network: a transfer needs both of its ends.
 #ifndef R2CC_PLAN_SCHEDULE_PROGRESS_H_
 #define R2CC_PLAN_SCHEDULE_PROGRESS_H_
 

@@ -1,5 +1,5 @@
-// A collective as data: who sends which bytes to whom, in what order. One list, several readers: a checker (check.h), the simulator
-// (plan/simulate), and whatever moves the bytes (member_progress.h).
+// Defines a collective as data: which member sends which bytes to which, in what order. One list, several readers: a checker (check.h), the
+// simulator (plan/simulate), and the code that moves the bytes (member_progress.h).
 //
 // The vector is cut into blocks. Each member has lanes; a lane is a queue of sends and a queue of receives, each done strictly in
 // order and one at a time. A send and a receive that name each other's member and lane are the two ends of one transfer: the k-th send
@@ -9,7 +9,7 @@
 //     member 2, lane 0   sends:     block 2 -> member 3 | block 1 -> member 3 | ...
 //                        receives:  block 1 + from member 1 | block 0 + from member 1 | ...
 //
-// When a step is due is told by counting what already happened to its block at its member, so lanes need no other order:
+// A step is due by the count of what already happened to its block at its member, so lanes need no other order:
 //   - a send, when exactly `after_receives` receives into the block are complete there;
 //   - a receive that adds, when at least `after_receives` are, and exactly `after_sends` sends of it;
 //   - a receive that overwrites, when exactly `after_receives` are, and exactly `after_sends` sends of it.
@@ -52,7 +52,7 @@ struct Step {
   uint32_t peer = 0;       // the other member
   uint32_t peer_lane = 0;  // and its lane
   uint32_t block = 0;      // the first of
-  uint32_t blocks = 1;     // so many blocks in a row, each of which must be due
+  uint32_t blocks = 1;     // the number of blocks in a row, each of which must be due
   uint32_t after_receives = 0;
   uint32_t after_sends = 0;  // receives only
 
@@ -71,7 +71,7 @@ class Schedule {
   virtual uint32_t blocks() const = 0;
   // Bytes of `count` blocks from `first` on.
   virtual Range RangeOf(uint32_t first, uint32_t count) const = 0;
-  // Who has the block at the start of an AllGather, or at the end of a ReduceScatter. Of no meaning for AllReduce.
+  // The member that has the block at the start of an AllGather, or at the end of a ReduceScatter. No meaning for AllReduce.
   virtual uint32_t OwnerOf(uint32_t /*block*/) const { return 0; }
 
   virtual uint32_t Lanes(uint32_t member) const = 0;

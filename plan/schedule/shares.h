@@ -1,4 +1,4 @@
-// How a vector is cut into blocks.
+// Cuts a vector into blocks.
 #ifndef R2CC_PLAN_SCHEDULE_SHARES_H_
 #define R2CC_PLAN_SCHEDULE_SHARES_H_
 
@@ -15,7 +15,7 @@ class Shares {
  public:
   // `blocks` equal pieces.
   Shares(uint64_t bytes, uint32_t blocks);
-  // shares >= 0, of which one at least is above 0.
+  // shares >= 0, at least one of them above 0.
   Shares(uint64_t bytes, uint32_t segments, std::span<const double> shares);
 
   uint64_t bytes() const { return bytes_; }

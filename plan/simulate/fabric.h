@@ -24,13 +24,13 @@ struct Fabric {
   std::vector<std::vector<double>> rails_bytes_per_s;
   // Member m runs on server m / members_per_server, next to rail m % members_per_server.
   uint32_t members_per_server = 1;
-  // What one member moves over NVLink, each way: transfers inside a server, and those that use a rail beside another member. 0: no limit.
+  // Rate of one member over NVLink, each way: transfers inside a server, and those that use a rail next to another member. 0: no limit.
   double nvlink_bytes_per_s = 0;
   RailReach reach = RailReach::kFull;
   RailUse use = RailUse::kPooled;
   // From when a step is due until its first byte moves. Lanes wait side by side.
   double step_latency_s = 0;
-  // What a step takes of its ports beside its own bytes: the cost of a message where many small ones queue.
+  // Bytes of its ports that a step takes in addition to its own: the cost of a message where many small ones queue.
   double step_overhead_bytes = 0;
 
   uint32_t members() const { return static_cast<uint32_t>(rails_bytes_per_s.size()) * members_per_server; }

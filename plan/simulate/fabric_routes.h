@@ -1,4 +1,4 @@
-// Which ports a transfer between two members uses on a fabric.
+// Finds the ports that a transfer between two members uses on a fabric.
 #ifndef R2CC_PLAN_SIMULATE_FABRIC_ROUTES_H_
 #define R2CC_PLAN_SIMULATE_FABRIC_ROUTES_H_
 
@@ -30,7 +30,7 @@ class FabricRoutes {
 
   uint32_t ServerOf(uint32_t member) const { return member / fabric_.members_per_server; }
   const Fabric& fabric() const { return fabric_; }
-  // What member `member`'s server moves each way over all rails.
+  // The rate of member `member`'s server each way over all rails.
   double ServerRate(uint32_t member) const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace r2cc::plan {
 
-// The fabric that `ports` stand for: for "ring" with separate rails, the dead ones far from each other.
+// The fabric of `ports`: for "ring" with separate rails, the dead ones far from each other.
 Fabric FabricOf(const Ports& ports, ScheduleKind kind);
 
 }  // namespace r2cc::plan

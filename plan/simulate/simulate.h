@@ -41,7 +41,7 @@ struct SimulateResult {
   std::string error;  // empty, or one line: why it cannot be run to its end
   double time_s = 0;
   uint64_t transfers = 0;  // executed
-  // What came in over each server's rails, payload alone. Not filled in with use_rotation.
+  // Bytes that came in over each server's rails, payload only. Not filled in with use_rotation.
   std::vector<double> received_bytes;
 };
 
