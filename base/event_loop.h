@@ -1,4 +1,4 @@
-// One thread, one loop: descriptors, timers and posted tasks, one after the other. A module lives on one loop and needs no lock; other
+// One thread, one loop: descriptors, timers and posted tasks, one after the other. A module runs on one loop and needs no lock; other
 // threads reach it through Post or a mailbox (base/mailbox.h).
 #ifndef R2CC_BASE_EVENT_LOOP_H_
 #define R2CC_BASE_EVENT_LOOP_H_
@@ -55,7 +55,7 @@ class EventLoop final : public Executor {
   // `turn_ended` is called when Run begins and after each turn, on its thread. Before Run.
   void ObserveTurns(std::function<void()> turn_ended) { turn_ended_ = std::move(turn_ended); }
 
-  // Runs until Stop. Once in the life of a loop.
+  // Runs until Stop. Once for each loop.
   void Run();
   // Run returns after the task at hand. Also before Run. Thread-safe.
   void Stop();

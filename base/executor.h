@@ -1,4 +1,4 @@
-// Where a module's code runs: tasks one after the other, now or later. The real one is an EventLoop (one thread, one loop); the fake
+// Runs a module's code: tasks one after the other, now or later. The real one is an EventLoop (one thread, one loop); the fake
 // one (base/fake_executor.h) runs in simulated time.
 #ifndef R2CC_BASE_EXECUTOR_H_
 #define R2CC_BASE_EXECUTOR_H_

@@ -1,4 +1,4 @@
-// An Executor in simulated time: nothing runs until the test says so, in an order that is the same every time. One thread.
+// An Executor in simulated time: the test decides when tasks run, in an order that is the same every time. One thread.
 #ifndef R2CC_BASE_FAKE_EXECUTOR_H_
 #define R2CC_BASE_FAKE_EXECUTOR_H_
 
@@ -20,7 +20,7 @@ class FakeExecutor final : public Executor {
   bool Cancel(TimerId timer) override { return timers_.Cancel(timer); }
   Nanos Now() const override { return now_; }
 
-  // Runs what is posted, and what that posts, until nothing is left; time stands still.
+  // Runs what is posted, and what that posts, until nothing is left; time does not advance.
   void RunPosted() {
     while (!posted_.empty()) {
       const Task task = std::move(posted_.front());

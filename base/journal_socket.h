@@ -9,7 +9,7 @@ namespace r2cc {
 
 class JournalSocket {
  public:
-  // Where systemd-journald takes entries.
+  // The socket on which systemd-journald takes entries.
   static constexpr char kPath[] = "/run/systemd/journal/socket";
 
   // Null: there is no journal at `path`.

@@ -26,7 +26,7 @@ struct LogField {
   template <std::integral T>
   LogField(std::string_view key, T value) : key(key), value(std::to_string(value)) {}
   LogField(std::string_view key, double value);
-  // For programs alone: the message says it in other words, or a person has no use for it. Empty: there is none.
+  // A field for programs only: the message has it in other words, or a person has no use for it. Empty: there is none.
   static LogField Structured(std::string_view key, std::string_view value) {
     LogField field(key, value);
     field.in_text = false;
@@ -50,7 +50,7 @@ void SetLogLevel(LogLevel level);
 std::optional<LogLevel> ParseLogLevel(std::string_view word);
 
 // Whether descriptor `fd` leads to the journal, by `journal_stream`, the value of JOURNAL_STREAM ("DEVICE:INODE", as systemd sets it).
-// Whoever sent standard error elsewhere afterwards has inherited the variable all the same.
+// A process whose standard error was redirected afterwards has inherited the variable all the same.
 bool IsJournal(std::string_view journal_stream, int fd);
 // From now on no call waits for the reader of standard error (base/log_output.h): records that it does not take wait, and are lost if they
 // become too many. The first record after that, or FlushLog, reports how many. Before the calls below, and before other threads log.

@@ -14,7 +14,7 @@ namespace r2cc {
 // Lines leave whole and in order. Thread-safe. The descriptor stays the caller's, and so do its flags, which other processes share.
 class LogOutput {
  public:
-  // Of lines that wait for the reader; some 2,000 lines.
+  // Bytes of lines that wait for the reader; some 2,000 lines.
   static constexpr size_t kWaitingBytesMax = 262'144;
 
   explicit LogOutput(int fd);

@@ -1,4 +1,4 @@
-// What may stand in NODE/NIC: no slash, no space, nothing that a shell or a terminal would take for something else, and short enough for
+// Checks names in NODE/NIC: no slash, no space, nothing that a shell or a terminal would take for something else, and short enough for
 // the fixed fields of the page's and the attach socket's formats.
 #ifndef R2CC_BASE_NAMES_H_
 #define R2CC_BASE_NAMES_H_
@@ -13,7 +13,7 @@ namespace r2cc {
 constexpr size_t kNodeNameBytesMax = 63;
 constexpr size_t kNicNameBytesMax = 23;
 constexpr size_t kNicsPerNodeMax = 64;
-// Unless the configuration says more: what a node may add to the view and the page.
+// NICs that a node may add to the view and the page, unless the configuration allows more.
 constexpr size_t kNicsPerNodeDefault = 16;
 
 inline bool IsName(std::string_view name, size_t bytes_max) {
@@ -23,7 +23,7 @@ inline bool IsName(std::string_view name, size_t bytes_max) {
   });
 }
 inline bool IsNodeName(std::string_view name) { return IsName(name, kNodeNameBytesMax); }
-// What R2CC_JOB takes: printable, neither a blank nor a slash.
+// Accepts a value of R2CC_JOB: printable, neither a blank nor a slash.
 inline bool IsJobName(std::string_view name) {
   return !name.empty() && name.size() <= kNodeNameBytesMax &&
          std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });

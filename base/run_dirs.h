@@ -1,5 +1,6 @@
-// Where r2ccd's files of one life are. Containers of jobs mount the run directory; nobody mounts the control directory, which is for this
-// machine's operators alone.
+// Names the directories of r2ccd's files of one run. Containers of jobs mount the run directory; nobody mounts the control directory, which
+// is
+// only for this machine's operators.
 #ifndef R2CC_BASE_RUN_DIRS_H_
 #define R2CC_BASE_RUN_DIRS_H_
 

@@ -1,4 +1,5 @@
-// Notices an event loop that does not turn: a task that blocks, a processor that is not given, a thread that hangs. It can only tell; what
+// Notices an event loop that does not turn: a task that blocks, a processor that is not given, a thread that hangs. It can only report;
+// what
 // must not wait for a loop (the page's readers, other nodes) has a clock of its own.
 #ifndef R2CC_BASE_STALL_GUARD_H_
 #define R2CC_BASE_STALL_GUARD_H_
@@ -23,13 +24,13 @@ class StallGuard {
   struct Watched {
     std::string name;
     Executor* loop;
-    Nanos stall_max;  // it is told from here on
+    Nanos stall_max;  // it is reported from here on
   };
   // `stalled`: still going on, or over; `lasted`: until now.
   using Tell = std::function<void(const std::string& name, bool stalled, Nanos lasted)>;
 
   // All outlive the guard, which is made and destroyed on its executor or while that does not run. A watched loop that stalls longer than
-  // the guard lives may outlive the guard's own executor.
+  // the guard exists may outlive the guard's own executor.
   StallGuard(Executor* own, std::vector<Watched> watched, Tell tell)
       : own_(own), tell_(std::move(tell)), door_(std::make_shared<Door>(own)) {
     for (Watched& one : watched) loops_.push_back({std::move(one)});
@@ -44,7 +45,7 @@ class StallGuard {
   StallGuard& operator=(const StallGuard&) = delete;
 
  private:
-  // To the guard's executor, for as long as the guard lives. Thread-safe.
+  // Posts to the guard's executor, as long as the guard exists. Thread-safe.
   class Door {
    public:
     explicit Door(Executor* executor) : executor_(executor) {}
@@ -75,7 +76,7 @@ class StallGuard {
       Loop& loop = loops_[i];
       if (loop.asked == 0) {
         loop.asked = now;
-        // Answered where the guard lives. It may be gone by then, and its executor too.
+        // The answer goes to the guard's executor. The guard may be gone by then, and its executor too.
         loop.watched.loop->Post([this, i, door = door_, alive = alive_] {
           door->Post([this, i, alive] {
             if (*alive) OnAnswer(&loops_[i]);

@@ -1,4 +1,4 @@
-// Leaves the calling function on the first error. Short names: for .cc files alone, never for headers.
+// Leaves the calling function on the first error. Short names: only for .cc files, never for headers.
 #ifndef R2CC_BASE_STATUS_MACROS_H_
 #define R2CC_BASE_STATUS_MACROS_H_
 

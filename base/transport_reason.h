@@ -1,4 +1,4 @@
-// gRPC's words for a connection that broke, or did not come about, cut down to what people need.
+// Shortens gRPC's messages about a connection that broke, or did not come about, to what people need.
 #ifndef R2CC_BASE_TRANSPORT_REASON_H_
 #define R2CC_BASE_TRANSPORT_REASON_H_
 
@@ -7,7 +7,7 @@
 
 namespace r2cc {
 
-// Words of gRPC and OpenSSL, and what they mean.
+// Messages of gRPC and OpenSSL, and their meaning.
 struct TransportWords {
   std::string_view theirs;
   const char* ours;
@@ -33,7 +33,7 @@ inline std::string TransportReason(std::string text) {
     const size_t colon = text.rfind(": ");
     return "the name " + host + " is not resolved" + (colon == std::string::npos ? "" : text.substr(colon));
   }
-  // A daemon's own sentence may quote such words.
+  // A daemon's own sentence may quote such messages.
   const bool handshake = text.starts_with("failed to connect to all addresses") &&
                          (text.find("Tls handshake failed") != std::string::npos || text.find("Cannot check peer") != std::string::npos);
   // "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused"

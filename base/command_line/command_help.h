@@ -1,4 +1,4 @@
-// What a command line may hold, as values: of --help, the man pages and the shells' completion, so that none of them says anything else.
+// Describes a command line as values: --help, the man pages and the shells' completion are made of them, so that all agree.
 #ifndef R2CC_BASE_COMMAND_LINE_COMMAND_HELP_H_
 #define R2CC_BASE_COMMAND_LINE_COMMAND_HELP_H_
 
@@ -12,10 +12,10 @@ class App;  // its header takes seconds to compile
 namespace r2cc {
 
 struct OptionHelp {
-  std::vector<std::string> names;  // with their dashes, short ones first; of a positional the one word, such as NODE/NIC
-  std::string value;               // what stands behind it, such as DIR; empty: nothing
+  std::vector<std::string> names;  // with their dashes, short ones first; for a positional its one name, such as NODE/NIC
+  std::string value;               // the name of its value, such as DIR; empty: it takes none
   std::string text;
-  std::string default_text;          // empty: none, or the text tells it
+  std::string default_text;          // empty: there is none, or the text has it
   std::vector<std::string> choices;  // empty: anything
   bool positional = false;
   bool required = false;
@@ -30,7 +30,7 @@ struct CommandHelp {
 
 CommandHelp Describe(const CLI::App& app);
 
-// Of `app`, a program's own: --help_json, which is not in --help, prints Describe() as one JSON object and ends as --version does.
+// Adds --help_json to `app`, a program's own: it is not in --help, prints Describe() as one JSON object and ends as --version does.
 void AddHelpJson(CLI::App* app);
 
 }  // namespace r2cc

@@ -1,4 +1,4 @@
-// Which address of a network interface carries traffic: one rule for the plugin, the daemon and the doctor. Pure.
+// Chooses the address of a network interface that carries traffic: one rule for the plugin, the daemon and the doctor. Pure.
 #ifndef R2CC_BASE_CORE_ADDRESS_CHOICE_H_
 #define R2CC_BASE_CORE_ADDRESS_CHOICE_H_
 
@@ -6,7 +6,7 @@
 
 namespace r2cc {
 
-// What the kernel says of an address that an interface has.
+// The kernel's flags of an address that an interface has.
 struct AddressState {
   bool duplicate = false;   // another node of the network has it ("dadfailed"): the kernel sends nothing from it
   bool tentative = false;   // the kernel still looks for a duplicate
@@ -27,7 +27,7 @@ int AddressRank(const std::string& address, const AddressState& state);
 // One that makes its interface a choice where nobody names it: neither link-local nor of the loopback, and no duplicate.
 bool IsRoutable(const std::string& address, const AddressState& state);
 
-// What has each interface answer ARP for its own addresses alone, for lines.
+// Settings with which each interface answers ARP only for its own addresses, for log lines.
 constexpr char kArpSysctls[] = "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 (and rp_filter=2 where it is 1)";
 
 }  // namespace r2cc

@@ -1,4 +1,4 @@
-// How long to wait before the next attempt at something that failed. Pure.
+// Computes the wait before the next attempt at something that failed. Pure.
 #ifndef R2CC_BASE_CORE_BACK_OFF_H_
 #define R2CC_BASE_CORE_BACK_OFF_H_
 

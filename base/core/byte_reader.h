@@ -49,7 +49,7 @@ class ByteReader {
       if (c < 0x20 || c > 0x7e) c = '?';
     return text;
   }
-  // What was read makes no sense.
+  // The bytes make no sense.
   void Fail() { ok_ = false; }
 
   size_t left() const { return bytes_.size(); }

@@ -24,7 +24,7 @@ class SteadyClock final : public Clock {
   Nanos Now() const override;
 };
 
-// Stands still until told otherwise. One thread at a time.
+// A clock that a test sets. One thread at a time.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(Nanos now = kNanosPerSecond) : now_(now) {}

@@ -1,4 +1,4 @@
-// How often something failed of late. It decides how long a repaired NIC or path must prove itself. Pure: time is an argument.
+// Measures how often something failed lately. It decides how long a repaired NIC or path must prove itself. Pure: time is an argument.
 #ifndef R2CC_BASE_CORE_FLAP_LEVEL_H_
 #define R2CC_BASE_CORE_FLAP_LEVEL_H_
 

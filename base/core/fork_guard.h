@@ -1,10 +1,11 @@
-// Descriptors that a forked child must not keep: a process-wide set, closed in every child right after fork().
+// Closes descriptors that a forked child must not keep: a process-wide set, closed in every child right after fork().
 //
-// Why: a job's process forks without exec (data loaders do), and the copies of its sockets live as long as the child sleeps. Without this,
+// Reason: a job's process forks without exec (data loaders do), and the copies of its sockets stay open as long as the child sleeps.
+// Without this,
 // the kernel ends no connection and frees no port when the process itself dies, and its peers wait for nothing.
 //
-// The child only close()s: a shutdown() there would end the parent's connections. What is guarded are numbers, not owners, so keep to
-// the order: Add() right after the descriptor was made, Remove() right before it is closed or handed to somebody else. A fork that falls
+// The child only calls close(): a shutdown() there would end the parent's connections. The set has numbers, not owners, so keep to
+// the order: Add() right after the descriptor was made, Remove() right before it is closed or handed over. A fork that falls
 // between a system call and its Add() or Remove() leaves one copy behind; nobody closes a descriptor that is not guarded at that moment.
 // A child that execs is covered by O_CLOEXEC; posix_spawn() and vfork() run no handlers and need none.
 #ifndef R2CC_BASE_CORE_FORK_GUARD_H_
@@ -16,7 +17,7 @@ namespace r2cc::fork_guard {
 constexpr int kFdsMax = 65'536;
 
 // Registers the handler that closes the set in children, once per process; until then the set has no effect. False if the C library has
-// no memory for it. Thread-safe. The code must stay mapped for the life of the process.
+// no memory for it. Thread-safe. The code must stay mapped as long as the process runs.
 bool InstallOnce();
 
 // Thread-safe, lock-free and async-signal-safe. False, with nothing changed, if `fd` is not in 0..kFdsMax-1.

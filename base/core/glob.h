@@ -1,4 +1,4 @@
-// Names that fit a pattern: * stands for any text, ? for any one character.
+// Matches names with a pattern: * is any text, ? any one character.
 #ifndef R2CC_BASE_CORE_GLOB_H_
 #define R2CC_BASE_CORE_GLOB_H_
 
@@ -10,7 +10,7 @@ namespace r2cc {
 constexpr bool GlobFits(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0;
   size_t star = std::string_view::npos;  // the last one that was met
-  size_t taken = 0;                      // how far the name was when it was; the star stands for what lies between
+  size_t taken = 0;                      // how much of the name was matched at the last star, which covers what lies between
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;

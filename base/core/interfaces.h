@@ -1,5 +1,6 @@
-// The network interfaces of this namespace and their addresses, by the kernel's NETLINK_ROUTE: getifaddrs() says neither what other names
-// an interface has nor that an address is a duplicate.
+// Lists the network interfaces of this namespace and their addresses, by the kernel's NETLINK_ROUTE: getifaddrs() has neither the other
+// names
+// of an interface nor the flag of a duplicate address.
 #ifndef R2CC_BASE_CORE_INTERFACES_H_
 #define R2CC_BASE_CORE_INTERFACES_H_
 

@@ -21,22 +21,22 @@
 #define R2CC_THREAD_ANNOTATION(annotation)
 #endif
 
-// Of a member: the lock for the member itself; for what the pointer points to.
+// For a member: the lock of the member itself; of what the pointer points to.
 #define R2CC_GUARDED_BY(mutex) R2CC_THREAD_ANNOTATION(guarded_by(mutex))
 #define R2CC_PT_GUARDED_BY(mutex) R2CC_THREAD_ANNOTATION(pt_guarded_by(mutex))
-// Of a mutex: a thread that holds both took this one first.
+// For a mutex: a thread that holds both took this one first.
 #define R2CC_ACQUIRED_BEFORE(...) R2CC_THREAD_ANNOTATION(acquired_before(__VA_ARGS__))
-// Of a function: the caller holds the lock; must not hold it; holds it afterwards; does not any more.
+// For a function: the caller holds the lock; must not hold it; holds it afterwards; does not any more.
 #define R2CC_REQUIRES(...) R2CC_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define R2CC_EXCLUDES(...) R2CC_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define R2CC_ACQUIRES(...) R2CC_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define R2CC_TRY_ACQUIRES(...) R2CC_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define R2CC_RELEASES(...) R2CC_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
-// Of a function that does nothing: its caller holds the lock in a way that the analysis does not see.
+// For a function that does nothing: its caller holds the lock in a way that the analysis does not see.
 #define R2CC_ASSERTS(...) R2CC_THREAD_ANNOTATION(assert_capability(__VA_ARGS__))
-// Of a class whose objects hold a lock from their constructor to their destructor.
+// For a class whose objects hold a lock from their constructor to their destructor.
 #define R2CC_SCOPED_LOCK R2CC_THREAD_ANNOTATION(scoped_lockable)
-// Of a function that the analysis cannot follow. A comment says why it is right.
+// For a function that the analysis cannot follow. A comment states why it is right.
 #define R2CC_NO_THREAD_SAFETY_ANALYSIS R2CC_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace r2cc {

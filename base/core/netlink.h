@@ -35,14 +35,14 @@ struct NetEvent {
   bool dummy = false;                    // of the kind "dummy"
   std::array<uint8_t, 6> mac{};          // zero if it has none of six bytes
   std::vector<std::string> other_names;  // `ip link property add ... altname`
-  uint32_t mtu = 0;                      // in bytes; 0: the kernel does not say
+  uint32_t mtu = 0;                      // in bytes; 0: the kernel does not report it
 
   std::string address;  // numeric, without scope: "10.0.0.1", "fe80::1"
   int prefix_bits = 0;  // of its network
-  AddressState state;   // of one that is added; it is told of again when this changes
+  AddressState state;   // of one that is added; a change of it is another message
 };
 
-// What one datagram of the kernel says.
+// The contents of one datagram of the kernel.
 struct NetlinkBatch {
   std::vector<NetEvent> events;  // only kLink... and kAddress...
   // For the dump with the sequence number that was asked about:

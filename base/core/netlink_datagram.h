@@ -42,7 +42,7 @@ class Datagram {
     bytes_.insert(bytes_.end(), from, from + size);
     return Close();
   }
-  // What stands in the message of `nested`.
+  // The attributes inside the message of `nested`.
   Datagram& Nested(uint16_t type, Datagram& nested) {
     return Attribute(type, &nested.bytes()[sizeof(nlmsghdr)], nested.bytes().size() - sizeof(nlmsghdr));
   }

@@ -18,7 +18,7 @@
 
 namespace r2cc {
 
-// Beside the attach socket.
+// Next to the attach socket.
 constexpr char kRailsFileName[] = "rails";
 // A reader takes no more.
 constexpr size_t kRailsFileBytesMax = 4096;

@@ -1,4 +1,4 @@
-// Which way packets leave this network namespace, by the kernel's tables.
+// Finds the interface by which packets leave this network namespace, from the kernel's tables.
 #ifndef R2CC_BASE_CORE_ROUTE_H_
 #define R2CC_BASE_CORE_ROUTE_H_
 

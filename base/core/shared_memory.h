@@ -8,8 +8,8 @@
 
 namespace r2cc {
 
-// How each kind of shared memory begins. Written once, before the memory is handed out. A reader reads what was written by any version
-// from `version`, the oldest whose rules read it, to `newest`. A `newest` below `version` means `version` alone.
+// The beginning of each kind of shared memory. Written once, before the memory is handed out. A reader reads memory of any version
+// from `version`, the oldest whose rules read it, to `newest`. A `newest` below `version` means `version` only.
 struct SharedHeader {
   uint64_t magic;
   uint32_t version;
@@ -25,12 +25,12 @@ enum class Writable {
 struct SharedKind {
   const char* name;  // for error lines, and of the memfd behind "r2cc-": "page", "ring"
   uint64_t magic;
-  // What this release writes is read by the rules of each of these versions, and it reads what any of them writes.
+  // The rules of each of these versions read what this release writes, and it reads what any of them writes.
   uint32_t version_least;
   uint32_t version;
   size_t bytes;
   Writable writable;
-  size_t bytes_most = 0;  // a reader takes any size from `bytes` to this; 0: `bytes` alone
+  size_t bytes_most = 0;  // a reader takes any size from `bytes` to this; 0: only `bytes`
   // For error lines.
   const char* maker = "r2ccd";
   const char* remedy = "upgrade r2ccd or the plugin";

@@ -26,7 +26,7 @@ Validity ForDays(int64_t now_s, int days);
 // A new authority, which signs itself.
 absl::StatusOr<CertificateAndKey> MakeAuthority(const std::string& common_name, const Validity& validity);
 
-// A certificate for `identity`: a node's is for both ends of a connection, an operator's for the client's alone.
+// A certificate for `identity`: a node's is for both ends of a connection, an operator's only for the client.
 absl::StatusOr<CertificateAndKey> Issue(const CertificateAndKey& authority, const Identity& identity, const Validity& validity);
 
 }  // namespace r2cc

@@ -1,8 +1,8 @@
-// What a certificate says, and whether it is to be believed. Pure: the time is an argument. Thread-safe, as nothing changes.
+// Reads a certificate, and judges whether it is valid. Pure: the time is an argument. Thread-safe, because nothing changes.
 //
 // An owner's name is one URI among the certificate's subject alternative names, of this form and no other:
 //   r2cc://node/NAME       the daemon of node NAME
-//   r2cc://operator/NAME   a person who asks and steers daemons
+//   r2cc://operator/NAME   a person who asks and commands daemons
 #ifndef R2CC_BASE_TLS_CERTIFICATE_H_
 #define R2CC_BASE_TLS_CERTIFICATE_H_
 
@@ -47,22 +47,22 @@ struct FreeCrl {
 };
 using CrlPtr = std::unique_ptr<X509_CRL, FreeCrl>;
 
-// What a certificate is shown for.
+// The use for which a certificate is shown.
 enum class Purpose { kServer, kClient };
 
-// One certificate, and those that stand behind it in the same text towards the authority.
+// One certificate, and those after it in the same text, towards the authority.
 class Certificate {
  public:
   // PEM. INVALID_ARGUMENT: it holds no certificate, or one that cannot be read.
   static absl::StatusOr<Certificate> Parse(std::string_view pem);
 
-  // Whose it is. INVALID_ARGUMENT if it names nobody, or more than one.
+  // Its owner. INVALID_ARGUMENT if it names none, or more than one.
   absl::StatusOr<Identity> identity() const;
   // CLOCK_REALTIME.
   int64_t not_before_s() const;
   int64_t not_after_s() const;
   bool Fits(const EVP_PKEY* key) const;
-  // Of its key over `text`.
+  // Whether `signature` is its key's over `text`.
   bool Signed(std::string_view text, std::string_view signature) const;
 
   const X509* x509() const { return chain_.front().get(); }
@@ -72,7 +72,7 @@ class Certificate {
   std::vector<X509Ptr> chain_;  // at least one
 };
 
-// Those whose signature makes a certificate one of this cluster.
+// The authorities whose signature makes a certificate one of this cluster.
 class Authorities {
  public:
   // PEM, one certificate or several: while an authority is replaced there are two.

@@ -1,5 +1,5 @@
-// At the client's end of TLS: which server is believed, with the reason why another is not. gRPC itself would say no more than
-// "certificate verify failed".
+// Verifies the server at the client's end of TLS, with a reason if it is refused. gRPC itself reports no more than "certificate verify
+// failed".
 #ifndef R2CC_BASE_TLS_SERVER_VERIFIER_H_
 #define R2CC_BASE_TLS_SERVER_VERIFIER_H_
 
@@ -17,7 +17,7 @@
 
 namespace r2cc {
 
-// Who shows `pem` as a server at `now_s`. PERMISSION_DENIED, with one line that says why he is not believed.
+// The identity of the server that shows `pem` at `now_s`. PERMISSION_DENIED, with one line that states why it is refused.
 absl::StatusOr<Identity> ServerIdentity(const std::string& pem, const Authorities& authorities, int64_t now_s);
 
 // Asks `judge` about each server. Thread-safe, if `judge` is.

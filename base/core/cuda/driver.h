@@ -1,4 +1,4 @@
-// The CUDA driver's library, opened with the first call. A machine without it has no GPUs, and `missing` has the line that says so.
+// Opens the CUDA driver's library with the first call. A machine without it has no GPUs, and `missing` has the line with the reason.
 //
 // It works in the primary contexts of GPUs, which it retains and never releases. Threads: any at once. Nothing is thrown.
 #ifndef R2CC_BASE_CORE_CUDA_DRIVER_H_
@@ -19,12 +19,12 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // One line on why there are no GPUs, whatever the machine has; empty: the driver is there. Opens it.
+  // One line on why there are no GPUs, if the machine has some; empty: the driver is there. Opens it.
   const std::string& missing();
   // After missing() was empty.
   const LibcudaCalls& calls() const { return calls_; }
 
-  // The calling thread works in the GPU's context while this lives, and may call what a capture forbids.
+  // The calling thread works in the GPU's context while this exists, and may call what a capture forbids.
   class InContext {
    public:
     InContext(Driver* of, int gpu, std::string* error);

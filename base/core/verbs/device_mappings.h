@@ -1,7 +1,8 @@
-// Where RDMA devices are mapped into this process: queues and doorbells that the device and the process share.
+// Finds the mappings of RDMA devices in this process: queues and doorbells that the device and the process share.
 //
-// Why: a forked child has copies of them, each of which keeps the device's file open, and with it the queue pairs of a process that died:
-// its peers' devices are answered as if it lived.
+// Reason: a forked child has copies of them, each of which keeps the device's file open, and with it the queue pairs of a process that
+// died:
+// its peers' devices get answers as if it still ran.
 #ifndef R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_
 #define R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_
 
@@ -23,7 +24,7 @@ struct Mapping {
   bool operator==(const Mapping&) const = default;
 };
 
-// Those of files whose paths begin with `files`, from the text of /proc/self/maps.
+// The mappings of files whose paths begin with `files`, from the text of /proc/self/maps.
 std::vector<Mapping> MappingsOf(std::string_view files, std::istream& maps);
 
 // Children that are forked from now on have none of those that are there. Any thread.

@@ -1,4 +1,4 @@
-// What sysfs says of an RDMA device. Nothing that it says is needed: what is not there is empty.
+// Reads sysfs about an RDMA device. No fact is required: one that is missing is empty.
 #ifndef R2CC_BASE_CORE_VERBS_DEVICE_SYSFS_H_
 #define R2CC_BASE_CORE_VERBS_DEVICE_SYSFS_H_
 

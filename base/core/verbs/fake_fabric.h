@@ -1,23 +1,23 @@
-// RDMA devices of several hosts and the cables between them, in virtual time. What is modelled was measured on soft-RoCE, or read in the
+// Simulates RDMA devices of several hosts and the cables between them, in virtual time. The model was measured on soft-RoCE, or read in the
 // source of drivers:
 // - bytes are placed packet by packet, each some time after it has arrived: a fence that does not wait for that lets bytes through late;
 // - RESET waits for it unless the driver is rdma_rxe; ERR does not, but the flush of a posted receive and a destroy do, and so does the end
 //   of a region's registration;
 // - packets of plain writes, and completions of neighbouring writes with immediate, may come out of order if asked; what carries an
 //   immediate comes after all before it, and so does a send: a reliable connection completes its receives in order, on which the parts of
-//   a word and the answer to a close rest;
+//   a frame and the answer to a close rely;
 // - what is missing is asked for once; lost packets are sent again every 4.096 us * 2^timeout, retry_cnt times; rdma_rxe never counts a
 //   retry_cnt of 7;
-// - packets and answers may come twice, the second time to whoever has the queue pair's number then;
+// - packets and answers may come twice, the second time to the present owner of the queue pair's number;
 // - a message that finds no receive waits and is sent again after the receiver's timer;
 // - an unsignaled request keeps its place in the send queue until a later completion was polled;
 // - a queue pair reaches the regions of its own protection domain; a driver may give a released key to the next region (mlx5 does, last in,
 //   first out);
 // - a queue pair, or all of a device, may take requests and never report their end, whether it sends them or not: FakeStall;
 // - rdma_rxe does not look at a receive that is posted in the error state until the state is set once more;
-// - an event of a queue pair that was read and not acknowledged keeps it from being destroyed: for ever, which is counted in hangs().
+// - an event of a queue pair that was read and not acknowledged keeps it from being destroyed: forever, which is counted in hangs().
 //
-// One thread. FakeVerbs (fake_verbs.h) is what a host sees of it.
+// One thread. FakeVerbs (fake_verbs.h) is a host's view of it.
 #ifndef R2CC_BASE_CORE_VERBS_FAKE_FABRIC_H_
 #define R2CC_BASE_CORE_VERBS_FAKE_FABRIC_H_
 
@@ -51,7 +51,7 @@ struct FakePath {
   uint64_t packet_bytes_most = UINT64_MAX;  // larger packets are lost
 };
 
-// What a queue pair does with requests that are posted. It changes no state, and no event says so.
+// The way in which a queue pair treats posted requests. It changes no state, and no event reports it.
 enum class FakeStall : uint8_t {
   kNone,
   kSendsNothing,      // they stay where they are, and no retry counter counts
@@ -61,9 +61,10 @@ enum class FakeStall : uint8_t {
 struct FakeOptions {
   uint32_t packets_most = 16;                    // of one request, at most 64: longer packets than the MTU keep tests quick
   Nanos placement_most = 3'000;                  // from a packet's arrival until its bytes are in memory
-  int placement_late_one_in = 0;                 // so many packets take up to the next instead; 0: none
+  int placement_late_one_in = 0;                 // one in this many packets takes up to the next value instead; 0: none
   Nanos placement_late_most = 50 * kNanosPerMs;  // soft-RoCE: 8 to 50 ms
-  int duplicate_one_in = 0;                      // so many packets, and answers, come once more, up to so much later; 0: none
+  // one in this many packets, and answers, comes once more, up to the next value later; 0: none
+  int duplicate_one_in = 0;
   Nanos duplicate_late_most = 500 * kNanosPerMs;
   bool reuse_keys = false;  // of a region that ended, by the next one; the last first
   bool reorder = false;     // packets of plain writes, and completions of writes with immediate among themselves
@@ -126,7 +127,7 @@ struct FakeQueuePair {
   uint64_t expected = 1;
   uint32_t arrived = 0;  // packets of the one that is expected, ...
   uint64_t seen = 0;     // ... which: a bit each
-  uint64_t missed = 0;   // the one that the initiator was told to be missing
+  uint64_t missed = 0;   // the one that was reported to the initiator as missing
   std::deque<FakeReceive> receives;
   int placing = 0;  // packets that have arrived and are not in memory
   struct Delivery {
@@ -183,13 +184,13 @@ class FakeFabric {
   void LoseDevice(int host, const std::string& name);
   // It can be opened again. What was lost stays lost.
   void RestoreDevice(int host, const std::string& name) { device(host, name)->lost = false; }
-  // The queue pair goes to the error state by itself; the event says why.
+  // The queue pair goes to the error state without a request; the event names the reason.
   void BreakQueuePair(int host, uint32_t number, AsyncKind event);
-  // All of the port that are joined to the other one; kOther: no event says so, as with soft-RoCE.
+  // All queue pairs of the port that are joined to the other one; kOther: no event reports it, as with soft-RoCE.
   void BreakQueuePairs(const FakePortName& port, const FakePortName& other, AsyncKind event);
   // All of the port that are joined to the other one stall for ever; those that are made later do not.
   void StallQueuePairs(const FakePortName& port, const FakePortName& other, FakeStall stall);
-  // The whole device does, until it is told kNone.
+  // Stalls the whole device, until kNone.
   void StallDevice(int host, const std::string& name, FakeStall stall);
   // The ways of queue pairs that stall while they are ready to send, and owe the end of a signaled request.
   struct Stalled {
@@ -203,7 +204,7 @@ class FakeFabric {
 
   // Destroys that would have waited for ever.
   int hangs() const { return hangs_; }
-  // Packets whose bytes came into memory after their queue pair was thought to have ended.
+  // Packets whose bytes came into memory after their queue pair should have ended.
   int late_placements() const { return late_placements_; }
 
  private:
@@ -219,7 +220,7 @@ class FakeFabric {
   struct Packet {
     FakePortName from, to;
     uint32_t source = 0, destination = 0;  // queue pairs
-    uint32_t psn = 0;                      // of the sender's life
+    uint32_t psn = 0;                      // of the sender's queue pair, in its present use
     uint64_t sequence = 0;
     uint32_t index = 0, count = 1;
     uint64_t offset = 0;

@@ -1,4 +1,4 @@
-// Two hosts with a device each, and a connected queue pair between them, for tests of the fake fabric and of what stands before it.
+// Two hosts with a device each, and a connected queue pair between them, for tests of the fake fabric and of layers above it.
 #ifndef R2CC_BASE_CORE_VERBS_FAKE_PAIR_H_
 #define R2CC_BASE_CORE_VERBS_FAKE_PAIR_H_
 

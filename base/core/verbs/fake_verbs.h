@@ -1,6 +1,7 @@
-// The Verbs of one host on the fake fabric. One thread; nothing blocks, and what would wait for ever fails and is counted (FakeFabric).
-// Descriptors are -1: FakeFabric::OnWake() tells that there is something to look at. Numbers of queue pairs that are gone are used again
-// first, so that a user who mixes up their lives is found out.
+// Implements the Verbs of one host on the fake fabric. One thread; nothing blocks, and a call that would wait forever fails and is counted
+// (FakeFabric). Descriptors are -1: FakeFabric::OnWake() reports that there is something to look at. Numbers of queue pairs that are gone
+// are used
+// again first, so that a user who confuses two of them is found out.
 #ifndef R2CC_BASE_CORE_VERBS_FAKE_VERBS_H_
 #define R2CC_BASE_CORE_VERBS_FAKE_VERBS_H_
 
@@ -14,7 +15,7 @@ namespace r2cc::net::verbs {
 
 class FakeVerbs final : public Verbs {
  public:
-  // What was posted and polled: for tests that count work.
+  // Counts of posts and polls: for tests that count work.
   struct Counts {
     uint64_t sends = 0, receives = 0, send_doorbells = 0, receive_doorbells = 0, completions = 0;
   };
@@ -57,7 +58,7 @@ class FakeVerbs final : public Verbs {
 
  private:
   FakeDevice* DeviceOf(ContextId context);
-  // The live queue pair; null and `*error`.
+  // The queue pair if it exists; otherwise null and `*error`.
   FakeQueuePair* Live(QueuePairId id, int* error);
   template <typename Id>
   Id NewId() {

@@ -1,7 +1,6 @@
-// A Verbs that fails where it is told to, over any other. It counts what it injected: a test that meant to inject asks for it.
+// A Verbs that fails where a test sets it, over any other. It counts what it injected: a test that meant to inject checks that.
 //
-// Faults are counted down from the moment when they are set. With the threads of the Verbs that it stands before; faults are set while
-// nobody calls.
+// Faults are counted down from the moment when they are set. It has the threads of the Verbs below it; faults are set while no call runs.
 #ifndef R2CC_BASE_CORE_VERBS_FAULTY_VERBS_H_
 #define R2CC_BASE_CORE_VERBS_FAULTY_VERBS_H_
 
@@ -45,22 +44,22 @@ class FaultyVerbs : public Verbs {
 
   // The `nth` call from now on, 1 for the next, and `more` after it return `error` and do nothing.
   void FailCall(Call call, int nth, int error, int more = 0) { failing_[call] = {nth, error, more}; }
-  // Each such call fails while it is told so. `*fails` outlives this object, or Mend() comes before its end.
+  // Each such call fails while `*fails`. `*fails` outlives this object, or Mend() comes before its end.
   void FailWhile(Call call, const bool* fails, int error) { while_[call] = {fails, error}; }
-  // Each such call returns success and does nothing while it is told so, as a device in an internal error does: those that change or end
+  // Each such call returns success and does nothing while `*pretends`, as a device in an internal error does: those that change or end
   // something.
   void PretendWhile(Call call, const bool* pretends) { pretended_[call] = pretends; }
-  // What was to fail or pretend for a while does so no longer, and what told it may go.
+  // Ends all failures and pretences that were set for a while; their variables may go.
   void Mend() {
     while_.clear();
     pretended_.clear();
   }
-  // Each such call takes so long; 0: no time. Nobody sleeps here: the caller's loop takes it with TakeTime().
+  // Each such call takes this long; 0: no time. It does not sleep: the caller's loop takes the time with TakeTime().
   void SlowCall(Call call, Nanos takes) { takes == 0 ? void(slow_.erase(call)) : void(slow_[call] = takes); }
   Nanos TakeTime() { return std::exchange(taken_, 0); }
-  // The `nth` completion that is polled from now on, 1 for the next, says `status`, and its queue pair goes to the error state.
+  // The `nth` completion that is polled from now on, 1 for the next, has `status`, and its queue pair goes to the error state.
   void FailCompletion(int nth, Status status) { completion_ = {nth, status}; }
-  // The device, or one of its queues, says this next.
+  // The device, or one of its queues, reports this event next.
   void Inject(ContextId context, const AsyncEvent& event) { events_[context].push_back(event); }
 
   uint64_t injected() const { return injected_; }
@@ -107,7 +106,7 @@ class FaultyVerbs : public Verbs {
     int error = 0;
     int more = 0;
   };
-  // What the call is to return instead; 0: it is made.
+  // The value that the call returns instead; 0: it is made.
   int Fault(Call call);
   bool Pretends(Call call);
 

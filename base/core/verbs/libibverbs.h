@@ -29,7 +29,7 @@ class Libibverbs : public Verbs {
   Libibverbs(const Libibverbs&) = delete;
   Libibverbs& operator=(const Libibverbs&) = delete;
 
-  // One line on why there are no devices whatever the machine has; empty: the library is there.
+  // One line on why there are no devices, if the machine has some; empty: the library is there.
   const std::string& missing() const { return missing_; }
 
   int ForkInit() override;

@@ -1,4 +1,4 @@
-// The calls of libibverbs, found by name and version in a library that was opened at run time. For libibverbs.cc alone.
+// Finds the calls of libibverbs, by name and version, in a library that was opened at run time. Only for libibverbs.cc.
 #ifndef R2CC_BASE_CORE_VERBS_LIBIBVERBS_CALLS_H_
 #define R2CC_BASE_CORE_VERBS_LIBIBVERBS_CALLS_H_
 

@@ -1,4 +1,4 @@
-// Values of libibverbs' header as values of the seam, and back. For libibverbs.cc alone.
+// Converts values of libibverbs' header to values of the seam, and back. Only for libibverbs.cc.
 #ifndef R2CC_BASE_CORE_VERBS_LIBIBVERBS_VALUES_H_
 #define R2CC_BASE_CORE_VERBS_LIBIBVERBS_VALUES_H_
 
@@ -30,7 +30,7 @@ bool AttributesOf(const ReadyToReceive& ready, ibv_qp_attr* attributes);
 ibv_qp_attr AttributesOf(const ReadyToSend& ready);
 
 AsyncKind AsyncKindOf(ibv_event_type type);
-// What `element` of an event holds. The library looks at the same when the event is acknowledged.
+// The meaning of an event's `element`. The library looks at the same when the event is acknowledged.
 enum class Subject { kNone, kPort, kQueuePair, kCompletionQueue };
 Subject SubjectOf(ibv_event_type type);
 

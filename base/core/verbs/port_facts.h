@@ -1,4 +1,4 @@
-// Which port of which RDMA device stands behind a network interface.
+// Finds the port of an RDMA device that belongs to a network interface.
 #ifndef R2CC_BASE_CORE_VERBS_PORT_FACTS_H_
 #define R2CC_BASE_CORE_VERBS_PORT_FACTS_H_
 
@@ -12,7 +12,7 @@
 
 namespace r2cc::net::verbs {
 
-// A port, and what it says of the network interfaces that it stands behind.
+// A port, with its facts about the network interfaces that belong to it.
 struct PortFacts {
   std::string device;
   uint8_t port = 1;
@@ -26,7 +26,7 @@ struct PortFacts {
   friend bool operator==(const PortFacts&, const PortFacts&) = default;
 };
 
-// Of a device that is open. What cannot be read stays empty. MAY BLOCK.
+// The facts of an open device. One that cannot be read stays empty. MAY BLOCK.
 PortFacts ReadPortFacts(Verbs* verbs, ContextId context, const DeviceInfo& device, uint8_t port);
 
 struct InterfaceFacts {

@@ -1,4 +1,4 @@
-// A libibverbs.so.1 with one device that writes down what it is asked: for libibverbs_test.cc alone.
+// A libibverbs.so.1 with one device that records calls: only for libibverbs_test.cc.
 #ifndef R2CC_BASE_CORE_VERBS_STUB_LIBIBVERBS_H_
 #define R2CC_BASE_CORE_VERBS_STUB_LIBIBVERBS_H_
 
@@ -10,7 +10,7 @@ namespace r2cc::net::verbs {
 struct Stub {
   static constexpr int kKept = 64;
 
-  // What the next calls return.
+  // The results of the next calls.
   int error = 0;             // of calls that return a number; of those that return an object: 0 or errno
   int post_error = 0;        // of the posting calls
   int post_refused = -1;     // which request of the list they name as bad; -1: none
@@ -21,7 +21,7 @@ struct Stub {
   int gid_count = 0;
   int completion_events = 0;
 
-  // What was asked.
+  // The calls that were made.
   int doorbells = 0;
   int requests = 0;  // posted, sends and receives
   ibv_send_wr sends[kKept] = {};

@@ -1,12 +1,15 @@
-// The verbs that the transport calls, and nothing else of libibverbs: reliable connections, RDMA writes and reads, sends, completions,
+// Defines the verbs that the transport calls, and nothing else of libibverbs: reliable connections, RDMA writes and reads, sends,
+// completions,
 // events. Plain structs; no type of ibverbs. libibverbs.h implements it over the library, fake_verbs.h over a fabric in virtual time.
 //
-// Errors: a call returns 0, or an errno value and has done nothing, unless it says otherwise. EIO and ENODEV: the device is gone; then only
-// the Close, Destroy, Deregister, Free and event calls are of use, and they may fail with the same. ENOMEM of Register(): most often the
+// Errors: a call returns 0, or an errno value and has done nothing, unless its comment states otherwise. EIO and ENODEV: the device is
+// gone; then
+// only the Close, Destroy, Deregister, Free and event calls are of use, and they may fail with the same. ENOMEM of Register(): most often
+// the
 // limit of locked memory. Nothing is thrown.
 //
-// Ownership: what a call made lives until the call that ends it; the caller ends things in the reverse order. A handle of 0 is none. A
-// failed end leaves the thing as it was, and the caller decides whether to try again or to leave it for good.
+// Ownership: an object exists until the call that ends it; the caller ends objects in the reverse order. A handle of 0 is none. A
+// failed end leaves the object as it was, and the caller decides whether to try again or to leave it for good.
 //
 // Threads: PostSend() and PostReceive() of one queue pair, Poll() and Arm() of one completion queue: one thread at a time each, they
 // never block. Everything else: any threads at once; what is marked MAY BLOCK does, for long on a device that dies.
@@ -75,7 +78,7 @@ struct GidEntry {
   uint32_t interface_index = 0;  // of the network interface; 0: none, or unknown
 };
 
-// What a region lets others, and the device, do: or-ed.
+// The accesses that a region allows others, and the device: or-ed.
 enum Access : uint32_t {
   kAccessNone = 0,  // the device reads for the own requests
   kLocalWrite = 1,
@@ -111,7 +114,7 @@ struct QueuePairInfo {
 // To the other end, and from there.
 struct Path {
   uint8_t port = 1;
-  uint32_t gid_index = 0;  // of the own table; read anew for each queue pair
+  uint32_t gid_index = 0;  // of the own table; read again for each queue pair
   bool global = true;      // with a GID: always on Ethernet
   Gid remote_gid{};
   uint16_t remote_lid = 0;  // InfiniBand
@@ -186,7 +189,7 @@ enum class Status : uint8_t {
 
 enum class CompletionKind : uint8_t { kSend, kWrite, kRead, kReceive, kReceiveWriteWithImmediate };
 
-// Of an unsuccessful one only wr_id, status and vendor_error say anything: `kind` and `immediate` are 0 whatever it was.
+// For an unsuccessful one only wr_id, status and vendor_error are valid: `kind` and `immediate` are 0 whatever it was.
 struct Completion {
   uint64_t wr_id = 0;
   Status status = Status::kSuccess;
@@ -199,7 +202,7 @@ struct Completion {
 };
 
 enum class AsyncKind : uint8_t {
-  kOther,  // nothing that the transport heeds; `raw` says which
+  kOther,  // nothing that the transport handles; `raw` has its number
   kPortActive,
   kPortError,
   kGidChange,
@@ -267,7 +270,7 @@ class Verbs {
   // `channel`: 0 for none. MAY BLOCK.
   virtual int CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) = 0;
   virtual int DestroyCompletionQueue(CompletionQueueId queue) = 0;
-  // The next completion makes one event of the channel. One that came before shows in Poll() alone: poll once more after this.
+  // The next completion makes one event of the channel. One that came before shows only in Poll(): poll once more after this.
   virtual int Arm(CompletionQueueId queue, bool solicited_only) = 0;
   // Takes at most `completions.size()`. `*taken` is how many, whatever is returned; an error is of the queue, which is lost then.
   virtual int Poll(CompletionQueueId queue, std::span<Completion> completions, size_t* taken) = 0;
@@ -280,7 +283,7 @@ class Verbs {
   // To kError: what is posted is flushed. To kReset: it vanishes. No other state.
   virtual int SetState(QueuePairId queue_pair, QueuePairState state) = 0;
   virtual int QueryState(QueuePairId queue_pair, QueuePairState* state) = 0;
-  // What was not polled of it may vanish. Waits until its asynchronous events are acknowledged.
+  // Completions that were not polled may vanish. Waits until its asynchronous events are acknowledged.
   virtual int DestroyQueuePair(QueuePairId queue_pair) = 0;
 
   // In order, one doorbell. On an error the first `*posted` are with the device, the others are not. ENOMEM: the queue is full.
