@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import time
 
 from tests.doctor import doctor_rig
 from tests.doctor import two_nodes
@@ -108,8 +109,31 @@ class DoctorTest(doctor_rig.DoctorTestCase):
     nodes.stop(1)
     lines = self.finds(nodes, f"warn peers: n1 (10.99.0.2:{two_nodes.PORT}) is not connected: ")
     self.assertFalse([line for line in lines if line.startswith("FAIL")], "it is no fault of this node")
-    ready = two_nodes.run(str(self.r2ccctl), "--run_dir", str(nodes.run_dir(0)), "ready", "--min-rails", "2", check=False)
-    self.assertEqual((ready.returncode, ready.stdout), (0, "ready: n0 has 2 of 2 rails\n"))
+    self.assertEqual(self.ready(nodes, "--min-rails", "2"), (0, "ready: n0 has 2 of 2 rails\n"))
+
+  def ready(self, nodes: two_nodes.TwoNodes, *flags: str) -> tuple[int, str]:
+    """Its exit code and its line, which are there within a second, unless this machine is busy each time."""
+    times = []
+    while len(times) < 5 and not any(took < 1 for took in times):
+      begun = time.monotonic()
+      done = two_nodes.run("ip", "netns", "exec", nodes.netns(0), str(self.r2ccctl), "--run_dir", str(nodes.run_dir(0)), "ready", *flags,
+                           check=False)
+      times.append(time.monotonic() - begun)
+    self.assertLess(min(times), 1)
+    return done.returncode, done.stdout
+
+  def test_ready_needs_no_network_and_less_than_a_second(self):
+    nodes = self.rig()
+    nodes.ip(0, "link", "set", "ctl0", "down")
+    nodes.ip(0, "link", "set", "lo", "down")
+    self.assertEqual(self.ready(nodes, "--min-rails", "2"), (0, "ready: n0 has 2 of 2 rails\n"))
+    nodes.ip(0, "link", "set", "rail1", "down")
+    self.assertTrue(nodes.until(lambda: self.ready(nodes, "--min-rails", "2")[0] == 1))
+    self.assertEqual(self.ready(nodes)[0], 0)
+    nodes.pause(0)
+    code, line = self.ready(nodes)
+    self.assertEqual(code, 2, line)
+    self.assertIn("cannot tell: ", line)
 
   def test_two_daemons_of_one_name(self):
     nodes = self.rig()

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -116,6 +117,10 @@ class TwoNodes:
     process = self._processes.pop(node if isinstance(node, str) else f"n{node}")
     process.kill()
     process.wait()
+
+  def pause(self, node: int) -> None:
+    """Its daemon runs no more, and is still there."""
+    self._processes[f"n{node}"].send_signal(signal.SIGSTOP)
 
   def log(self) -> str:
     return "".join(f"--- {path.name}\n{path.read_text(encoding='utf-8', errors='replace')}" for path in sorted(self.folder.glob("*.log")))
