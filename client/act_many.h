@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/arguments.h"
-#include "client/client.h"
-#include "client/format.h"
-#include "client/values.h"
+#include "client/commands/values.h"
+#include "client/core/client.h"
+#include "client/format/format.h"
 
 namespace r2cc::client {
 

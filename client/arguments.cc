@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "client/client.h"
 #include "client/commands/command_tree.h"
+#include "client/core/client.h"
 
 namespace r2cc::client {
 

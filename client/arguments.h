@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "client/certs.h"
-#include "client/check_config.h"
 #include "client/commands/request.h"
-#include "client/completion.h"
-#include "client/ready.h"
-#include "client/simulate.h"
+#include "client/local/certs.h"
+#include "client/local/check_config.h"
+#include "client/local/completion.h"
+#include "client/local/ready.h"
+#include "client/plan/simulate.h"
 
 namespace r2cc::client {
 

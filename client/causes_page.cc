@@ -1,6 +1,6 @@
 // The text of docs/reference/causes.md.
 #include "absl/strings/str_cat.h"
-#include "client/causes.h"
+#include "client/core/causes.h"
 #include "plan/page/ring.h"
 
 namespace r2cc::client {
@@ -12,7 +12,7 @@ This page lists the names that `r2ccctl nic why`, `jobs`, `job report`, events a
 plugin logs. [Diagnosing](../operate/diagnose.md) starts from a symptom. [The states of a
 NIC](../internals/failure-detection.md#the-states-of-a-nic) has what jobs do in each state.
 
-This page is generated from the tables that r2ccctl uses (`client/causes.cc`, `plan/page/ring.cc`): `./bazelw run
+This page is generated from the tables that r2ccctl uses (`client/core/causes.cc`, `plan/page/ring.cc`): `./bazelw run
 //client:causes_reference > docs/reference/causes.md`. `//tests/docs:causes_test` compares the names and the log lines
 with the daemon and the plugin.
 

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "client/causes.h"
+#include "client/core/causes.h"
 
 namespace r2cc::client {
 namespace {

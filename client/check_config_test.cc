@@ -1,4 +1,4 @@
-#include "client/check_config.h"
+#include "client/local/check_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

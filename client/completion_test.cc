@@ -1,4 +1,4 @@
-#include "client/completion.h"
+#include "client/local/completion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "client/client.h"
+#include "client/core/client.h"
 
 namespace r2cc::client {
 

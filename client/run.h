@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "client/arguments.h"
-#include "client/client.h"
-#include "client/format.h"
+#include "client/core/client.h"
+#include "client/format/format.h"
 
 namespace r2cc::client {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/table.h"
+#include "client/core/table.h"
 
 namespace r2cc::client {
 namespace {

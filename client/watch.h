@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/client.h"
-#include "client/format.h"
+#include "client/core/client.h"
+#include "client/format/format.h"
 
 namespace r2cc::client {
 

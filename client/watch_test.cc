@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/table.h"
+#include "client/core/table.h"
 
 namespace r2cc::client {
 namespace {

@@ -13,8 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "client/client.h"
+#include "client/core/client.h"
 #include "client/doctor/doctor.h"
+#include "client/format/format.h"
 #include "proto/json.h"
 
 namespace r2cc::client {

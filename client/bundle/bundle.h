@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "client/bundle/bundle_command.h"
 #include "client/bundle/tar_gz.h"
+#include "client/core/style.h"
 #include "client/doctor/machine.h"
-#include "client/format.h"
 
 namespace r2cc::client {
 

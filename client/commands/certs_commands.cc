@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/certs.h"
+#include "client/local/certs.h"
 
 namespace r2cc::client {
 namespace {

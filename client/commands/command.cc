@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/values.h"
+#include "client/commands/values.h"
 
 namespace r2cc::client {
 namespace {

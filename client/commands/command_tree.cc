@@ -3,7 +3,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/core/release.h"
-#include "client/client.h"
 #include "client/commands/certs_commands.h"
 #include "client/commands/completion_commands.h"
 #include "client/commands/config_commands.h"
@@ -12,6 +11,7 @@
 #include "client/commands/nic_commands.h"
 #include "client/commands/node_commands.h"
 #include "client/commands/plan_commands.h"
+#include "client/core/client.h"
 
 namespace r2cc::client {
 namespace {

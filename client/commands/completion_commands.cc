@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/completion.h"
+#include "client/local/completion.h"
 
 namespace r2cc::client {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/client.h"
+#include "client/core/client.h"
 
 namespace r2cc::client {
 namespace {

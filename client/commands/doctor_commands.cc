@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "client/client.h"
+#include "client/core/client.h"
 
 namespace r2cc::client {
 namespace {

@@ -3,7 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/event_kinds.h"
-#include "client/values.h"
+#include "client/commands/values.h"
 
 namespace r2cc::client {
 

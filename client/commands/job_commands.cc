@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/commands/values.h"
 #include "client/jobs/job_env.h"
-#include "client/values.h"
 
 namespace r2cc::client {
 namespace {

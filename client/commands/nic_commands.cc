@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/values.h"
+#include "client/commands/values.h"
 
 namespace r2cc::client {
 namespace {

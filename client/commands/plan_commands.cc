@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/simulate.h"
-#include "client/values.h"
+#include "client/commands/values.h"
+#include "client/plan/simulate.h"
 
 namespace r2cc::client {
 namespace {

@@ -7,17 +7,17 @@
 #include <variant>
 
 #include "client/bundle/bundle_command.h"
-#include "client/certs.h"
-#include "client/check_config.h"
-#include "client/completion.h"
 #include "client/conditions/conditions_command.h"
 #include "client/doctor/doctor_command.h"
 #include "client/doctor/suggest.h"
 #include "client/health/health_events_command.h"
 #include "client/jobs/job_env.h"
 #include "client/jobs/job_seats.h"
-#include "client/ready.h"
-#include "client/simulate.h"
+#include "client/local/certs.h"
+#include "client/local/check_config.h"
+#include "client/local/completion.h"
+#include "client/local/ready.h"
+#include "client/plan/simulate.h"
 #include "proto/r2cc.pb.h"
 
 namespace r2cc::client {

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/core/clock.h"
-#include "client/client.h"
-#include "client/table.h"
+#include "client/core/client.h"
+#include "client/core/table.h"
 
 namespace r2cc::client {
 namespace {

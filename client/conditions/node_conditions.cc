@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/names.h"
-#include "client/table.h"
+#include "client/core/table.h"
 #include "proto/ready.h"
 
 namespace r2cc::client {

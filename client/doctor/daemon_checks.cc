@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/core/units.h"
 #include "client/doctor/whose_fault.h"
-#include "client/units.h"
 #include "plan/page/page.h"
 
 namespace r2cc::client {

@@ -6,13 +6,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/client.h"
+#include "client/core/client.h"
+#include "client/core/table.h"
 #include "client/doctor/daemon_checks.h"
 #include "client/doctor/gather.h"
 #include "client/doctor/job_checks.h"
 #include "client/doctor/path_checks.h"
 #include "client/doctor/whose_fault.h"
-#include "client/table.h"
 #include "proto/json.h"
 
 namespace r2cc::client {

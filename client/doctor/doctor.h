@@ -7,11 +7,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/core/style.h"
 #include "client/doctor/doctor_command.h"
 #include "client/doctor/facts.h"
 #include "client/doctor/finding.h"
 #include "client/doctor/machine.h"
-#include "client/format.h"
 #include "proto/doctor.pb.h"
 
 namespace r2cc::client {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "client/client.h"
+#include "client/core/client.h"
 #include "client/doctor/facts.h"
 #include "client/doctor/machine.h"
 

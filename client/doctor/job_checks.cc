@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/core/glob.h"
-#include "client/units.h"
+#include "client/core/units.h"
 
 namespace r2cc::client {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/core/address_choice.h"
-#include "client/units.h"
+#include "client/core/units.h"
 
 namespace r2cc::client {
 namespace {

@@ -12,9 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/client.h"
+#include "client/core/client.h"
+#include "client/core/table.h"
 #include "client/doctor/machine.h"
-#include "client/table.h"
 
 namespace r2cc::client {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/client.h"
+#include "client/core/client.h"
+#include "client/core/table.h"
 #include "client/health/health_reporter.h"
-#include "client/table.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/nvsentinel.grpc.pb.h"
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "client/table.h"
-#include "client/units.h"
-#include "client/words.h"
+#include "client/core/table.h"
+#include "client/core/units.h"
+#include "client/core/words.h"
 #include "plan/page/ring.h"
 
 namespace r2cc::client {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "client/format.h"
+#include "client/core/style.h"
 #include "proto/job_account.h"
 #include "proto/r2cc.pb.h"
 #include "proto/report.pb.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/table.h"
+#include "client/core/table.h"
 #include "plan/collective/seats.h"
 #include "proto/ready.h"
 

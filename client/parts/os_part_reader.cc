@@ -4,7 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/bundle/run_program.h"
+#include "client/core/run_program.h"
 #include "client/parts/part_reader.h"
 
 namespace r2cc::client {

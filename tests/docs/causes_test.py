@@ -1,4 +1,4 @@
-"""client/causes.cc explains every evidence and every verdict, and docs/reference/causes.md quotes lines that the plugin logs."""
+"""client/core/causes.cc explains every evidence and every verdict, and docs/reference/causes.md quotes lines that the plugin logs."""
 
 import pathlib
 import re
@@ -21,7 +21,7 @@ def body(text: str, begin: str, end: str = "\n}") -> str:
 
 def names(table: str) -> list[str]:
   """The first string of each row of a table in C++."""
-  return re.findall(r'^    \{"([a-z-]+)", ', body(read("client/causes.cc"), table, "\n};"), re.MULTILINE)
+  return re.findall(r'^    \{"([a-z-]+)", ', body(read("client/core/causes.cc"), table, "\n};"), re.MULTILINE)
 
 
 class CausesTest(unittest.TestCase):

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/core/check.h"
-#include "client/format.h"
+#include "client/format/format.h"
 #include "proto/json.h"
 #include "proto/r2cc.pb.h"
 #include "tests/fuzz/input.h"

@@ -5,9 +5,9 @@ POLLED = "NCCL's interface has no event to wait for: its caller polls, and r2cc-
 
 ALLOWED = {
     ("clocks", "base/log.cc"): "a JSON record has the wall clock's time, as a line of text has it from spdlog",
-    ("clocks", "client/client.cc"): GRPC_DEADLINE,
+    ("clocks", "client/core/client.cc"): GRPC_DEADLINE,
     ("clocks", "client/health/health_events.cc"): GRPC_DEADLINE,
-    ("clocks", "client/remote.cc"): "a certificate is valid until a date",
+    ("clocks", "client/core/remote.cc"): "a certificate is valid until a date",
     ("clocks", "daemon/rpc/channel.cc"): "a certificate is valid until a date",
     ("clocks", "daemon/program/r2ccd_trust_rig.h"): GRPC_DEADLINE + ", and a certificate is valid until a date",
     ("clocks", "daemon/rpc/etcd_store.cc"): GRPC_DEADLINE,

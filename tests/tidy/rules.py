@@ -157,7 +157,6 @@ MAY_INCLUDE = {
     "health/probe": ("base", "health/evidence", "health/io", "health/probe"),
     "health/view": ("base/core", "health/evidence", "health/view"),
     "plan": ("base/core", "plan"),
-    # r2ccd's root joins the rooms below it; a room knows those of its row alone, and no two know each other (rules_test).
     "daemon": ("base", "proto", "health", "plan", "daemon"),
     "daemon/core": ("base", "proto", "health/evidence", "health/view", "plan", "daemon/core"),
     "daemon/config": ("base", "proto", "health/io", "daemon/core", "daemon/config"),
@@ -182,7 +181,20 @@ MAY_INCLUDE = {
                         "daemon/services"),
     "daemon/program": ("base", "proto", "plan/page", "daemon/core", "daemon/http", "daemon/rpc", "daemon/state", "daemon/trust",
                        "daemon/program"),
+    # The root of a program joins the rooms below it; a room knows those of its row alone, and no two know each other (rules_test).
     "client": ("base", "proto", "plan", "client"),
+    "client/core": ("base", "proto", "plan/page", "client/core"),
+    "client/plan": ("proto", "plan", "client/core", "client/plan"),
+    "client/format": ("proto", "client/core", "client/plan", "client/format"),
+    "client/local": ("base", "proto", "client/core", "client/local"),
+    "client/conditions": ("base", "proto", "client/core", "client/conditions"),
+    "client/doctor": ("base", "proto", "plan/page", "client/core", "client/doctor"),
+    "client/health": ("proto", "client/core", "client/health"),
+    "client/jobs": ("proto", "plan", "client/core", "client/jobs"),
+    "client/parts": ("proto", "client/core", "client/parts"),
+    "client/bundle": ("base/core", "proto", "client/core", "client/doctor", "client/format", "client/bundle"),
+    "client/commands": ("base", "proto", "client/bundle", "client/conditions", "client/core", "client/doctor", "client/health",
+                        "client/jobs", "client/local", "client/plan", "client/commands"),
     "nccl": ("base/core", "plan/collective", "netplugin/abi", "netplugin/config", "nccl"),
     "nccl/profiler": ("base/core", "netplugin/abi", "nccl/loaded_symbol.h", "nccl/profiler"),
     "netplugin": ("base/core", "plan", "netplugin"),
@@ -219,7 +231,7 @@ MAY_INCLUDE = {
     "tools/perf": ("base/command_line", "base/core", "netplugin/abi", "tools/perf"),
 }
 # Each folder below these has a row of its own.
-NEED_ROWS = ("daemon",)
+NEED_ROWS = ("client", "daemon")
 # Folder -> what its files may not include although the row above has it: a transport stands behind the seam.
 MAY_NOT_INCLUDE = {
     "netplugin/transport": ("netplugin/transport/tcp", "netplugin/transport/verbs", "netplugin/plugin"),
