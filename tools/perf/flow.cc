@@ -102,7 +102,7 @@ Status ReceiveFlow::Progress(bool* moved) {
   while (posted_ < expected_ && posted_ - completed_ < kInFlightMax && posted_ - consumed_ < kSlots) {
     CheckSlot(posted_, guarded_[posted_ % kSlots]);
     void* request = nullptr;
-    const Result result = net_->Receive(comm, Slot(posted_), kSlotBytes, peer(), mhandle, &request);
+    const Result result = net_->Receive(comm, Slot(posted_), kFlowSlotBytes, peer(), mhandle, &request);
     if (result != Result::kSuccess) return CallFailed("irecv", result);
     if (request == nullptr) break;
     requests_[posted_ % kSlots] = request;
@@ -115,8 +115,8 @@ Status ReceiveFlow::Progress(bool* moved) {
     const Result result = net_->Test(requests_[completed_ % kSlots], &done, sizes.data());
     if (result != Result::kSuccess) return CallFailed("test", result);
     if (!done) break;
-    if (sizes[0] < 0 || static_cast<size_t>(sizes[0]) > kSlotBytes)
-      return Status::Error("test reported " + std::to_string(sizes[0]) + " bytes for a buffer of " + std::to_string(kSlotBytes) + ": " +
+    if (sizes[0] < 0 || static_cast<size_t>(sizes[0]) > kFlowSlotBytes)
+      return Status::Error("test reported " + std::to_string(sizes[0]) + " bytes for a buffer of " + std::to_string(kFlowSlotBytes) + ": " +
                            Describe());
     sizes_[completed_ % kSlots] = static_cast<size_t>(sizes[0]);
     NoteCompleted(sizes[0]);
@@ -135,12 +135,12 @@ void ReceiveFlow::Consume() {
 void ReceiveFlow::CheckSlot(int64_t message, size_t bytes) {
   if (!slot_checks_ || GuardIntact(Slot(message), bytes)) return;
   ++late_writes_;
-  FillGuard(Slot(message), kSlotBytes);
+  FillGuard(Slot(message), kFlowSlotBytes);
 }
 
 void ReceiveFlow::CheckAllSlots() {
   for (int64_t message = posted_; message < consumed_ + kSlots; ++message) {
-    CheckSlot(message, kSlotBytes);
+    CheckSlot(message, kFlowSlotBytes);
     guarded_[message % kSlots] = 0;
   }
 }

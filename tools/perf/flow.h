@@ -18,7 +18,7 @@ namespace r2cc::perf {
 
 constexpr int kSlots = 8;
 constexpr int kInFlightMax = 4;
-constexpr size_t kSlotBytes = 1 << 20;
+constexpr size_t kFlowSlotBytes = 1 << 20;
 
 // What both directions share. Progress thread only, except where noted.
 class Flow {
@@ -32,7 +32,7 @@ class Flow {
   void* comm = nullptr;
   void* mhandle = nullptr;
   void* memory() { return memory_; }
-  static constexpr size_t kMemoryBytes = kSlots * kSlotBytes;
+  static constexpr size_t kMemoryBytes = kSlots * kFlowSlotBytes;
 
   int channel() const { return channel_; }
   int peer() const { return peer_; }
@@ -46,7 +46,7 @@ class Flow {
   void TraceIfOpen(int64_t now_ns);
 
  protected:
-  uint8_t* Slot(int64_t message) { return memory_ + message % kSlots * kSlotBytes; }
+  uint8_t* Slot(int64_t message) { return memory_ + message % kSlots * kFlowSlotBytes; }
   void NotePosted();
   void NoteCompleted(int64_t bytes);
   Status CallFailed(const char* call, abi::Result result) const;

@@ -10,7 +10,7 @@ RingRunner::RingRunner(Net* net, Trace* trace, const Options& options, const Idl
       rank_(rank),
       ranks_(options.ranks),
       setup_(net, &channels_, devices, rank, options.ranks),
-      engine_(&channels_, trace, idle) {
+      loop_(&channels_, trace, idle) {
   for (int c = 0; c < channels; ++c) {
     Channel channel;
     for (const int peer : SendPeers(collective_, rank_, ranks_))
@@ -25,8 +25,7 @@ Status RingRunner::Run(const Work& work) {
   sequencers_.clear();
   const int channels = static_cast<int>(channels_.size());
   for (int c = 0; c < channels; ++c) sequencers_.emplace_back(BuildProgram(collective_, {rank_, ranks_, c, channels}, work.count), ranks_);
-  return engine_.Run(&sequencers_, work.times, work.input, work.output, work.iteration,
-                     work.elements * static_cast<int64_t>(sizeof(float)));
+  return loop_.Run(&sequencers_, work.times, work.input, work.output, work.iteration, work.elements * static_cast<int64_t>(sizeof(float)));
 }
 
 void RingRunner::CheckAllSlots() {

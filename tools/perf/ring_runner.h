@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/perf/engine.h"
 #include "tools/perf/idle.h"
 #include "tools/perf/net.h"
 #include "tools/perf/options.h"
+#include "tools/perf/progress_loop.h"
 #include "tools/perf/runner.h"
 #include "tools/perf/schedule.h"
 #include "tools/perf/setup.h"
@@ -28,12 +28,12 @@ class RingRunner final : public Runner {
   }
   Status Close() override { return setup_.Close(); }
   Status Run(const Work& work) override;
-  int64_t duration_ns() const override { return engine_.duration_ns(); }
+  int64_t duration_ns() const override { return loop_.duration_ns(); }
   void CheckAllSlots() override;
   int64_t late_writes() const override;
   void TraceOpen(int64_t now_ns) override;
-  void Cancel() override { engine_.Cancel(); }
-  bool running() const override { return engine_.running(); }
+  void Cancel() override { loop_.Cancel(); }
+  bool running() const override { return loop_.running(); }
 
  private:
   const Collective collective_;
@@ -42,7 +42,7 @@ class RingRunner final : public Runner {
   std::vector<Channel> channels_;
   std::vector<Sequencer> sequencers_;
   Setup setup_;
-  Engine engine_;
+  ProgressLoop loop_;
 };
 
 }  // namespace r2cc::perf

@@ -19,14 +19,14 @@ struct Range {
 };
 
 // The channel's share of `count` elements: aligned, contiguous, as even as the alignment allows.
-Range ShareOf(const Place& place, int64_t count, const Geometry& geometry) {
-  const int64_t channels = std::clamp<int64_t>(count / geometry.channel_elements_min, 1, place.channels);
-  if (place.channel >= channels) return {};
+Range ShareOf(const RankPosition& position, int64_t count, const Geometry& geometry) {
+  const int64_t channels = std::clamp<int64_t>(count / geometry.channel_elements_min, 1, position.channels);
+  if (position.channel >= channels) return {};
   const int64_t units = CeilDiv(count, geometry.align_elements);
   const int64_t each = units / channels;
   const int64_t extra = units % channels;
-  const int64_t first = place.channel * each + std::min<int64_t>(place.channel, extra);
-  const int64_t last = first + each + (place.channel < extra ? 1 : 0);
+  const int64_t first = position.channel * each + std::min<int64_t>(position.channel, extra);
+  const int64_t last = first + each + (position.channel < extra ? 1 : 0);
   return {std::min(first * geometry.align_elements, count), std::min(last * geometry.align_elements, count), true};
 }
 
@@ -44,15 +44,15 @@ std::vector<std::pair<int64_t, int64_t>> SlicesOf(int64_t elements, int64_t nomi
 }
 
 // Reduce-scatter, then all-gather, around the ring rank -> rank + 1, one loop.
-void AppendRingLoop(const Place& place, int64_t loop_begin, int64_t loop_elements, int64_t chunk_elements, const Geometry& geometry,
-                    std::vector<Op>* program) {
-  const int ranks = place.ranks;
-  const int next = (place.rank + 1) % ranks;
-  const int previous = (place.rank + ranks - 1) % ranks;
+void AppendRingLoop(const RankPosition& position, int64_t loop_begin, int64_t loop_elements, int64_t chunk_elements,
+                    const Geometry& geometry, std::vector<Op>* program) {
+  const int ranks = position.ranks;
+  const int next = (position.rank + 1) % ranks;
+  const int previous = (position.rank + ranks - 1) % ranks;
   const int steps = 2 * ranks - 1;
   for (int step = 0; step < steps; ++step) {
     // At step s a rank handles the chunk that its predecessor handled at s - 1.
-    const int64_t chunk = ((place.rank - 1 - step) % ranks + ranks) % ranks;
+    const int64_t chunk = ((position.rank - 1 - step) % ranks + ranks) % ranks;
     const int64_t begin = std::min(chunk * chunk_elements, loop_elements);
     const int64_t elements = std::min(chunk_elements, loop_elements - begin);
     const bool first = step == 0;
@@ -66,24 +66,24 @@ void AppendRingLoop(const Place& place, int64_t loop_begin, int64_t loop_element
   }
 }
 
-void AppendRing(const Place& place, const Range& share, const Geometry& geometry, std::vector<Op>* program) {
+void AppendRing(const RankPosition& position, const Range& share, const Geometry& geometry, std::vector<Op>* program) {
   const int64_t chunk_max = geometry.slice_elements * geometry.slices_per_chunk;
   int64_t at = share.begin;
   do {
     const int64_t left = share.end - at;
-    const int64_t chunk = std::min(chunk_max, RoundUp(CeilDiv(left, place.ranks), geometry.align_elements));
-    const int64_t loop = std::min(left, chunk * place.ranks);
-    AppendRingLoop(place, at, loop, chunk, geometry, program);
+    const int64_t chunk = std::min(chunk_max, RoundUp(CeilDiv(left, position.ranks), geometry.align_elements));
+    const int64_t loop = std::min(left, chunk * position.ranks);
+    AppendRingLoop(position, at, loop, chunk, geometry, program);
     at += loop;
   } while (at < share.end);
 }
 
 // Every rank exchanges with the ranks at distance `distances`; sends and receives are steps of their own.
-void AppendExchange(const Place& place, const Range& share, int64_t block, bool blocks_by_peer, const std::vector<int>& distances,
+void AppendExchange(const RankPosition& position, const Range& share, int64_t block, bool blocks_by_peer, const std::vector<int>& distances,
                     const Geometry& geometry, std::vector<Op>* program) {
   for (int distance : distances) {
-    const int to = (place.rank + distance) % place.ranks;
-    const int from = (place.rank + place.ranks - distance) % place.ranks;
+    const int to = (position.rank + distance) % position.ranks;
+    const int from = (position.rank + position.ranks - distance) % position.ranks;
     const int64_t input = share.begin + (blocks_by_peer ? to * block : 0);
     const int64_t output = share.begin + (blocks_by_peer ? from * block : 0);
     for (const auto& [at, size] : SlicesOf(share.size(), share.size(), geometry)) {
@@ -121,18 +121,18 @@ std::optional<Collective> ParseCollective(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<Op> BuildProgram(Collective collective, const Place& place, int64_t count, const Geometry& geometry) {
+std::vector<Op> BuildProgram(Collective collective, const RankPosition& position, int64_t count, const Geometry& geometry) {
   std::vector<Op> program;
-  const Range share = ShareOf(place, count, geometry);
+  const Range share = ShareOf(position, count, geometry);
   if (!share.used) return program;
   if (collective == Collective::kAllReduce) {
-    AppendRing(place, share, geometry, &program);
+    AppendRing(position, share, geometry, &program);
     return program;
   }
   const bool to_all = collective == Collective::kAllToAll;
-  std::vector<int> distances = Distances(collective, place.ranks);
+  std::vector<int> distances = Distances(collective, position.ranks);
   if (to_all) distances.insert(distances.begin(), 0);  // a rank's own block is a plain copy
-  AppendExchange(place, share, count, to_all, distances, geometry, &program);
+  AppendExchange(position, share, count, to_all, distances, geometry, &program);
   return program;
 }
 

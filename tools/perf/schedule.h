@@ -38,7 +38,7 @@ struct Op {
   int64_t elements = 0;
 };
 
-struct Place {
+struct RankPosition {
   int rank = 0;
   int ranks = 0;
   int channel = 0;
@@ -48,7 +48,7 @@ struct Place {
 // The steps of one channel. count: elements of the whole buffer for all_reduce and sendrecv, elements per pair of ranks for alltoall.
 // A channel without a share of the message has no steps; a message without elements is one zero-byte slice wherever a slice would be, on
 // channel 0.
-std::vector<Op> BuildProgram(Collective collective, const Place& place, int64_t count, const Geometry& geometry = {});
+std::vector<Op> BuildProgram(Collective collective, const RankPosition& position, int64_t count, const Geometry& geometry = {});
 
 // Peers that a rank sends to (receives from) on every channel, in the order in which they are polled.
 std::vector<int> SendPeers(Collective collective, int rank, int ranks);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "netplugin/abi/nccl_types.h"
-#include "tools/perf/engine.h"
 #include "tools/perf/net.h"
+#include "tools/perf/progress_loop.h"
 #include "tools/perf/status.h"
 
 namespace r2cc::perf {

@@ -1,6 +1,6 @@
 // Runs collectives on a rank's connections: NCCL's progress thread and the part of its kernels that copies and reduces, on one CPU thread.
-#ifndef R2CC_TOOLS_PERF_ENGINE_H_
-#define R2CC_TOOLS_PERF_ENGINE_H_
+#ifndef R2CC_TOOLS_PERF_PROGRESS_LOOP_H_
+#define R2CC_TOOLS_PERF_PROGRESS_LOOP_H_
 
 #include <atomic>
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Channel {
   std::vector<std::unique_ptr<ReceiveFlow>> receives;
 };
 
-class Engine {
+class ProgressLoop {
  public:
-  Engine(std::vector<Channel>* channels, Trace* trace, const Idle& idle) : channels_(channels), trace_(trace), idle_(idle) {}
+  ProgressLoop(std::vector<Channel>* channels, Trace* trace, const Idle& idle) : channels_(channels), trace_(trace), idle_(idle) {}
 
   // The same collective `times` times, one right after the other, from start to the last completion; then the trace is written.
   // sequencers: one per channel, not begun; used up. Progress thread only.
@@ -51,4 +51,4 @@ class Engine {
 
 }  // namespace r2cc::perf
 
-#endif  // R2CC_TOOLS_PERF_ENGINE_H_
+#endif  // R2CC_TOOLS_PERF_PROGRESS_LOOP_H_

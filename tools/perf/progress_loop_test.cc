@@ -1,4 +1,4 @@
-#include "tools/perf/engine.h"
+#include "tools/perf/progress_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 // One rank of two that talks to itself: its peer's data are its own, so an all_reduce gives twice the input.
 struct Loop {
-  explicit Loop(const Idle& idle = {}) : engine(&channels, &trace, idle) {
+  explicit Loop(const Idle& idle = {}) : progress(&channels, &trace, idle) {
     channels.emplace_back();
     channels[0].sends.push_back(std::make_unique<SendFlow>(&net, &trace, true, 0, 0, 1));
     channels[0].receives.push_back(std::make_unique<ReceiveFlow>(&net, &trace, true, 0, 0, 1));
@@ -28,19 +28,19 @@ struct Loop {
     FillInput(input.data(), count, 0, 2, iteration);
     std::vector<Sequencer> sequencers;
     sequencers.emplace_back(BuildProgram(Collective::kSendRecv, {0, 2, 0, 1}, count), 2);
-    return engine.Run(&sequencers, times, input.data(), output.data(), iteration++, count * 4);
+    return progress.Run(&sequencers, times, input.data(), output.data(), iteration++, count * 4);
   }
 
   FakeNet net;
   FakeNet::Pipe pipe;
   Trace trace;
   std::vector<Channel> channels;
-  Engine engine;
+  ProgressLoop progress;
   uint32_t iteration = 0;
   std::vector<float> input, output;
 };
 
-TEST(EngineTest, MovesEveryElement) {
+TEST(ProgressLoopTest, MovesEveryElement) {
   Loop loop;
   for (const int64_t count : {0, 1, 1000, 262144, 262145, 5000000}) {
     const Status status = loop.SendRecv(count);
@@ -51,7 +51,7 @@ TEST(EngineTest, MovesEveryElement) {
   EXPECT_EQ(loop.channels[0].receives[0]->late_writes(), 0);
 }
 
-TEST(EngineTest, RunsTheSameCollectiveSeveralTimes) {
+TEST(ProgressLoopTest, RunsTheSameCollectiveSeveralTimes) {
   Loop loop;
   ASSERT_TRUE(loop.SendRecv(1000000).ok());
   const size_t once = loop.pipe.all.size();
@@ -62,7 +62,7 @@ TEST(EngineTest, RunsTheSameCollectiveSeveralTimes) {
   EXPECT_EQ(loop.pipe.all.size(), 4 * once);
 }
 
-TEST(EngineTest, AsksAgainWhenIsendGivesNoRequest) {
+TEST(ProgressLoopTest, AsksAgainWhenIsendGivesNoRequest) {
   Loop loop;
   loop.pipe.refusals = 100;
   const Status status = loop.SendRecv(1000000);
@@ -70,35 +70,35 @@ TEST(EngineTest, AsksAgainWhenIsendGivesNoRequest) {
   EXPECT_TRUE(loop.input == loop.output);
 }
 
-TEST(EngineTest, SlotsArePoisonedAfterUse) {
+TEST(ProgressLoopTest, SlotsArePoisonedAfterUse) {
   Loop loop;
   ASSERT_TRUE(loop.SendRecv(3000000).ok());
   EXPECT_TRUE(GuardIntact(loop.channels[0].sends[0]->memory(), Flow::kMemoryBytes));
   EXPECT_TRUE(GuardIntact(loop.channels[0].receives[0]->memory(), Flow::kMemoryBytes));
 }
 
-TEST(EngineTest, AWriteAfterDoneIsCountedBeforeTheSlotIsPostedAgain) {
+TEST(ProgressLoopTest, AWriteAfterDoneIsCountedBeforeTheSlotIsPostedAgain) {
   Loop loop;
   ASSERT_TRUE(loop.SendRecv(1000000).ok());
   ReceiveFlow& flow = *loop.channels[0].receives[0];
-  static_cast<uint8_t*>(flow.memory())[kSlotBytes + 12345] ^= 1;  // a byte of the second message
+  static_cast<uint8_t*>(flow.memory())[kFlowSlotBytes + 12345] ^= 1;  // a byte of the second message
   ASSERT_TRUE(loop.SendRecv(3000000).ok());
   EXPECT_EQ(flow.late_writes(), 1);
   EXPECT_TRUE(loop.input == loop.output);
 }
 
-TEST(EngineTest, AWriteBeyondAMessageIsCountedAtTheEnd) {
+TEST(ProgressLoopTest, AWriteBeyondAMessageIsCountedAtTheEnd) {
   Loop loop;
   ASSERT_TRUE(loop.SendRecv(10).ok());
   ReceiveFlow& flow = *loop.channels[0].receives[0];
-  static_cast<uint8_t*>(flow.memory())[kSlotBytes - 1] ^= 1;
+  static_cast<uint8_t*>(flow.memory())[kFlowSlotBytes - 1] ^= 1;
   ASSERT_TRUE(loop.SendRecv(10).ok());
   EXPECT_EQ(flow.late_writes(), 0);
   flow.CheckAllSlots();
   EXPECT_EQ(flow.late_writes(), 1);
 }
 
-TEST(EngineTest, AnErrorNamesCallResultAndFlow) {
+TEST(ProgressLoopTest, AnErrorNamesCallResultAndFlow) {
   Loop loop;
   loop.net.fail_test = abi::Result::kRemoteError;
   const Status status = loop.SendRecv(1000);
@@ -106,7 +106,7 @@ TEST(EngineTest, AnErrorNamesCallResultAndFlow) {
   EXPECT_NE(status.message().find("rank 1 on channel 0"), std::string::npos) << status.message();
 }
 
-TEST(EngineTest, SilenceEndsAtTheTimeoutAndNamesTheFlow) {
+TEST(ProgressLoopTest, SilenceEndsAtTheTimeoutAndNamesTheFlow) {
   Idle idle;
   idle.timeout_ns = 50'000'000;
   Loop loop(idle);
@@ -116,13 +116,13 @@ TEST(EngineTest, SilenceEndsAtTheTimeoutAndNamesTheFlow) {
   EXPECT_NE(status.message().find("rank 1 on channel 0"), std::string::npos) << status.message();
 }
 
-TEST(EngineTest, CancelEndsIt) {
+TEST(ProgressLoopTest, CancelEndsIt) {
   Loop loop;
-  loop.engine.Cancel();
+  loop.progress.Cancel();
   EXPECT_EQ(loop.SendRecv(1000).message(), "cancelled");
 }
 
-TEST(EngineTest, TraceHasEveryCompletionAndWhatIsLeftOpen) {
+TEST(ProgressLoopTest, TraceHasEveryCompletionAndWhatIsLeftOpen) {
   const std::string prefix = testing::TempDir() + "/trace";
   Idle idle;
   idle.timeout_ns = 50'000'000;

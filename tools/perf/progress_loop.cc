@@ -1,4 +1,4 @@
-#include "tools/perf/engine.h"
+#include "tools/perf/progress_loop.h"
 
 #include <sys/prctl.h>
 
@@ -24,8 +24,8 @@ FlowPointer* FindPeer(std::vector<FlowPointer>& flows, int peer) {
 
 }  // namespace
 
-Status Engine::Run(std::vector<Sequencer>* sequencers, int times, const float* input, float* output, int64_t iteration,
-                   int64_t algorithm_bytes) {
+Status ProgressLoop::Run(std::vector<Sequencer>* sequencers, int times, const float* input, float* output, int64_t iteration,
+                         int64_t algorithm_bytes) {
   running_ = true;
   prctl(PR_SET_TIMERSLACK, 1000);  // the default of 50 us would double a short sleep
   for (size_t c = 0; c < channels_->size(); ++c)
@@ -53,7 +53,7 @@ Status Engine::Run(std::vector<Sequencer>* sequencers, int times, const float* i
   return status;
 }
 
-Status Engine::Drive(std::vector<Sequencer>* sequencers, const float* input, float* output) {
+Status ProgressLoop::Drive(std::vector<Sequencer>* sequencers, const float* input, float* output) {
   int64_t progressed = NowNs();
   int idle_rounds = 0;
   while (!cancelled_.load(std::memory_order_relaxed)) {
@@ -76,7 +76,7 @@ Status Engine::Drive(std::vector<Sequencer>* sequencers, const float* input, flo
   return Status::Error("cancelled");
 }
 
-Status Engine::Step(Channel* channel, Sequencer* sequencer, const float* input, float* output, bool* moved) {
+Status ProgressLoop::Step(Channel* channel, Sequencer* sequencer, const float* input, float* output, bool* moved) {
   for (auto& flow : channel->receives) R2CC_PERF_RETURN_IF_ERROR(flow->Progress(moved));
   const auto arrived = [channel](int peer) { return (*FindPeer(channel->receives, peer))->HasData(); };
   const auto room = [channel](int peer) { return (*FindPeer(channel->sends, peer))->HasRoom(); };
@@ -92,7 +92,7 @@ Status Engine::Step(Channel* channel, Sequencer* sequencer, const float* input, 
   return {};
 }
 
-Status Engine::Execute(Channel* channel, const Op& op, const float* input, float* output) {
+Status ProgressLoop::Execute(Channel* channel, const Op& op, const float* input, float* output) {
   const auto bytes = static_cast<size_t>(op.elements) * sizeof(float);
   ReceiveFlow* from = op.recv_peer >= 0 ? FindPeer(channel->receives, op.recv_peer)->get() : nullptr;
   SendFlow* to = op.send_peer >= 0 ? FindPeer(channel->sends, op.send_peer)->get() : nullptr;
@@ -107,7 +107,7 @@ Status Engine::Execute(Channel* channel, const Op& op, const float* input, float
 }
 
 // progressed_ns: when anything last moved; 0: since the last call.
-Status Engine::Wait(int rounds, int64_t* progressed_ns) {
+Status ProgressLoop::Wait(int rounds, int64_t* progressed_ns) {
   if (rounds % kRoundsPerClock == 1) {
     const int64_t now = NowNs();
     if (*progressed_ns == 0) *progressed_ns = now;
@@ -118,7 +118,7 @@ Status Engine::Wait(int rounds, int64_t* progressed_ns) {
   return {};
 }
 
-Status Engine::TimedOut(int64_t now_ns) const {
+Status ProgressLoop::TimedOut(int64_t now_ns) const {
   const Flow* oldest = nullptr;
   int waiting = 0;
   const auto consider = [&](const Flow& flow) {
