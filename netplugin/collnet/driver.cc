@@ -27,7 +27,7 @@ MessageLength WordOf(const Request& message) {
 
 }  // namespace
 
-Driver::Driver(const Options& options, Executor::MakePlan make_plan, Executor::MakeSteps make_steps, const Means& means)
+Driver::Driver(const Options& options, MemberExecutor::MakePlan make_plan, MemberExecutor::MakeSteps make_steps, const Means& means)
     : options_(options),
       means_(means),
       executor_(options.group, std::move(make_plan), std::move(make_steps)),
@@ -108,7 +108,7 @@ bool Driver::Poll(Nanos now) {
 // ---- actions ----
 
 void Driver::CarryOut() {
-  for (Action& action : executor_.TakeActions()) Do(std::move(action));
+  for (MemberAction& action : executor_.TakeActions()) Do(std::move(action));
   FollowPlan();
 }
 
@@ -120,26 +120,26 @@ void Driver::FollowPlan() {
   for (auto& [name, queue] : sends_) queue.SetDealt(dealt_);
 }
 
-void Driver::Do(Action action) {
+void Driver::Do(MemberAction action) {
   switch (action.kind) {
-    case Action::Kind::kBegin: {
+    case MemberAction::Kind::kBegin: {
       Open& open = vectors_.at(action.operation);
       open.staging = means_.staging->Take(static_cast<Slot>(action.operation % options_.group.slots), action.bytes, open.vectors.result);
       return;
     }
-    case Action::Kind::kWeight: return Sends(action.flow)->SetWeight(action.weight);
-    case Action::Kind::kOffer: return Sends(action.flow)->AddOwn(Request::Kind::kOffer, std::move(action.message));
-    case Action::Kind::kExpect: return Receives(action.flow)->AddOwn(Request::Kind::kOffer, Bytes(action.bytes));
-    case Action::Kind::kSend: return Sends(action.flow)->AddBytes(At(action.operation, action.place), action.bytes);
-    case Action::Kind::kReceive: return Receives(action.flow)->AddBytes(At(action.operation, action.place), action.bytes);
-    case Action::Kind::kReduce: return BeginReduction(action);
-    case Action::Kind::kDone: vectors_.erase(action.operation); return;
-    case Action::Kind::kTell: return Tell(Of(action.peer), std::move(action.message));
-    case Action::Kind::kFail: return;  // the executor has the line
+    case MemberAction::Kind::kWeight: return Sends(action.flow)->SetWeight(action.weight);
+    case MemberAction::Kind::kOffer: return Sends(action.flow)->AddOwn(Request::Kind::kOffer, std::move(action.message));
+    case MemberAction::Kind::kExpect: return Receives(action.flow)->AddOwn(Request::Kind::kOffer, Bytes(action.bytes));
+    case MemberAction::Kind::kSend: return Sends(action.flow)->AddBytes(At(action.operation, action.place), action.bytes);
+    case MemberAction::Kind::kReceive: return Receives(action.flow)->AddBytes(At(action.operation, action.place), action.bytes);
+    case MemberAction::Kind::kReduce: return BeginReduction(action);
+    case MemberAction::Kind::kDone: vectors_.erase(action.operation); return;
+    case MemberAction::Kind::kTell: return Tell(Of(action.peer), std::move(action.message));
+    case MemberAction::Kind::kFail: return;  // the executor has the line
   }
 }
 
-net::Buffer Driver::At(OperationId operation, const Place& place) const {
+net::Buffer Driver::At(OperationId operation, const AreaPlace& place) const {
   const Open& open = vectors_.at(operation);
   const net::Buffer& area = place.area == Area::kContribution ? open.vectors.contribution
                             : place.area == Area::kResult     ? open.vectors.result
@@ -147,10 +147,10 @@ net::Buffer Driver::At(OperationId operation, const Place& place) const {
   return {area.data + place.offset, area.memory};
 }
 
-void Driver::BeginReduction(const Action& action) {
+void Driver::BeginReduction(const MemberAction& action) {
   const Vectors& vectors = vectors_.at(action.operation).vectors;
   std::vector<net::Buffer> sources;
-  for (const Place& place : action.sources) sources.push_back(At(action.operation, place));
+  for (const AreaPlace& place : action.sources) sources.push_back(At(action.operation, place));
   adding_.push_back({action.operation, action.block,
                      means_.reducer->Begin(vectors.type, vectors.op, sources, At(action.operation, action.place),
                                            action.bytes / ElementBytes(vectors.type))});

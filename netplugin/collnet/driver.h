@@ -1,5 +1,5 @@
-// A group's collective operations at one member, with real bytes: carries out what an Executor asks for (action.h) over the flows of a
-// group, and reduces. No thread and no clock of its own: whoever has it calls Poll().
+// A group's collective operations at one member, with real bytes: carries out what an MemberExecutor asks for (action.h) over the flows of
+// a group, and reduces. No thread and no clock of its own: whoever has it calls Poll().
 //
 // Each FlowName that is used is a flow of its own, opened when it is first needed; so is a control flow from each member to each other one.
 // The first message of a flow says who has opened it and for what. A member says on its control flows that it hears all others: the group
@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "netplugin/collnet/executor.h"
 #include "netplugin/collnet/flow_queue.h"
 #include "netplugin/collnet/group_flows.h"
+#include "netplugin/collnet/member_executor.h"
 #include "netplugin/collnet/path_monitor.h"
 #include "netplugin/collnet/reducer.h"
 #include "netplugin/collnet/staging.h"
@@ -32,7 +32,7 @@ namespace r2cc::collnet {
 class Driver {
  public:
   struct Options {
-    Executor::Options group;
+    MemberExecutor::Options group;
     uint64_t number = 0;  // the group's, the same at all members: a flow of another group is refused
   };
   // What it works with outlives it.
@@ -49,7 +49,7 @@ class Driver {
     abi::RedOp op = abi::RedOp::kSum;  // with the type: of CanReduce()
   };
 
-  Driver(const Options& options, Executor::MakePlan make_plan, Executor::MakeSteps make_steps, const Means& means);
+  Driver(const Options& options, MemberExecutor::MakePlan make_plan, MemberExecutor::MakeSteps make_steps, const Means& means);
   // Nothing touches the memory of operations any more when it returns. What this member has told the others is still delivered.
   ~Driver();
   Driver(const Driver&) = delete;
@@ -60,7 +60,7 @@ class Driver {
   // The next operation. Nothing if the group has failed, or if the vector is too long.
   std::optional<OperationId> Call(const Vectors& vectors, Nanos now);
   bool Done(OperationId operation) const { return operation < called_ && vectors_.count(operation) == 0; }
-  // See Executor.
+  // See MemberExecutor.
   void SetCapacity(uint64_t bytes_per_s);
   // Members to which no rail has led for a while, in order. See PathMonitor.
   const std::vector<uint32_t>& unreachable() const { return unreachable_; }
@@ -98,10 +98,10 @@ class Driver {
   // Where members differ, all flows go by all rails.
   void FollowPlan();
   FlowQueue* Receives(const FlowName& name) { return &receives_.try_emplace(name, FlowQueue::Direction::kReceives).first->second; }
-  net::Buffer At(OperationId operation, const Place& place) const;
+  net::Buffer At(OperationId operation, const AreaPlace& place) const;
   void CarryOut();
-  void Do(Action action);
-  void BeginReduction(const Action& action);
+  void Do(MemberAction action);
+  void BeginReduction(const MemberAction& action);
   void Tell(Peer* peer, Bytes message);
   void TellWord(Peer* peer, uint32_t word);
   void ExpectMessage(Peer* peer);
@@ -122,7 +122,7 @@ class Driver {
 
   const Options options_;
   const Means means_;
-  Executor executor_;
+  MemberExecutor executor_;
   std::vector<Peer> peers_;  // all other members, in their order
   std::map<FlowName, FlowQueue> sends_, receives_;
   std::map<net::FlowRef, FlowQueue> strangers_;  // that have not greeted

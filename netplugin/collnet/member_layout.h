@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "netplugin/collnet/action.h"
+#include "netplugin/collnet/member_action.h"
 #include "plan/schedule/schedule.h"
 
 namespace r2cc::collnet {

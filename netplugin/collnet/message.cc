@@ -124,7 +124,7 @@ std::string CheckMemberState(const MemberState& state, uint32_t members) {
 
 }  // namespace
 
-Bytes Encode(const Offer& offer) {
+Bytes Encode(const OperationOffer& offer) {
   Writer writer;
   writer.Put(static_cast<uint16_t>(offer.type));
   writer.Put(static_cast<uint16_t>(offer.op));
@@ -134,7 +134,7 @@ Bytes Encode(const Offer& offer) {
   return writer.Take();
 }
 
-std::string Compare(std::span<const std::byte> theirs, const Offer& ours) {
+std::string Compare(std::span<const std::byte> theirs, const OperationOffer& ours) {
   ByteReader reader(theirs);
   if (std::string wrong = ReadHeader(&reader); !wrong.empty()) return wrong;
   const auto type = reader.Get<uint16_t>();

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "netplugin/abi/nccl_types.h"
-#include "netplugin/collnet/action.h"
+#include "netplugin/collnet/member_action.h"
 #include "netplugin/collnet/plan_spec.h"
 
 namespace r2cc::collnet {
@@ -23,19 +23,19 @@ using Bytes = std::vector<std::byte>;
 constexpr uint16_t kGroupVersion = 2;
 
 // The first message of an operation on each of its flows: what the sender was called with, and the plan that it follows.
-struct Offer {
+struct OperationOffer {
   OperationId operation = 0;
   uint64_t epoch = 0;
   uint64_t count = 0;
   abi::DataType type = abi::DataType::kFloat32;
   abi::RedOp op = abi::RedOp::kSum;
 
-  friend bool operator==(const Offer&, const Offer&) = default;
+  friend bool operator==(const OperationOffer&, const OperationOffer&) = default;
 };
 constexpr uint64_t kOfferBytes = 32;
-Bytes Encode(const Offer& offer);
+Bytes Encode(const OperationOffer& offer);
 // Empty if `theirs`, as it was received, is the same as `ours`; otherwise what differs, in one line: "count 3, here 4".
-std::string Compare(std::span<const std::byte> theirs, const Offer& ours);
+std::string Compare(std::span<const std::byte> theirs, const OperationOffer& ours);
 
 // Member 0's word, for ever: the operations from `from` up to but not including `through` follow this plan. Said again with a later
 // `through` and all else the same, or with the next epoch from that `through` on.

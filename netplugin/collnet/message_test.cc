@@ -59,9 +59,9 @@ TEST(MessageTest, AnotherReleaseIsNamed) {
   bytes[2] = std::byte{9};
   EXPECT_FALSE(Decode(bytes, 3, &why).has_value());
   EXPECT_EQ(why, "its release uses version 9, this one 2: all ranks of a job need the same");
-  Bytes offer = Encode(Offer{});
+  Bytes offer = Encode(OperationOffer{});
   offer[2] = std::byte{9};
-  EXPECT_EQ(Compare(offer, Offer{}), "its release uses version 9, this one 2: all ranks of a job need the same");
+  EXPECT_EQ(Compare(offer, OperationOffer{}), "its release uses version 9, this one 2: all ranks of a job need the same");
 }
 
 // Cut anywhere, longer, or with any byte changed: refused, or something that may be said.
@@ -105,10 +105,10 @@ TEST(MessageTest, AFailureIsOnePrintableLine) {
 }
 
 TEST(MessageTest, AnOfferSaysAllInWhichMembersMayDiffer) {
-  const Offer ours{7, 2, 100, abi::DataType::kFloat32, abi::RedOp::kSum};
+  const OperationOffer ours{7, 2, 100, abi::DataType::kFloat32, abi::RedOp::kSum};
   EXPECT_EQ(Encode(ours).size(), kOfferBytes);
   EXPECT_EQ(Compare(Encode(ours), ours), "");
-  Offer theirs = ours;
+  OperationOffer theirs = ours;
   theirs.operation = 8;
   EXPECT_EQ(Compare(Encode(theirs), ours), "operation 8, here 7");
   theirs = ours;

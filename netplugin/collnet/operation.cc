@@ -38,7 +38,7 @@ bool IsOf(const Due& due, uint32_t peer, uint32_t peer_lane) { return due.step.p
 
 }  // namespace
 
-Operation::Operation(const Offer& offer, Slot slot, std::shared_ptr<const MemberLayout> layout, std::vector<Action>* actions)
+Operation::Operation(const OperationOffer& offer, Slot slot, std::shared_ptr<const MemberLayout> layout, std::vector<MemberAction>* actions)
     : offer_(offer),
       slot_(slot),
       layout_(std::move(layout)),
@@ -46,8 +46,8 @@ Operation::Operation(const Offer& offer, Slot slot, std::shared_ptr<const Member
       progress_(layout_->schedule(), layout_->member(), kStepsUnderWay),
       blocks_(layout_->schedule().blocks()) {}
 
-Action Operation::Make(Action::Kind kind, const FlowName& flow) const {
-  Action action;
+MemberAction Operation::Make(MemberAction::Kind kind, const FlowName& flow) const {
+  MemberAction action;
   action.kind = kind;
   action.operation = offer_.operation;
   action.flow = flow;
@@ -55,22 +55,22 @@ Action Operation::Make(Action::Kind kind, const FlowName& flow) const {
 }
 
 void Operation::Begin() {
-  Action begin = Make(Action::Kind::kBegin, {});
+  MemberAction begin = Make(MemberAction::Kind::kBegin, {});
   begin.bytes = layout_->staging_bytes();
   actions_->push_back(std::move(begin));
   for (const MemberLayout::Flow& flow : layout_->sends()) {
     const FlowName name{flow.peer, slot_, flow.from_lane, flow.to_lane};
-    Action weight = Make(Action::Kind::kWeight, name);
+    MemberAction weight = Make(MemberAction::Kind::kWeight, name);
     weight.weight = IsActive(Mutant::kWeightIgnored) ? 1 : flow.weight;
     actions_->push_back(std::move(weight));
-    Action offer = Make(Action::Kind::kOffer, name);
+    MemberAction offer = Make(MemberAction::Kind::kOffer, name);
     offer.message = Encode(offer_);
     actions_->push_back(std::move(offer));
   }
   for (const MemberLayout::Flow& flow : layout_->receives()) {
     const FlowName name{flow.peer, slot_, flow.from_lane, flow.to_lane};
     offers_missing_.insert(name);
-    Action expect = Make(Action::Kind::kExpect, name);
+    MemberAction expect = Make(MemberAction::Kind::kExpect, name);
     expect.bytes = kOfferBytes;
     actions_->push_back(std::move(expect));
   }
@@ -98,7 +98,7 @@ void Operation::BeginStep(const Due& due) { due.receives() ? BeginReceive(due) :
 // What nothing was received into is still the caller's own vector.
 void Operation::BeginSend(const Due& due) {
   const Range range = layout_->schedule().RangeOf(due.step.block, due.step.blocks);
-  Action send = Make(Action::Kind::kSend, {due.step.peer, slot_, due.lane, due.step.peer_lane});
+  MemberAction send = Make(MemberAction::Kind::kSend, {due.step.peer, slot_, due.lane, due.step.peer_lane});
   send.place = {due.step.after_receives == 0 ? Area::kContribution : Area::kResult, range.begin};
   send.bytes = range.bytes();
   actions_->push_back(std::move(send));
@@ -115,9 +115,9 @@ void Operation::FinishSent() {
 
 void Operation::BeginReceive(const Due& due) {
   const Range range = layout_->schedule().RangeOf(due.step.block, due.step.blocks);
-  Action receive = Make(Action::Kind::kReceive, {due.step.peer, slot_, due.step.peer_lane, due.lane});
+  MemberAction receive = Make(MemberAction::Kind::kReceive, {due.step.peer, slot_, due.step.peer_lane, due.lane});
   const bool adds = due.step.kind == StepKind::kReceiveReduce;
-  receive.place = adds ? Place{Area::kStaging, layout_->StagingOf(due.lane, due.index)} : Place{Area::kResult, range.begin};
+  receive.place = adds ? AreaPlace{Area::kStaging, layout_->StagingOf(due.lane, due.index)} : AreaPlace{Area::kResult, range.begin};
   receive.bytes = range.bytes();
   actions_->push_back(std::move(receive));
   receives_[{due.lane, due.index}].peer = due.step.peer;
@@ -173,7 +173,7 @@ void Operation::Reduce(uint32_t number) {
   const Block& block = blocks_[number];
   const MemberLayout::Group& group = layout_->GroupsOf(number)[block.groups_done];
   const Range range = layout_->schedule().RangeOf(number, 1);
-  Action reduce = Make(Action::Kind::kReduce, {});
+  MemberAction reduce = Make(MemberAction::Kind::kReduce, {});
   reduce.block = number;
   reduce.bytes = range.bytes();
   reduce.place = {Area::kResult, range.begin};

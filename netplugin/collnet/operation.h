@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "netplugin/collnet/action.h"
+#include "netplugin/collnet/member_action.h"
 #include "netplugin/collnet/member_layout.h"
 #include "netplugin/collnet/message.h"
 #include "plan/schedule/member_progress.h"
@@ -34,7 +34,7 @@ enum class ReceiveEvent : uint8_t {
 class Operation {
  public:
   // Its flows are those of `slot`. Actions are added to `actions`, which must outlive it.
-  Operation(const Offer& offer, Slot slot, std::shared_ptr<const MemberLayout> layout, std::vector<Action>* actions);
+  Operation(const OperationOffer& offer, Slot slot, std::shared_ptr<const MemberLayout> layout, std::vector<MemberAction>* actions);
 
   // Call it once.
   void Begin();
@@ -46,7 +46,7 @@ class Operation {
   void ReduceDone(uint32_t block);
 
   bool finished() const { return progress_.finished(); }
-  const Offer& offer() const { return offer_; }
+  const OperationOffer& offer() const { return offer_; }
   Slot slot() const { return slot_; }
   // What it waits for, in one line. For people.
   std::string Waiting() const;
@@ -77,12 +77,12 @@ class Operation {
   void FinishSent();
   bool CompletesGroup(const ReceiveName& receive, uint32_t block);
   void Reduce(uint32_t block);
-  Action Make(Action::Kind kind, const FlowName& flow) const;
+  MemberAction Make(MemberAction::Kind kind, const FlowName& flow) const;
 
-  Offer offer_;
+  OperationOffer offer_;
   Slot slot_;
   std::shared_ptr<const MemberLayout> layout_;
-  std::vector<Action>* actions_;
+  std::vector<MemberAction>* actions_;
   plan::MemberProgress progress_;
   std::set<FlowName> offers_missing_;
   std::vector<Block> blocks_;

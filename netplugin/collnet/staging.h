@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "netplugin/collnet/action.h"
+#include "netplugin/collnet/member_action.h"
 #include "netplugin/flow/memory.h"
 
 namespace r2cc::collnet {

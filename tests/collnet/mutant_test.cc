@@ -99,7 +99,7 @@ TEST(MutantTest, APlanThatIsNoneIsFound) {
   const auto run = [](uint64_t seed) -> std::string {
     collnet::Stamp stamp{1, 0, 16, {}};
     stamp.plan.parts = {collnet::PlanSpec::kWhole, static_cast<uint32_t>(seed)};
-    collnet::Executor member({.members = 2, .member = 1}, nullptr, nullptr);
+    collnet::MemberExecutor member({.members = 2, .member = 1}, nullptr, nullptr);
     member.MessageReceived(0, Encode(collnet::Message(stamp)), 0);
     return member.failed() ? "" : "shares that add up to more than all were believed";
   };

@@ -13,7 +13,7 @@ namespace r2cc::collnet_test {
 using abi::DataType;
 using abi::RedOp;
 using collnet::Area;
-using collnet::Executor;
+using collnet::MemberExecutor;
 using collnet::PlanSpec;
 using Fault = Scenario::Fault;
 
@@ -29,14 +29,14 @@ constexpr std::byte kRubbish{0xee};
 World::World(const Scenario& scenario)
     : scenario_(scenario), random_(scenario.seed), timing_(scenario.timing_seed), errors_(scenario.members) {
   for (uint32_t member = 0; member < scenario_.members; ++member) {
-    Executor::Options options;
+    MemberExecutor::Options options;
     options.members = scenario_.members;
     options.member = member;
     options.slots = 1 + static_cast<collnet::Slot>(Mix(scenario_.seed, 1) % 8);
     options.ahead = 1 + Mix(scenario_.seed, 2) % 12;
     options.deadline = scenario_.deadline;
     members_.push_back(std::make_unique<Member>());
-    members_.back()->executor = std::make_unique<Executor>(
+    members_.back()->executor = std::make_unique<MemberExecutor>(
         options,
         [this](const std::vector<uint64_t>& capacities, const std::vector<bool>& reach_all) { return MakePlan(capacities, reach_all); },
         [this](const PlanSpec& spec, uint64_t bytes) { return MakeSteps(spec, bytes); });
@@ -174,45 +174,45 @@ void World::CarryOut(uint32_t member) {
     plans_stamped_.Add(*stamp);
     plans_[stamp->epoch] = true;
   }
-  for (Action& action : members_[member]->executor->TakeActions()) Do(member, std::move(action));
+  for (MemberAction& action : members_[member]->executor->TakeActions()) Do(member, std::move(action));
 }
 
-void World::Do(uint32_t number, Action action) {
+void World::Do(uint32_t number, MemberAction action) {
   Member& member = *members_[number];
   const FlowName& flow = action.flow;
   const PipeKey sends{number, flow.peer, flow.slot, flow.from_lane, flow.to_lane};
   const PipeKey receives{flow.peer, number, flow.slot, flow.from_lane, flow.to_lane};
   switch (action.kind) {
-    case Action::Kind::kBegin: member.calls[action.operation].staging.assign(action.bytes, kRubbish); break;
-    case Action::Kind::kWeight: member.weights[flow] = action.weight; break;
-    case Action::Kind::kOffer:
+    case MemberAction::Kind::kBegin: member.calls[action.operation].staging.assign(action.bytes, kRubbish); break;
+    case MemberAction::Kind::kWeight: member.weights[flow] = action.weight; break;
+    case MemberAction::Kind::kOffer:
       pipes_[sends].sends.push_back({true, flow, action.operation, {}, action.message.size(), action.message});
       Move(sends);
       break;
-    case Action::Kind::kExpect:
+    case MemberAction::Kind::kExpect:
       pipes_[receives].receives.push_back({true, flow, action.operation, {}, action.bytes, {}});
       Move(receives);
       break;
-    case Action::Kind::kSend:
+    case MemberAction::Kind::kSend:
       CheckWeight(number, flow, action.operation, member.weights[flow]);
       pipes_[sends].sends.push_back({false, flow, action.operation, action.place, action.bytes, {}});
       Move(sends);
       break;
-    case Action::Kind::kReceive:
+    case MemberAction::Kind::kReceive:
       pipes_[receives].receives.push_back({false, flow, action.operation, action.place, action.bytes, {}});
       Move(receives);
       break;
-    case Action::Kind::kReduce: At(Delay(), [this, number, action] { FinishReduce(number, action); }); break;
-    case Action::Kind::kDone: FinishOperation(number, action.operation); break;
-    case Action::Kind::kTell: SendMail(number, action.peer, std::move(action.message)); break;
-    case Action::Kind::kFail:
+    case MemberAction::Kind::kReduce: At(Delay(), [this, number, action] { FinishReduce(number, action); }); break;
+    case MemberAction::Kind::kDone: FinishOperation(number, action.operation); break;
+    case MemberAction::Kind::kTell: SendMail(number, action.peer, std::move(action.message)); break;
+    case MemberAction::Kind::kFail:
       if (!errors_[number].empty()) Wrong("member " + std::to_string(number) + " fails twice");
       errors_[number] = action.text;
       break;
   }
 }
 
-std::byte* World::Resolve(uint32_t number, OperationId operation, collnet::Place place, uint64_t bytes) {
+std::byte* World::Resolve(uint32_t number, OperationId operation, collnet::AreaPlace place, uint64_t bytes) {
   Call& call = members_[number]->calls[operation];
   Bytes& area = place.area == Area::kStaging                   ? call.staging
                 : place.area == Area::kResult || call.in_place ? call.result
@@ -233,12 +233,12 @@ void World::CheckWeight(uint32_t number, const FlowName& flow, OperationId opera
           std::to_string(weight) + ", not " + std::to_string(schedule->Weight(number, flow.from_lane)));
 }
 
-void World::FinishReduce(uint32_t number, const Action& action) {
+void World::FinishReduce(uint32_t number, const MemberAction& action) {
   Member& member = *members_[number];
   if (member.executor->failed()) return;
   const Call& call = member.calls[action.operation];
   std::vector<const std::byte*> sources;
-  for (const collnet::Place& place : action.sources) sources.push_back(Resolve(number, action.operation, place, action.bytes));
+  for (const collnet::AreaPlace& place : action.sources) sources.push_back(Resolve(number, action.operation, place, action.bytes));
   std::byte* const to = Resolve(number, action.operation, action.place, action.bytes);
   if (!wrong_.empty()) return;
   collnet::Reduce(call.type, call.op, sources, to, action.bytes / collnet::ElementBytes(call.type));

@@ -17,13 +17,13 @@
 #include <tuple>
 #include <vector>
 
-#include "netplugin/collnet/executor.h"
+#include "netplugin/collnet/member_executor.h"
 
 namespace r2cc::collnet_test {
 
-using collnet::Action;
 using collnet::Bytes;
 using collnet::FlowName;
+using collnet::MemberAction;
 using collnet::OperationId;
 
 struct Scenario {
@@ -68,7 +68,7 @@ class World {
   };
 
   struct Member {
-    std::unique_ptr<collnet::Executor> executor;
+    std::unique_ptr<collnet::MemberExecutor> executor;
     std::set<uint32_t> unreachable;
     std::map<OperationId, Call> calls;
     std::map<FlowName, double> weights;
@@ -82,7 +82,7 @@ class World {
       bool offer = false;
       FlowName flow;  // as this end calls it
       OperationId operation = 0;
-      collnet::Place place;
+      collnet::AreaPlace place;
       uint64_t bytes = 0;
       Bytes copy;
     };
@@ -98,20 +98,20 @@ class World {
   void Wrong(const std::string& what);
   void CallNext(uint32_t member);
   void CarryOut(uint32_t member);
-  void Do(uint32_t member, Action action);
+  void Do(uint32_t member, MemberAction action);
   void SendMail(uint32_t from, uint32_t to, Bytes message);
   void CutPairs();
   void Cut(uint32_t a, uint32_t b, bool cut);
   void WhenPath(uint32_t a, uint32_t b, std::function<void()> what);
   void Move(const PipeKey& key);
   void Deliver(const PipeKey& key);
-  void FinishReduce(uint32_t member, const Action& action);
+  void FinishReduce(uint32_t member, const MemberAction& action);
   void FinishOperation(uint32_t member, OperationId number);
   void CheckWeight(uint32_t member, const FlowName& flow, OperationId number, double weight);
   void CheckEnd();
   collnet::PlanSpec MakePlan(const std::vector<uint64_t>& capacities, const std::vector<bool>& reach_all);
   std::shared_ptr<const plan::Schedule> MakeSteps(const collnet::PlanSpec& spec, uint64_t bytes);
-  std::byte* Resolve(uint32_t member, OperationId number, collnet::Place place, uint64_t bytes);
+  std::byte* Resolve(uint32_t member, OperationId number, collnet::AreaPlace place, uint64_t bytes);
 
   const Scenario scenario_;
   std::mt19937_64 random_, timing_;

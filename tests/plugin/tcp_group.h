@@ -40,8 +40,8 @@ class TcpGroup {
   struct Options {
     uint32_t members = 4;
     std::map<uint32_t, std::vector<FailRail>> fail_rails;  // by member
-    collnet::Executor::MakePlan make_plan;
-    collnet::Executor::MakeSteps make_steps;
+    collnet::MemberExecutor::MakePlan make_plan;
+    collnet::MemberExecutor::MakeSteps make_steps;
   };
 
   explicit TcpGroup(const Options& options) {

@@ -67,7 +67,7 @@ inline std::vector<std::pair<std::string, net::verbs::Record>> VerbsRecords() {
 // Members whose versions differ refuse each other: a range there is none.
 constexpr uint16_t kOldGroup = 2;
 
-inline collnet::Offer GroupOffer() {
+inline collnet::OperationOffer GroupOffer() {
   return {.operation = 42, .epoch = 3, .count = 1 << 20, .type = abi::DataType::kFloat32, .op = abi::RedOp::kSum};
 }
 inline collnet::Greeting GroupGreeting() {

@@ -1,4 +1,4 @@
-#include "netplugin/collnet/executor.h"
+#include "netplugin/collnet/member_executor.h"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ std::string MemberName(uint32_t member) { return "member " + std::to_string(memb
 
 }  // namespace
 
-Executor::Executor(const Options& options, MakePlan make_plan, MakeSteps make_steps)
+MemberExecutor::MemberExecutor(const Options& options, MakePlan make_plan, MakeSteps make_steps)
     : options_(options), make_plan_(std::move(make_plan)), make_steps_(std::move(make_steps)), states_(options.members) {
   R2CC_CHECK(options_.members >= 2 && options_.member < options_.members && options_.slots >= 1 && options_.ahead >= 1);
   own_.member = options_.member;
@@ -26,13 +26,13 @@ Executor::Executor(const Options& options, MakePlan make_plan, MakeSteps make_st
 
 // ---- plans ----
 
-void Executor::SetCapacity(uint64_t bytes_per_s) {
+void MemberExecutor::SetCapacity(uint64_t bytes_per_s) {
   if (failed() || (own_.number > 0 && own_.bytes_per_s == bytes_per_s)) return;
   own_.bytes_per_s = bytes_per_s;
   SayState();
 }
 
-void Executor::SetUnreachable(std::vector<uint32_t> members) {
+void MemberExecutor::SetUnreachable(std::vector<uint32_t> members) {
   if (failed() || own_.unreachable == members) return;
   const std::vector<uint32_t> before = std::exchange(own_.unreachable, std::move(members));
   if (own_.number == 0) return;
@@ -40,7 +40,7 @@ void Executor::SetUnreachable(std::vector<uint32_t> members) {
   for (const uint32_t member : before) TellStamps(member);
 }
 
-void Executor::SayState() {
+void MemberExecutor::SayState() {
   ++own_.number;
   states_.Learn(own_);
   const bool to_all = states_.any_was_unreachable();
@@ -50,12 +50,12 @@ void Executor::SayState() {
 }
 
 // Members say it before they are connected: nothing is stamped for ever before that.
-void Executor::Replan() {
+void MemberExecutor::Replan() {
   stamper_->SetPlan(make_plan_(states_.BytesPerSecond(), states_.ReachAll()));
   StampMore();
 }
 
-void Executor::Heard(const MemberState& state) {
+void MemberExecutor::Heard(const MemberState& state) {
   if (stamper_.has_value()) return Replan();
   if (state.member != 0 && state.member != options_.member && !states_.HavePath(state.member, 0)) {
     Tell(0, state);
@@ -66,18 +66,18 @@ void Executor::Heard(const MemberState& state) {
     if (member != options_.member) TellStamps(member);
 }
 
-void Executor::TellStamps(uint32_t member) {
+void MemberExecutor::TellStamps(uint32_t member) {
   if (member == 0) return;
   for (const Stamp& stamp : book_.stamps()) Tell(member, stamp);
 }
 
-void Executor::Forward(const Stamp& stamp) {
+void MemberExecutor::Forward(const Stamp& stamp) {
   if (IsActive(Mutant::kStampNotForwarded)) return;
   for (uint32_t member = 1; member < options_.members; ++member)
     if (member != options_.member && !states_.HavePath(member, 0)) Tell(member, stamp);
 }
 
-void Executor::StampMore() {
+void MemberExecutor::StampMore() {
   if (called_ == 0) return;
   while (const std::optional<Stamp> stamp = stamper_->Next(called_)) {
     const std::string wrong = book_.Add(*stamp);
@@ -86,7 +86,7 @@ void Executor::StampMore() {
   }
 }
 
-std::shared_ptr<const MemberLayout> Executor::LayoutFor(const Stamp& stamp, uint64_t bytes) {
+std::shared_ptr<const MemberLayout> MemberExecutor::LayoutFor(const Stamp& stamp, uint64_t bytes) {
   if (layouts_.size() >= kLayoutsMax) layouts_.clear();
   std::shared_ptr<const MemberLayout>& layout = layouts_[{stamp.epoch, bytes}];
   if (layout == nullptr) layout = std::make_shared<MemberLayout>(make_steps_(stamp.plan, bytes), options_.member);
@@ -95,7 +95,7 @@ std::shared_ptr<const MemberLayout> Executor::LayoutFor(const Stamp& stamp, uint
 
 // ---- operations ----
 
-std::optional<OperationId> Executor::Call(uint64_t count, abi::DataType type, abi::RedOp op, Nanos now) {
+std::optional<OperationId> MemberExecutor::Call(uint64_t count, abi::DataType type, abi::RedOp op, Nanos now) {
   R2CC_CHECK(CanReduce(type, op));
   if (failed() || count > kVectorBytesMax / ElementBytes(type)) return std::nullopt;
   if (open_.empty()) last_event_ = now;
@@ -106,7 +106,7 @@ std::optional<OperationId> Executor::Call(uint64_t count, abi::DataType type, ab
   return number;
 }
 
-void Executor::BeginOperations() {
+void MemberExecutor::BeginOperations() {
   while (begun_ < called_) {
     const Stamp* const stamp = book_.Find(begun_);
     if (stamp == nullptr) return;
@@ -116,8 +116,8 @@ void Executor::BeginOperations() {
   }
 }
 
-void Executor::Begin(OperationId number, const Stamp& stamp) {
-  Offer& offer = open_[number];
+void MemberExecutor::Begin(OperationId number, const Stamp& stamp) {
+  OperationOffer& offer = open_[number];
   offer.epoch = stamp.epoch;
   const uint64_t bytes = offer.count * ElementBytes(offer.type);
   if (bytes > 0) {
@@ -129,26 +129,26 @@ void Executor::Begin(OperationId number, const Stamp& stamp) {
 }
 
 // An operation of no elements is done when its turn has come.
-void Executor::EndIfDone(OperationId number) {
+void MemberExecutor::EndIfDone(OperationId number) {
   const auto run = runs_.find(number);
   if (run != runs_.end() && !run->second->finished()) return;
   if (run != runs_.end()) runs_.erase(run);
   open_.erase(number);
-  Action done;
-  done.kind = Action::Kind::kDone;
+  MemberAction done;
+  done.kind = MemberAction::Kind::kDone;
   done.operation = number;
   actions_.push_back(std::move(done));
   if (!open_.empty()) book_.ForgetBefore(open_.begin()->first);
 }
 
 // The oldest operation in the slot: the only one, as others wait for it.
-Operation* Executor::Of(Slot slot) {
+Operation* MemberExecutor::Of(Slot slot) {
   for (const auto& [number, run] : runs_)
     if (run->slot() == slot) return run.get();
   return nullptr;
 }
 
-void Executor::OfferReceived(const FlowName& flow, std::span<const std::byte> bytes, Nanos now) {
+void MemberExecutor::OfferReceived(const FlowName& flow, std::span<const std::byte> bytes, Nanos now) {
   if (failed()) return;
   last_event_ = now;
   Operation* const run = Of(flow.slot);
@@ -160,7 +160,7 @@ void Executor::OfferReceived(const FlowName& flow, std::span<const std::byte> by
        true);
 }
 
-void Executor::SendDone(const FlowName& flow, Nanos now) {
+void MemberExecutor::SendDone(const FlowName& flow, Nanos now) {
   if (failed()) return;
   last_event_ = now;
   Operation* const run = Of(flow.slot);
@@ -171,7 +171,7 @@ void Executor::SendDone(const FlowName& flow, Nanos now) {
   BeginOperations();
 }
 
-void Executor::ReceiveDone(const FlowName& flow, Nanos now) {
+void MemberExecutor::ReceiveDone(const FlowName& flow, Nanos now) {
   if (failed()) return;
   last_event_ = now;
   Operation* const run = Of(flow.slot);
@@ -181,7 +181,7 @@ void Executor::ReceiveDone(const FlowName& flow, Nanos now) {
   BeginOperations();
 }
 
-void Executor::ReduceDone(OperationId operation, uint32_t block, Nanos now) {
+void MemberExecutor::ReduceDone(OperationId operation, uint32_t block, Nanos now) {
   if (failed()) return;
   last_event_ = now;
   const auto run = runs_.find(operation);
@@ -193,7 +193,7 @@ void Executor::ReduceDone(OperationId operation, uint32_t block, Nanos now) {
 
 // ---- members ----
 
-void Executor::MessageReceived(uint32_t peer, std::span<const std::byte> bytes, Nanos now) {
+void MemberExecutor::MessageReceived(uint32_t peer, std::span<const std::byte> bytes, Nanos now) {
   if (failed()) return;
   R2CC_CHECK(peer < options_.members && peer != options_.member);
   std::string why;
@@ -217,15 +217,15 @@ void Executor::MessageReceived(uint32_t peer, std::span<const std::byte> bytes, 
   BeginOperations();
 }
 
-void Executor::PeerFailed(uint32_t peer, const std::string& why) {
+void MemberExecutor::PeerFailed(uint32_t peer, const std::string& why) {
   if (!failed()) Fail(MemberName(options_.member) + " has lost " + MemberName(peer) + ": " + why, true);
 }
 
-void Executor::GiveUp(const std::string& why) {
+void MemberExecutor::GiveUp(const std::string& why) {
   if (!failed()) Fail(why, true);
 }
 
-void Executor::Tick(Nanos now) {
+void MemberExecutor::Tick(Nanos now) {
   if (failed() || options_.deadline == 0 || open_.empty() || now - last_event_ < options_.deadline) return;
   const auto& [number, offer] = *open_.begin();
   const auto run = runs_.find(number);
@@ -235,22 +235,22 @@ void Executor::Tick(Nanos now) {
 }
 
 // Whom this member has no path to hears it from others.
-void Executor::Tell(uint32_t peer, const Message& message) {
+void MemberExecutor::Tell(uint32_t peer, const Message& message) {
   if (std::binary_search(own_.unreachable.begin(), own_.unreachable.end(), peer)) return;
-  Action tell;
-  tell.kind = Action::Kind::kTell;
+  MemberAction tell;
+  tell.kind = MemberAction::Kind::kTell;
   tell.peer = peer;
   tell.message = Encode(message);
   actions_.push_back(std::move(tell));
 }
 
-void Executor::Fail(const std::string& why, bool tell) {
+void MemberExecutor::Fail(const std::string& why, bool tell) {
   error_ = why;
   if (tell)
     for (uint32_t peer = 0; peer < options_.members; ++peer)
       if (peer != options_.member) Tell(peer, Failure{why});
-  Action fail;
-  fail.kind = Action::Kind::kFail;
+  MemberAction fail;
+  fail.kind = MemberAction::Kind::kFail;
   fail.text = why;
   actions_.push_back(std::move(fail));
 }

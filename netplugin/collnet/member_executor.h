@@ -11,8 +11,8 @@
 //     does not hear it, and to member 0 what such a member says of itself. Whoever reaches a member again tells it all from the beginning.
 //     So each way carries the stamps in their order, some of them again, and it does not matter which way is the quicker.
 //   - A failure is final and told to all members once. Then nothing is done any more, and no answer to an action is needed.
-#ifndef R2CC_NETPLUGIN_COLLNET_EXECUTOR_H_
-#define R2CC_NETPLUGIN_COLLNET_EXECUTOR_H_
+#ifndef R2CC_NETPLUGIN_COLLNET_MEMBER_EXECUTOR_H_
+#define R2CC_NETPLUGIN_COLLNET_MEMBER_EXECUTOR_H_
 
 #include <deque>
 #include <functional>
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "netplugin/collnet/action.h"
+#include "netplugin/collnet/member_action.h"
 #include "netplugin/collnet/member_layout.h"
 #include "netplugin/collnet/member_states.h"
 #include "netplugin/collnet/message.h"
@@ -34,7 +34,7 @@
 
 namespace r2cc::collnet {
 
-class Executor {
+class MemberExecutor {
  public:
   struct Options {
     uint32_t members = 2;
@@ -51,7 +51,7 @@ class Executor {
   using MakeSteps = std::function<std::shared_ptr<const plan::Schedule>(const PlanSpec& plan, uint64_t bytes)>;
 
   // `make_plan` may be empty but on member 0.
-  Executor(const Options& options, MakePlan make_plan, MakeSteps make_steps);
+  MemberExecutor(const Options& options, MakePlan make_plan, MakeSteps make_steps);
 
   // ---- events ----
 
@@ -77,7 +77,7 @@ class Executor {
 
   // ---- actions ----
 
-  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  std::vector<MemberAction> TakeActions() { return std::exchange(actions_, {}); }
 
   bool failed() const { return !error_.empty(); }
   const std::string& error() const { return error_; }
@@ -108,13 +108,13 @@ class Executor {
   const Options options_;
   const MakePlan make_plan_;
   const MakeSteps make_steps_;
-  std::vector<Action> actions_;
+  std::vector<MemberAction> actions_;
   std::string error_;
   Nanos last_event_ = 0;
 
   OperationId called_ = 0;                                  // so many so far
   OperationId begun_ = 0;                                   // of them
-  std::map<OperationId, Offer> open_;                       // called and not done
+  std::map<OperationId, OperationOffer> open_;              // called and not done
   std::map<OperationId, std::unique_ptr<Operation>> runs_;  // begun and not done
   PlanBook book_;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const MemberLayout>> layouts_;  // by epoch and bytes
@@ -126,4 +126,4 @@ class Executor {
 
 }  // namespace r2cc::collnet
 
-#endif  // R2CC_NETPLUGIN_COLLNET_EXECUTOR_H_
+#endif  // R2CC_NETPLUGIN_COLLNET_MEMBER_EXECUTOR_H_

@@ -1,7 +1,7 @@
 // What an executor asks of whoever drives it. It does no I/O and touches no memory: events go in through its methods, actions come out of
 // TakeActions() and are carried out in the order in which they stand.
-#ifndef R2CC_NETPLUGIN_COLLNET_ACTION_H_
-#define R2CC_NETPLUGIN_COLLNET_ACTION_H_
+#ifndef R2CC_NETPLUGIN_COLLNET_MEMBER_ACTION_H_
+#define R2CC_NETPLUGIN_COLLNET_MEMBER_ACTION_H_
 
 #include <compare>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace r2cc::collnet {
 
 // 0, 1, 2, ... in a group: all members call the same operations in the same order.
 using OperationId = uint64_t;
-// Another number: another set of flows. See Executor.
+// Another number: another set of flows. See MemberExecutor.
 using Slot = uint32_t;
 
 // Memory of an operation.
@@ -21,11 +21,11 @@ enum class Area : uint8_t {
   kResult,
   kStaging,  // that the driver gives: contributions of others land there
 };
-struct Place {
+struct AreaPlace {
   Area area = Area::kContribution;
   uint64_t offset = 0;  // bytes
 
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const AreaPlace&, const AreaPlace&) = default;
 };
 
 // A flow between this member and a peer, one way. Messages stay in order in a flow, and nowhere else.
@@ -38,7 +38,7 @@ struct FlowName {
   friend auto operator<=>(const FlowName&, const FlowName&) = default;
 };
 
-struct Action {
+struct MemberAction {
   enum class Kind : uint8_t {
     kBegin,    // the operation begins: it needs `bytes` of staging until it is done
     kWeight,   // `flow`, which sends, gets `weight` from now on
@@ -54,11 +54,11 @@ struct Action {
   Kind kind = Kind::kBegin;
   OperationId operation = 0;
   FlowName flow;
-  Place place;
+  AreaPlace place;
   uint64_t bytes = 0;
   double weight = 1;
   uint32_t block = 0;  // kReduce: its name, with the operation
-  std::vector<Place> sources;
+  std::vector<AreaPlace> sources;
   uint32_t peer = 0;
   std::vector<std::byte> message;
   std::string text;
@@ -66,4 +66,4 @@ struct Action {
 
 }  // namespace r2cc::collnet
 
-#endif  // R2CC_NETPLUGIN_COLLNET_ACTION_H_
+#endif  // R2CC_NETPLUGIN_COLLNET_MEMBER_ACTION_H_

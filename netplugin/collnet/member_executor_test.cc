@@ -1,5 +1,5 @@
 // One member, step by step; what groups do is in tests/collnet.
-#include "netplugin/collnet/executor.h"
+#include "netplugin/collnet/member_executor.h"
 
 #include <gtest/gtest.h>
 
@@ -10,25 +10,25 @@ namespace {
 
 using abi::DataType;
 using abi::RedOp;
-using Kind = Action::Kind;
+using Kind = MemberAction::Kind;
 
 constexpr Nanos kDeadline = 5 * kNanosPerSecond;
 
-std::unique_ptr<Executor> Make(uint32_t member, uint32_t members = 2, Slot slots = 2, OperationId ahead = 4) {
-  Executor::Options options;
+std::unique_ptr<MemberExecutor> Make(uint32_t member, uint32_t members = 2, Slot slots = 2, OperationId ahead = 4) {
+  MemberExecutor::Options options;
   options.members = members;
   options.member = member;
   options.slots = slots;
   options.ahead = ahead;
   options.deadline = kDeadline;
-  return std::make_unique<Executor>(
+  return std::make_unique<MemberExecutor>(
       options, [](const std::vector<uint64_t>& rates, const std::vector<bool>& reach_all) { return PlanFor(rates, 65'536, reach_all); },
       [members](const PlanSpec& plan, uint64_t bytes) { return MakeSchedule(plan, members, bytes); });
 }
 
-std::vector<Action> Of(const std::vector<Action>& actions, Kind kind) {
-  std::vector<Action> found;
-  std::copy_if(actions.begin(), actions.end(), std::back_inserter(found), [&](const Action& action) { return action.kind == kind; });
+std::vector<MemberAction> Of(const std::vector<MemberAction>& actions, Kind kind) {
+  std::vector<MemberAction> found;
+  std::copy_if(actions.begin(), actions.end(), std::back_inserter(found), [&](const MemberAction& action) { return action.kind == kind; });
   return found;
 }
 
@@ -40,7 +40,7 @@ class Two {
     for (bool more = true; more;) {
       more = false;
       for (const uint32_t member : {0, 1}) {
-        for (Action& action : ends[member]->TakeActions()) {
+        for (MemberAction& action : ends[member]->TakeActions()) {
           more = true;
           CarryOut(member, action);
           log[member].push_back(std::move(action));
@@ -48,7 +48,7 @@ class Two {
       }
     }
   }
-  void CarryOut(uint32_t member, const Action& action) {
+  void CarryOut(uint32_t member, const MemberAction& action) {
     FlowName there = action.flow;
     there.peer = member;
     switch (action.kind) {
@@ -69,8 +69,8 @@ class Two {
 
   std::map<FlowName, Bytes> offers[2];
   std::vector<FlowName> expected[2];
-  std::unique_ptr<Executor> ends[2] = {Make(0), Make(1)};
-  std::vector<Action> log[2];
+  std::unique_ptr<MemberExecutor> ends[2] = {Make(0), Make(1)};
+  std::vector<MemberAction> log[2];
 };
 
 TEST(ExecutorTest, AMemberThatIsToldNothingBeginsNothing) {
@@ -92,7 +92,7 @@ TEST(ExecutorTest, AMemberThatIsToldNothingBeginsNothing) {
   EXPECT_EQ(Of(actions, Kind::kSend)[0].place.area, Area::kContribution);
 }
 
-Stamp StampIn(const Action& action) {
+Stamp StampIn(const MemberAction& action) {
   std::string why;
   const auto message = Decode(action.message, 3, &why);
   EXPECT_TRUE(message.has_value() && std::holds_alternative<Stamp>(*message)) << why;
