@@ -15,8 +15,8 @@
 #include "netplugin/rails/link_events.h"
 #include "netplugin/rails/link_settle.h"
 #include "netplugin/transport/host.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/page_view.h"
-#include "netplugin/transport/poller.h"
 
 namespace r2cc::net {
 

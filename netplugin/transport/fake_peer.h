@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/peer.h"
-#include "netplugin/transport/poller.h"
 
 namespace r2cc::net {
 

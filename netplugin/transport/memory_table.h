@@ -17,7 +17,7 @@
 #include "netplugin/flow/memory.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/unique_fd.h"
+#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net {
 

@@ -14,7 +14,7 @@
 #include "netplugin/link/action.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 
 namespace r2cc::net {
 

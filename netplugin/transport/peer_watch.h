@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/peer.h"
-#include "netplugin/transport/poller.h"
 
 namespace r2cc::net {
 

@@ -15,8 +15,8 @@
 
 #include "base/core/mutex.h"
 #include "netplugin/abi/nccl_types.h"
-#include "netplugin/transport/processors.h"
-#include "netplugin/transport/workers.h"
+#include "netplugin/transport/os/processors.h"
+#include "netplugin/transport/os/workers.h"
 
 namespace r2cc::net {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/transport/processors.h"
+#include "netplugin/transport/os/processors.h"
 
 namespace r2cc::net {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "netplugin/link/frame.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 #include "netplugin/transport/tcp/socket.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 
 namespace r2cc::net {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/workers.h"
+#include "netplugin/transport/os/workers.h"
 
 namespace r2cc::net {
 

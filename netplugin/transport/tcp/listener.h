@@ -11,7 +11,7 @@
 
 #include "base/core/clock.h"
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/packet_stream.h"
 

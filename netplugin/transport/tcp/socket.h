@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "netplugin/transport/unique_fd.h"
+#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net {
 

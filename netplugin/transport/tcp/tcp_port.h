@@ -10,11 +10,11 @@
 #include "base/core/clock.h"
 #include "netplugin/config/log.h"
 #include "netplugin/transport/oob.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
+#include "netplugin/transport/os/workers.h"
 #include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/socket.h"
 #include "netplugin/transport/tcp/tcp_probes.h"
-#include "netplugin/transport/workers.h"
 
 namespace r2cc::net {
 

@@ -8,7 +8,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/mutex.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/probes.h"
 #include "netplugin/transport/tcp/descriptors.h"
 #include "netplugin/transport/tcp/socket.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "netplugin/transport/unique_fd.h"
+#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net::verbs {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/verbs/link_core.h"
 
 namespace r2cc::net::verbs {

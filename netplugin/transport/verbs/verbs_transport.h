@@ -18,7 +18,7 @@
 #include "base/core/retry.h"
 #include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/verbs/gpu_proof.h"
 #include "netplugin/transport/verbs/link_core.h"
 

@@ -1,4 +1,4 @@
-#include "netplugin/transport/workers.h"
+#include "netplugin/transport/os/workers.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>

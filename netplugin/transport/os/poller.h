@@ -1,6 +1,6 @@
 // epoll with handlers. One thread.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_POLLER_H_
-#define R2CC_NETPLUGIN_TRANSPORT_POLLER_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_OS_POLLER_H_
+#define R2CC_NETPLUGIN_TRANSPORT_OS_POLLER_H_
 
 #include <sys/epoll.h>
 
@@ -9,7 +9,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "netplugin/transport/unique_fd.h"
+#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net {
 
@@ -41,4 +41,4 @@ class Poller {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_POLLER_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_OS_POLLER_H_

@@ -1,4 +1,4 @@
-#include "netplugin/transport/unique_fd.h"
+#include "netplugin/transport/os/unique_fd.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "netplugin/transport/workers.h"
+#include "netplugin/transport/os/workers.h"
 
 #include <gtest/gtest.h>
 #include <sys/epoll.h>

@@ -1,6 +1,6 @@
 // Calls that other threads want done by the I/O thread.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_CALL_QUEUE_H_
-#define R2CC_NETPLUGIN_TRANSPORT_CALL_QUEUE_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_OS_CALL_QUEUE_H_
+#define R2CC_NETPLUGIN_TRANSPORT_OS_CALL_QUEUE_H_
 
 #include <exception>
 #include <functional>
@@ -49,4 +49,4 @@ class CallQueue {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_CALL_QUEUE_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_OS_CALL_QUEUE_H_

@@ -1,7 +1,7 @@
 // The processors that the job may use. NCCL pins the threads that call the plugin next to their GPUs; what the job itself was given
 // (taskset, numactl, a batch system) is what its main thread may use.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_PROCESSORS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_PROCESSORS_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_OS_PROCESSORS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_OS_PROCESSORS_H_
 
 #include <vector>
 
@@ -23,4 +23,4 @@ class Processors {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_PROCESSORS_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_OS_PROCESSORS_H_

@@ -2,8 +2,8 @@
 //
 // A task is about one socket and stays with one thread, so that it never runs twice at a time. It runs when the socket becomes ready
 // (edge-triggered) and when it is woken. A thread that has had something to do looks for more a while before it sleeps.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_WORKERS_H_
-#define R2CC_NETPLUGIN_TRANSPORT_WORKERS_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_OS_WORKERS_H_
+#define R2CC_NETPLUGIN_TRANSPORT_OS_WORKERS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/core/mutex.h"
-#include "netplugin/transport/unique_fd.h"
+#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net {
 
@@ -72,4 +72,4 @@ class Workers {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_WORKERS_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_OS_WORKERS_H_

@@ -1,6 +1,6 @@
 // Owns a descriptor, which forked children do not keep.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_UNIQUE_FD_H_
-#define R2CC_NETPLUGIN_TRANSPORT_UNIQUE_FD_H_
+#ifndef R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_
+#define R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_
 
 #include <utility>
 
@@ -36,4 +36,4 @@ class UniqueFd {
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_UNIQUE_FD_H_
+#endif  // R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_

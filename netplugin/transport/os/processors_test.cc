@@ -1,4 +1,4 @@
-#include "netplugin/transport/processors.h"
+#include "netplugin/transport/os/processors.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "netplugin/transport/call_queue.h"
+#include "netplugin/transport/os/call_queue.h"
 
 #include <utility>
 

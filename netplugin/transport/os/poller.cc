@@ -1,4 +1,4 @@
-#include "netplugin/transport/poller.h"
+#include "netplugin/transport/os/poller.h"
 
 namespace r2cc::net {
 
