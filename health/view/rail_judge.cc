@@ -25,7 +25,7 @@ struct RailJudge::Turn {
   const bool others_alive;
   const Nanos now;
   Nic& nic;
-  RailVerdict& verdict;
+  RailFinding& verdict;
   std::vector<RailAction> actions = {};
 
   void Do(RailAction::What what, const NicKey& peer = {}) { actions.push_back({.what = what, .peer = peer}); }
@@ -56,7 +56,7 @@ std::vector<RailAction> RailJudge::Judge(const std::string& nic, const Seen& see
 }
 
 void RailJudge::LinkDown(const std::string& name) {
-  RailVerdict& verdict = verdicts_.at(name);
+  RailFinding& verdict = verdicts_.at(name);
   verdict.silent = verdict.port_dead = false;
   verdict.broken_paths.clear();
   verdict.large_lost.clear();
@@ -120,7 +120,7 @@ void RailJudge::JudgeSilence(Turn* turn) {
   const Fault& fault = turn->fault;
   const Nanos now = turn->now;
   Nic& nic = turn->nic;
-  RailVerdict& verdict = turn->verdict;
+  RailFinding& verdict = turn->verdict;
   const bool answers = std::any_of(turn->pairs.begin(), turn->pairs.end(), [&](const RailPairStatus& pair) {
     return pair.key.own == turn->key && VerdictNow(pair, verdicts_) == PairVerdict::kAnswering;
   });

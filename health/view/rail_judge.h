@@ -84,7 +84,7 @@ class RailJudge {
   bool SetLargeLost(const std::string& nic, std::set<NicKey> peers);
 
   // As reported, of all NICs.
-  const RailVerdicts& verdicts() const { return verdicts_; }
+  const RailFindings& verdicts() const { return verdicts_; }
   // A NIC is reported as silent, or a path as broken.
   bool AnyVerdict() const;
   // A pair is silent, or a verdict may be taken back: Judge() needs the matrix.
@@ -120,7 +120,7 @@ class RailJudge {
 
   const std::string node_;
   const std::set<std::string> cabled_;
-  RailVerdicts verdicts_;
+  RailFindings verdicts_;
   std::map<std::string, Nic> nics_;
 };
 

@@ -60,7 +60,7 @@ class RailJudgeTest : public testing::Test {
     return reports;
   }
   using Expected = std::vector<std::pair<EvidenceKind, NicKey>>;
-  const RailVerdict& verdict() const { return judge_.verdicts().at("r0"); }
+  const RailFinding& verdict() const { return judge_.verdicts().at("r0"); }
 
   RailJudge judge_{"n0", {}};
   std::vector<RailPairStatus> pairs_;

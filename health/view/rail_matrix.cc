@@ -25,8 +25,8 @@ using Names = std::pair<std::string_view, std::string_view>;
 // fault may be elsewhere.
 bool ExplainsSilence(const NicStatus& nic) { return !nic.link_up || nic.drill_failed || nic.port_dead; }
 
-const RailVerdict& VerdictOn(const std::string& nic, const RailVerdicts& verdicts) {
-  static const RailVerdict sound;
+const RailFinding& VerdictOn(const std::string& nic, const RailFindings& verdicts) {
+  static const RailFinding sound;
   const auto found = verdicts.find(nic);
   return found == verdicts.end() ? sound : found->second;
 }
@@ -49,8 +49,8 @@ absl::flat_hash_set<std::string_view> JoinedBySilence(std::string_view node, con
 
 bool IsGivenUp(const NicStatus& nic) { return !nic.link_up || nic.drill_failed || nic.state == NicState::kFailed; }
 
-PairVerdict VerdictNow(const RailPairStatus& pair, const RailVerdicts& verdicts) {
-  const RailVerdict& verdict = VerdictOn(pair.key.own.nic, verdicts);
+PairVerdict VerdictNow(const RailPairStatus& pair, const RailFindings& verdicts) {
+  const RailFinding& verdict = VerdictOn(pair.key.own.nic, verdicts);
   const bool old = verdict.silent && pair.answered_sent < verdict.silent_since;
   return old && pair.fresh_verdict == PairVerdict::kAnswering ? PairVerdict::kUnknown : pair.fresh_verdict;
 }
@@ -73,13 +73,13 @@ std::vector<NicKey> NeverHeard(const std::string& nic, const std::vector<RailPai
 RailMatrix::RailMatrix(std::string node, std::map<std::string, NicKey> cables, const ClusterView* view)
     : node_(std::move(node)), cables_(std::move(cables)), view_(view) {}
 
-ProbeMatrix RailMatrix::Matrix(const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const {
+ProbeMatrix RailMatrix::Matrix(const std::vector<RailPairStatus>& pairs, const RailFindings& verdicts) const {
   return MatrixOf(Question::kAnswers, pairs, verdicts);
 }
 
 ProbeMatrix RailMatrix::LargeMatrix(const std::vector<RailPairStatus>& pairs) const { return MatrixOf(Question::kLarge, pairs, {}); }
 
-ProbeMatrix RailMatrix::MatrixOf(Question question, const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const {
+ProbeMatrix RailMatrix::MatrixOf(Question question, const std::vector<RailPairStatus>& pairs, const RailFindings& verdicts) const {
   const bool large = question == Question::kLarge;
   std::vector<Names> silent;
   for (const auto& [name, entry] : view_->nodes()) {
@@ -122,7 +122,7 @@ ProbeMatrix RailMatrix::MatrixOf(Question question, const std::vector<RailPairSt
   return matrix;
 }
 
-PairReports RailMatrix::Reports(std::vector<RailPairStatus> pairs, const RailVerdicts& verdicts) const {
+PairReports RailMatrix::Reports(std::vector<RailPairStatus> pairs, const RailFindings& verdicts) const {
   PairReports reports;
   const auto lost = [](const RailPairStatus& pair) { return pair.large == PairVerdict::kSilent; };
   std::stable_partition(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.verdict == PairVerdict::kSilent || lost(pair); });
@@ -131,7 +131,7 @@ PairReports RailMatrix::Reports(std::vector<RailPairStatus> pairs, const RailVer
         (pair.verdict == PairVerdict::kAnswering && !pair.active && !lost(pair)))
       continue;
     // Each report goes to all nodes. Where a dead port is known, it would tell them nothing.
-    const RailVerdict& own = VerdictOn(pair.key.own.nic, verdicts);
+    const RailFinding& own = VerdictOn(pair.key.own.nic, verdicts);
     if (own.port_dead || ExplainsSilence(pair.key.peer)) continue;
     if (reports.size() >= kPairReportsMax) break;
     const bool broken = own.broken_paths.contains(pair.key.peer) || own.large_lost.contains(pair.key.peer);

@@ -23,20 +23,20 @@ constexpr Nanos kFirstAnswerWait = 3 * kNanosPerSecond;
 constexpr uint64_t kFirstAnswerProbes = 5;
 
 // The last report of this daemon about one of its own NICs.
-struct RailVerdict {
+struct RailFinding {
   bool silent = false;
   Nanos silent_since = 0;         // when that was reported
   bool port_dead = false;         // it is silent, and the fault is its port
   std::set<NicKey> broken_paths;  // the other ends
   std::set<NicKey> large_lost;    // the other ends of paths that lose large packets, wherever the fault is
 };
-using RailVerdicts = std::map<std::string, RailVerdict>;  // by NIC; a NIC that is missing is sound
+using RailFindings = std::map<std::string, RailFinding>;  // by NIC; a NIC that is missing is sound
 
 // The NIC's own kernel or daemon, or the operator, states that it is dead.
 bool IsGivenUp(const NicStatus& nic);
 
 // The present verdict of `pair`. An answer from before its own NIC fell silent does not count.
-PairVerdict VerdictNow(const RailPairStatus& pair, const RailVerdicts& verdicts);
+PairVerdict VerdictNow(const RailPairStatus& pair, const RailFindings& verdicts);
 
 // The peers that never answered this NIC, though they answer others; none if anybody answers it. `pairs`: the node's own.
 std::vector<NicKey> NeverHeard(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now);
@@ -48,14 +48,14 @@ class RailMatrix {
   RailMatrix(std::string node, std::map<std::string, NicKey> cables, const ClusterView* view);
 
   // For a verdict on the NICs of this node. `pairs`: its own.
-  ProbeMatrix Matrix(const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const;
+  ProbeMatrix Matrix(const std::vector<RailPairStatus>& pairs, const RailFindings& verdicts) const;
   // The same for large packets: a pair that loses them is silent in it.
   ProbeMatrix LargeMatrix(const std::vector<RailPairStatus>& pairs) const;
 
   // This node's reports about its pairs, silent ones first. A pair is left out if it shows nothing, or if a dead port at either end
   // explains its
   // silence. At most kPairReportsMax.
-  PairReports Reports(std::vector<RailPairStatus> pairs, const RailVerdicts& verdicts) const;
+  PairReports Reports(std::vector<RailPairStatus> pairs, const RailFindings& verdicts) const;
 
   struct Accused {
     std::set<NicKey> ports;  // ends of others' silent pairs: this node probes them, to distinguish the two ends
@@ -69,7 +69,7 @@ class RailMatrix {
  private:
   // Both: of small or of large packets.
   enum class Question { kAnswers, kLarge };
-  ProbeMatrix MatrixOf(Question question, const std::vector<RailPairStatus>& pairs, const RailVerdicts& verdicts) const;
+  ProbeMatrix MatrixOf(Question question, const std::vector<RailPairStatus>& pairs, const RailFindings& verdicts) const;
   // Its own daemon reports that the NIC explains all silence around it.
   bool ExplainsSilence(const NicKey& nic) const;
   // Its node reports enough of its pairs that no other node need probe them.

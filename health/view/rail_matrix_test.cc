@@ -46,7 +46,7 @@ RailPairStatus Pair(const NicKey& own, const NicKey& peer, PairState state) {
 }
 
 TEST(RailMatrix, AnAnswerFromBeforeTheSilenceShowsNothing) {
-  RailVerdicts verdicts;
+  RailFindings verdicts;
   RailPairStatus pair = Pair(Port(0), Port(1), PairState::kUp);
   pair.answered_sent = 50;
   EXPECT_EQ(VerdictNow(pair, verdicts), PairVerdict::kAnswering);
