@@ -8,6 +8,9 @@
 namespace r2cc::plan {
 namespace {
 
+// Beyond any vector.
+constexpr double kBytesMost = 1e18;
+
 // kUsual: no gain, or CollNet is not to be had.
 WayDecision ByCollNet(const SeatNodes& nodes, const CollNetOffer& collnet, bool is_current) {
   const size_t count = nodes.kept_permille.size();
@@ -20,10 +23,13 @@ WayDecision ByCollNet(const SeatNodes& nodes, const CollNetOffer& collnet, bool 
   if (collnet.bytes_min == 0)
     time *= std::max(1.0, collnet.node_bytes_per_s / (kCollNetBytesPerS * static_cast<double>(nodes.ranks / count)));
   const double usual = UsualTime(nodes);
-  if (time >= usual * (1 - (is_current ? kSeatGain / 3 : kSeatGain))) return {};
+  const double allowed = usual * (1 - (is_current ? kSeatGain / 3 : kSeatGain));
+  if (time >= allowed) return {};
+  // From here on it is allowed with its fill, too.
+  const double bytes_least = std::min(kCollNetFillBytes / (allowed - time), kBytesMost);
   WayDecision decision{.way = Way::kCollNet,
                        .order = std::vector<uint32_t>(count),
-                       .bytes_min = collnet.bytes_min > 0 ? collnet.bytes_min : kCollNetBytesMin,
+                       .bytes_min = std::max(collnet.bytes_min, static_cast<uint64_t>(bytes_least)),
                        .over_usual = time / usual};
   std::iota(decision.order.begin(), decision.order.end(), 0);
   return decision;

@@ -10,12 +10,13 @@
 
 namespace r2cc::plan {
 
-// Time of CollNet relative to the lower bound if the rails are the limit: 1.06 to 1.12 with four nodes, 2 Gbit/s rails and 256 MiB.
-constexpr double kCollNetPrice = 1.1;
+// Time of CollNet relative to the lower bound if the rails are the limit, and its fill: each vector costs as much as if it were longer by
+// so many bytes. Both were fitted to two runs with four nodes, 2 Gbit/s rails and one of four lost. At 16, 64 and 256 MiB CollNet took 1.03,
+// 0.95, 0.90 and 1.08, 0.98, 0.92 of the ring's time. These values give 1.11, 0.95, 0.91.
+constexpr double kCollNetPrice = 1.12;
+constexpr double kCollNetFillBytes = 7 << 20;
 // Bytes that one process adds up and moves each way: 27 Gbit/s were measured with 31 to 40 % of 16 processors busy.
 constexpr double kCollNetBytesPerS = 27e9 / 8;
-// With one of four rails lost CollNet took 1.03 of the ring's time at 16 MiB and 0.95 at 64 MiB.
-constexpr uint64_t kCollNetBytesMin = 64 << 20;
 
 enum class Way : uint8_t { kUsual, kTree, kCollNet };
 
@@ -23,7 +24,7 @@ enum class Way : uint8_t { kUsual, kTree, kCollNet };
 struct CollNetOffer {
   bool is_there = false;        // on all ranks
   double node_bytes_per_s = 0;  // of a node without a loss, each way; 0: not known
-  uint64_t bytes_min = 0;       // the user's R2CC_COLLNET_MIN_BYTES, who then answers for the processors; 0: not set
+  uint64_t bytes_min = 0;       // the user's R2CC_COLLNET_MIN_BYTES: no smaller ones, and the processors are no limit; 0: not set
 };
 
 struct WayDecision {

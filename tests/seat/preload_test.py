@@ -72,7 +72,7 @@ class PreloadTest(unittest.TestCase):
 
   def test_collnet_there_and_back(self):
     out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", STUB_COLLNET="1", SPECIMEN_KEPT="750", **self.preload())
-    self.check_there_and_back(out, err, "CollNet", 2, 75, 880)
+    self.check_there_and_back(out, err, "CollNet", 2, 75, 896)
 
   def test_a_communicator_that_the_program_has_split_off(self):
     self.check_there_and_back(*self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="4", SPECIMEN_SPLITS="1", **self.preload()))
