@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +26,20 @@ int Reads(const std::string& input) {
   if (file < 0 || pwrite(file, input.data(), input.size(), 0) == static_cast<ssize_t>(input.size())) return file;
   close(file);
   return -1;
+}
+
+// Whether `child` ends until then; it is reaped if so. A kernel before 5.3 waits for it however long it takes.
+bool HasEndedBy(pid_t child, Nanos end) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  if (process >= 0) {
+    pollfd ended{process, POLLIN, 0};
+    const Nanos left = std::max<Nanos>(end - SteadyClock().Now(), 0);
+    const int count = poll(&ended, 1, static_cast<int>(left / kNanosPerMs) + 1);
+    close(process);
+    if (count != 1) return false;
+  }
+  waitpid(child, nullptr, 0);
+  return true;
 }
 
 }  // namespace
@@ -49,7 +65,12 @@ absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& com
   // Nor a pager, another language or somebody's library path.
   char* const no_environment[] = {nullptr};
   pid_t child = 0;
-  const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), no_environment);
+  // A group of its own, which is ended as a whole: a script's programs would outlive it.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  const int error = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), no_environment);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   close(file);
@@ -71,8 +92,12 @@ absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& com
     if (text.size() > 2 * bytes_max) text.erase(0, text.size() - bytes_max);
   }
   close(ends[0]);
-  if (!over) kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  // One that closes its output may go on.
+  if (over) over = HasEndedBy(child, end);
+  if (!over) {
+    kill(-child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
   if (text.size() > bytes_max) text.erase(0, text.size() - bytes_max);
   if (!over) absl::StrAppend(&text, "\n(it was ended after ", timeout_ms, " ms)\n");
   return text;

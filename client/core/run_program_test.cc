@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
 
 namespace r2cc::client {
 namespace {
@@ -18,6 +23,20 @@ TEST(RunSystemProgram, OneThatIsNotThereOrDoesNotEnd) {
   EXPECT_TRUE(absl::IsNotFound(RunSystemProgram({"/nowhere/program"}, 100).status()));
   const auto slow = RunSystemProgram({"/bin/sh", "-c", "echo begun; exec sleep 1000"}, 100, 200);
   EXPECT_THAT(*slow, HasSubstr("ended after 200 ms"));
+}
+
+TEST(RunSystemProgram, OneThatClosesItsOutputAndGoesOnIsEnded) {
+  const auto hook = RunSystemProgram({"/bin/sh", "-c", "exec >&- 2>&-; exec sleep 1000"}, 100, 200);
+  EXPECT_THAT(*hook, HasSubstr("ended after 200 ms"));
+  EXPECT_EQ(*RunSystemProgram({"/bin/sh", "-c", "echo x; exec >&- 2>&-; sleep 0.1"}, 100, 10'000), "x\n");
+}
+
+TEST(RunSystemProgram, WhatItStartedIsEndedWithIt) {
+  const auto script = RunSystemProgram({"/bin/sh", "-c", "sleep 1000 & echo $!; wait"}, 100, 500);
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, std::stoi(*script), 0));
+  pollfd ended{process, POLLIN, 0};
+  EXPECT_TRUE(process < 0 || poll(&ended, 1, 10'000) == 1) << "it lives: " << *script;
+  if (process >= 0) close(process);
 }
 
 TEST(RunProgram, TheProgramReadsItsInput) {

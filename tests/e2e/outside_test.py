@@ -1,6 +1,7 @@
 """What people and programs outside see of a node: a program for each event, suggested NICs, which part a NIC is."""
 
 import json
+import pathlib
 
 from testing.lab.binaries import built_binaries
 from testing.lab.cluster import Cluster
@@ -44,6 +45,23 @@ class Outside(NamespaceCase):
     self.assertTrue(wait_until(is_back, PATIENCE_S, 0.1), (events(), hook.errors()))
     numbers = [event["sequence"] for event in events()]
     self.assertEqual(len(numbers), len(set(numbers)))
+
+  def test_a_program_that_hangs_holds_up_no_daemon_and_the_next_event_comes(self):
+    heard, hung = self.folder / "heard", self.folder / "hung"
+    program = self.folder / "on-event"
+    # Its first run closes its output, too: nothing of it ends.
+    program.write_text(f"#!/bin/sh\nif [ ! -e {hung} ]; then echo $$ > {hung}; exec >&- 2>&-; exec /bin/sleep 1000; fi\n"
+                       f"/bin/cat >> {heard}\n", encoding="utf-8")
+    program.chmod(0o755)
+    argv = [str(self.cluster.binaries.ctl), "events", "--follow", "--last", "1", "--kind", "nic-state", "--run", str(program), "--run_dir",
+            str(self.cluster.run_dir(0))]
+    hook = self.processes.start("hook", argv)
+    self.assertTrue(wait_until(hung.exists, PATIENCE_S, 0.1), hook.errors())
+    self.lab.cut(RailId(0, 1))
+    self.assertIn("ok: r2ccd of node n0", self.cluster.ctl(0, "health"))
+    came = lambda: heard.exists() and '"to_state":"FAILED"' in heard.read_text(encoding="utf-8")
+    self.assertTrue(wait_until(came, 30 + PATIENCE_S, 0.1), hook.errors())
+    self.assertFalse(pathlib.Path(f"/proc/{hung.read_text(encoding='ascii').strip()}").exists(), "it was ended")
 
   def test_nics_are_suggested_with_the_names_of_the_other_node(self):
     argv = self.lab.command(0, [str(self.cluster.binaries.ctl), "config", "suggest", "--run_dir", str(self.cluster.run_dir(0))])
