@@ -1,10 +1,12 @@
 // HTTP of the real daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -91,6 +93,38 @@ TEST_F(R2ccdHttpTest, MetricsSayWhatIsSoAndCostLittle) {
   std::sort(took.begin(), took.end());
   std::printf("a scrape: median %.2f ms, longest %.2f ms, %zu bytes\n", static_cast<double>(took[took.size() / 2]) / 1e6,
               static_cast<double>(took.back()) / 1e6, metrics.size());
+}
+
+// A scraper that is set up wrongly: it is answered, and the core does not notice.
+TEST_F(R2ccdHttpTest, AScrapeEveryTenMillisecondsCostsTheCoreLittle) {
+  StartDaemon(0);
+  ASSERT_TRUE(WaitUntil([&] { return Get("/metrics").starts_with("HTTP/1.1 200"); }));
+  const auto core_ticks = [&] {
+    const std::string pid = std::to_string(daemons_[0]->pid());
+    const std::string stat = ReadFile("/proc/" + pid + "/task/" + pid + "/stat");
+    std::istringstream fields(stat.substr(stat.rfind(')') + 2));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) fields >> skipped;
+    int64_t user = 0, system = 0;
+    fields >> user >> system;
+    return user + system;
+  };
+  constexpr Nanos kFor = 5 * kNanosPerSecond;
+  const int64_t before = core_ticks();
+  const Nanos begin = Now();
+  HttpClient client(port_);
+  int answered = 0, asked = 0;
+  for (; Now() - begin < kFor; ++asked) {
+    client.Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    answered += client.Response().starts_with("HTTP/1.1 200");
+    WaitUntil([&] { return Now() - begin >= (asked + 1) * 10 * kNanosPerMs; });
+  }
+  EXPECT_EQ(answered, asked);
+  const double share = static_cast<double>(core_ticks() - before) / static_cast<double>(sysconf(_SC_CLK_TCK)) /
+                       (static_cast<double>(Now() - begin) / kNanosPerSecond);
+  std::printf("%d scrapes; the core's thread took %.1f %% of a processor\n", asked, 100 * share);
+  EXPECT_LT(share, 0.05);
+  EXPECT_NE(Get("/healthz").find("ok: r2ccd"), std::string::npos);
 }
 
 TEST_F(R2ccdHttpTest, APortThatIsTakenIsAnAlarmUntilItIsFree) {

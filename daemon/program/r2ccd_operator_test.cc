@@ -148,6 +148,30 @@ TEST_F(R2ccdOperatorTest, WhoDidWhatIsKept) {
   EXPECT_EQ(std::count(file.begin(), file.end(), '\n'), 3) << file;
 }
 
+// As after a crash of the machine, or a disk with errors.
+TEST_F(R2ccdOperatorTest, DamagedFilesOfHistoryStopNothing) {
+  StartDaemon(0);
+  EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
+  Stop(0, SIGTERM);
+  std::string garbage(64 << 10, '\0');
+  for (size_t i = 0; i < garbage.size(); ++i) garbage[i] = static_cast<char>(i * i >> 3);
+  for (const char* name : {"/events.log", "/audit.log"}) {
+    const std::string file = ReadFile(StateDir(0) + name);
+    ASSERT_FALSE(file.empty()) << name;
+    std::ofstream(StateDir(0) + name) << file << garbage << file.substr(0, file.size() / 2);
+  }
+  std::ofstream(StateDir(0) + "/jobs") << garbage;
+  StartDaemon(0);
+  EXPECT_EQ(Said(0), std::vector<std::string>{"drain n0/rail0, by " + me_}) << "what is whole is kept";
+  EXPECT_EQ(Act(0, "n0", "rail0", v1::UNDRAIN), "");
+  for (const char* words : {"garbled lines of the history", "garbled lines of the audit", "/jobs: "})
+    EXPECT_NE(daemons_[0]->log().find(words), std::string::npos) << words << daemons_[0]->log();
+  EXPECT_TRUE(std::filesystem::exists(StateDir(0) + "/jobs.damaged"));
+  Stop(0, SIGTERM);
+  StartDaemon(0);
+  EXPECT_EQ(Said(0), (std::vector<std::string>{"drain n0/rail0, by " + me_, "undrain n0/rail0, by " + me_})) << "it goes on behind it";
+}
+
 TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
   StartAll();
   const auto witness = Attach(0);
