@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "daemon/rpc/local_caller.h"
+#include "daemon/rpc/reflection.h"
 #include "grpc/support/log.h"
 #include "grpcpp/ext/health_check_service_server_builder_option.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -75,7 +76,7 @@ absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const Parts& parts
 
 absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& listen, const Credentials& credentials) {
   peer_ = MakePeerService(parts.backend, parts.authenticator);
-  remote_control_ = MakeControlService(parts.backend, parts.authenticator);
+  remote_control_ = MakeControlService(parts.backend, parts.authenticator, std::make_shared<HeldReplies>());
   grpc::ServerBuilder builder;
   SetServerOptions(&builder, kPeerBounds);
   // Who has not proved who he is gets no answer here, not even that one.
@@ -111,10 +112,13 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
 }
 
 absl::Status RpcServers::StartControl(const Parts& parts, const std::string& socket_path) {
-  control_ = MakeControlService(parts.backend, parts.authenticator);
+  const auto replies = std::make_shared<HeldReplies>();
+  control_ = MakeControlService(parts.backend, parts.authenticator, replies);
+  reflection_ = MakeReflectionService(parts.backend, parts.authenticator, replies);
   grpc::ServerBuilder builder;
   SetServerOptions(&builder, kControlBounds);
   builder.RegisterService(control_.get());
+  builder.RegisterService(reflection_.get());
   control_server_ = builder.BuildAndStart();
   if (control_server_ == nullptr) return absl::InternalError("gRPC does not start a server for the control socket");
   control_gate_ =

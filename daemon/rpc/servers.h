@@ -1,6 +1,5 @@
-// Runs the gRPC services as servers: Control on a Unix socket, together with gRPC's own health service (grpc.health.v1); Peer and Store for
-// the
-// other daemons on TCP.
+// Runs the gRPC services as servers: Control on a Unix socket, together with gRPC's own health service (grpc.health.v1) and reflection;
+// Peer and Store for the other daemons on TCP.
 #ifndef R2CC_DAEMON_RPC_SERVERS_H_
 #define R2CC_DAEMON_RPC_SERVERS_H_
 
@@ -20,6 +19,7 @@
 #include "daemon/rpc/peer_listener.h"
 #include "daemon/rpc/server_tls.h"
 #include "daemon/rpc/store_service.h"
+#include "daemon/rpc/unary_call.h"
 #include "grpcpp/grpcpp.h"
 
 namespace r2cc::daemon {
@@ -72,6 +72,7 @@ class RpcServers {
 
   ScopedLoopThread listen_;
   std::unique_ptr<grpc::Service> control_;
+  std::unique_ptr<grpc::Service> reflection_;
   std::unique_ptr<grpc::Service> remote_control_;
   std::unique_ptr<grpc::Service> peer_;
   std::unique_ptr<grpc::Server> control_server_;
@@ -86,7 +87,8 @@ class RpcServers {
 };
 
 // The services, to be put on a server.
-std::unique_ptr<grpc::Service> MakeControlService(Backend* backend, const Authenticator* authenticator);
+std::unique_ptr<grpc::Service> MakeControlService(Backend* backend, const Authenticator* authenticator,
+                                                  std::shared_ptr<HeldReplies> replies);
 std::unique_ptr<grpc::Service> MakePeerService(Backend* backend, const Authenticator* authenticator);
 
 }  // namespace r2cc::daemon
