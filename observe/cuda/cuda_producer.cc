@@ -19,7 +19,7 @@ constexpr uint64_t kEntriesMax = 65536;
 // The copy thread looks again after a sixteenth of the time for which nothing has happened, within these bounds. The kernel wakes it up to
 // kSlackNs later, by default 50 us.
 constexpr unsigned long kSlackNs = 1'000;
-constexpr Nanos kLookAgainLeast = 20'000, kLookAgainMost = 250'000;
+constexpr Nanos kLookAgainLeast = 20'000, kLookAgainMost = 500'000;
 constexpr Nanos kCloseWithin = 10 * kNanosPerSecond;
 
 uint64_t Address(const void* of) { return reinterpret_cast<uint64_t>(of); }
