@@ -2,6 +2,7 @@
 are killed, whose records `hold` keeps; and how long a record takes to another process."""
 
 import json
+import mmap
 import os
 import pathlib
 import random
@@ -182,6 +183,32 @@ def kills(plan, program, say):
               files=[row["files_line"] for row in rows if "files_line" in row], took_s=round(time.monotonic() - begin_s, 1))
 
 
+def bare_copies(size, steps, is_shared):
+  """us of copies of that size from the GPU by PyTorch, to memory that CUDA has allocated or to locked pages of a memfd, as the ring is."""
+  x, memory = torch.zeros(size, dtype=torch.uint8, device="cuda"), None
+  if is_shared:
+    file = os.memfd_create("r2cc-bare")
+    os.ftruncate(file, size)
+    memory = mmap.mmap(file, size)
+    host = torch.frombuffer(memory, dtype=torch.uint8)
+    torch.cuda.check_error(int(torch.cuda.cudart().cudaHostRegister(host.data_ptr(), size, 0)))
+  else:
+    host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+  event, us = torch.cuda.Event(), []
+  for _ in range(steps):
+    begin_ns = time.monotonic_ns()
+    host.copy_(x, non_blocking=True)
+    event.record()
+    while not event.query():
+      pass
+    us.append((time.monotonic_ns() - begin_ns) / 1000)
+    time.sleep(max(.002, size / 10e9))
+  if is_shared:
+    torch.cuda.check_error(int(torch.cuda.cudart().cudaHostUnregister(host.data_ptr())))
+  us.sort()
+  return [round(us[len(us) // 2], 1), round(us[int(len(us) * .99)], 1), round(us[-1], 1)]
+
+
 def latency(plan, program, say):
   """From the step's end, as the job sees it by polling an event, to the other process."""
   size, steps = plan["bytes"], plan["steps"]
@@ -212,8 +239,12 @@ def latency(plan, program, say):
   us = sorted((times[step] - ends[step]) / 1000 for step in ends if step in times)
   say(f"latency {size}: {len(us)} of {steps}")
   p99_us = us[int(len(us) * .99)]
+  # What such a copy alone takes, next to it: p50, p99, greatest.
+  bare = {}
+  if card.ON_GPU and size >= 16 << 20:
+    bare = {name: bare_copies(size, steps // 2, is_shared) for name, is_shared in (("bare_us", False), ("bare_memfd_us", True))}
   return dict(passed=len(us) == steps and p99_us <= plan["most_us"], bytes=size, steps=len(us), p50_us=round(us[len(us) // 2], 1),
-              p99_us=round(p99_us, 1), greatest_us=round(us[-1], 1), asked_us=plan["most_us"])
+              p99_us=round(p99_us, 1), greatest_us=round(us[-1], 1), asked_us=plan["most_us"], **bare)
 
 
 def run(results, program, quick, only=None):

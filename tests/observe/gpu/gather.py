@@ -55,6 +55,7 @@ def run(results, program, quick, only=None):
     if only and name.replace(", ", "-").replace(" ", "") not in only:
       continue
     size = 16 * sum(units)
+    pause_s = size / 15e9 + .0005
     policy = observe.Policy(device_mib=max(64, 3 * size >> 20), host_mib=max(512, 3 * size >> 20), held_mib=512)
     model, row = Model(units), {}
     try:
@@ -64,8 +65,8 @@ def run(results, program, quick, only=None):
         for kind, change in (("copied", None), ("one_group_off", lambda: taps.disable("first.*" + operator)), ("all_off", taps.disable)):
           if change is not None:
             change()
-            times(graph, .001, 2, other)
-          us = times(graph, size / 20e9 + .0005, 20 if quick else 100, other)
+            times(graph, pause_s, 2, other)
+          us = times(graph, pause_s, 20 if quick else 100, other)
           row[kind + "_us"] = round(statistics.median(us) - nothing, 1)
           row[kind + "_greatest_us"] = round(max(us) - nothing, 1)
         taps.flush(60)
