@@ -1,5 +1,5 @@
-"""This was not run on a GPU yet. It taps Hugging Face's `generate` with a static cache, and compares each record with the hidden states
-that `generate` gives, byte for byte.
+"""Taps Hugging Face's `generate` with a static cache, and compares each record with the hidden states that `generate` gives, byte
+for byte.
 
     python3 generate.py [--model FOLDER_OR_NAME] [--tokens N]
 
