@@ -15,6 +15,7 @@ DOCUMENTS = [
     "internals/decisions/0010-web-page-without-a-library.md",
     "internals/decisions/README.md",
     "internals/failure-detection.md",
+    "internals/findings.md",
     "internals/glossary.md",
     "internals/identity-and-store.md",
     "internals/links-and-fences.md",
