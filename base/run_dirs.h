@@ -1,6 +1,5 @@
 // Names the directories of r2ccd's files of one run. Containers of jobs mount the run directory; nobody mounts the control directory, which
-// is
-// only for this machine's operators.
+// is only for this machine's operators.
 #ifndef R2CC_BASE_RUN_DIRS_H_
 #define R2CC_BASE_RUN_DIRS_H_
 

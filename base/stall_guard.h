@@ -1,6 +1,5 @@
 // Notices an event loop that does not turn: a task that blocks, a processor that is not given, a thread that hangs. It can only report;
-// what
-// must not wait for a loop (the page's readers, other nodes) has a clock of its own.
+// what must not wait for a loop (the page's readers, other nodes) has a clock of its own.
 #ifndef R2CC_BASE_STALL_GUARD_H_
 #define R2CC_BASE_STALL_GUARD_H_
 

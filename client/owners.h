@@ -23,8 +23,7 @@ inline constexpr size_t kNodesAtOnce = 32;
 void AtOnce(size_t count, const std::function<void(size_t index)>& act);
 
 // Joins the answers of several daemons, each of which was asked to forget `node` itself. A daemon that does not know the node has nothing
-// to
-// forget. Pure. An error: no daemon has forgotten it.
+// to forget. Pure. An error: no daemon has forgotten it.
 absl::StatusOr<v1::ForgetNodeReply> JoinForgotten(const std::string& node,
                                                   const std::vector<std::pair<std::string, absl::StatusOr<v1::ForgetNodeReply>>>& answers);
 

@@ -56,8 +56,7 @@ class Wiring {
   // Sets why HTTP is not served, as an alarm.
   void SetHttpAlarm(const std::string& alarm) { alarms_.Set("http", alarm); }
   // Reads the configuration again: `caller` has sent a signal, which the kernel allows only to those who may. `done` is called when the
-  // result is in
-  // force.
+  // result is in force.
   void Reload(const Caller& caller, std::function<void()> done);
   // How this node is, in one line for people.
   std::string StatusLine() const;

@@ -40,13 +40,11 @@ struct NicModel {
 };
 
 // Reports of jobs lower a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others. A limit
-// above what a
-// slow NIC moves costs nothing, because within the limits rails pull chunks as they have room.
+// above what a slow NIC moves costs nothing, because within the limits rails pull chunks as they have room.
 constexpr uint16_t kReportedWeightMinPermille = 500;
 
 // The distance of a limit above the measured share of a NIC or a link: a NIC that is limited to what it moved shows no more than that,
-// whether it
-// could move more or not.
+// whether it could move more or not.
 constexpr uint16_t kCeilingAboveSharePermille = 100;
 constexpr uint16_t CapOfShare(uint16_t share_permille) {
   return static_cast<uint16_t>(std::min(share_permille + kCeilingAboveSharePermille, +kFullWeightPermille));

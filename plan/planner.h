@@ -29,9 +29,8 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster);
 Plan PartOf(const Plan& plan, const ClusterModel& part);
 
 // `plan` with its entries for the nodes of `part`, and for paths, replaced by `planned`, which is MakePlan's for `part`, and its epoch. It
-// equals
-// MakePlan for the whole cluster, if `plan` was that before `part` changed. REQUIRES: in all three the nodes are in the order of their
-// names, as in the result of MakePlan for a model in that order.
+// equals MakePlan for the whole cluster, if `plan` was that before `part` changed. REQUIRES: in all three the nodes are in the order of
+// their names, as in the result of MakePlan for a model in that order.
 Plan Replace(const Plan& plan, const ClusterModel& part, const Plan& planned);
 
 // Why `nic` of `node` has the weight that MakePlan gives it: one line for a person.

@@ -1,8 +1,7 @@
 // Closes descriptors that a forked child must not keep: a process-wide set, closed in every child right after fork().
 //
 // Reason: a job's process forks without exec (data loaders do), and the copies of its sockets stay open as long as the child sleeps.
-// Without this,
-// the kernel ends no connection and frees no port when the process itself dies, and its peers wait for nothing.
+// Without this, the kernel ends no connection and frees no port when the process itself dies, and its peers wait for nothing.
 //
 // The child only calls close(): a shutdown() there would end the parent's connections. The set has numbers, not owners, so keep to
 // the order: Add() right after the descriptor was made, Remove() right before it is closed or handed over. A fork that falls

@@ -1,6 +1,5 @@
 // Lists the network interfaces of this namespace and their addresses, by the kernel's NETLINK_ROUTE: getifaddrs() has neither the other
-// names
-// of an interface nor the flag of a duplicate address.
+// names of an interface nor the flag of a duplicate address.
 #ifndef R2CC_BASE_CORE_INTERFACES_H_
 #define R2CC_BASE_CORE_INTERFACES_H_
 

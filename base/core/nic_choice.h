@@ -21,9 +21,8 @@ struct NicCandidate {
 // 0: a NIC, 1: a virtual interface, 2: one of a network of containers or virtual machines that this node hosts. -1: never chosen.
 int NicRank(const NicCandidate& candidate);
 
-// The positions of the chosen ones, in order: every NIC with an address that is not link-local, up or down; if there is none,
-// virtual interfaces; if there is none either, those of hosted networks. The loopback is never chosen. An interface with less than a tenth
-// of the
+// The positions of the chosen ones, in order: every NIC with an address that is not link-local, up or down; if there is none, virtual
+// interfaces; if there is none either, those of hosted networks. The loopback is never chosen. An interface with less than a tenth of the
 // fastest one's known speed is left out: it is there for management.
 std::vector<size_t> ChooseNics(const std::vector<NicCandidate>& candidates);
 

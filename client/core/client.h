@@ -21,10 +21,8 @@ inline constexpr char kRunDir[] = "/run/r2cc";
 std::string SocketPath(const std::string& run_dir);
 
 // Calls one daemon. Every call blocks: at most kCallDeadline for each part of its answer, except Events with follow. Answers are whole:
-// long
-// ones are requested part by part. A failure is one line for a person: the daemon's own message if it refused, otherwise the socket and
-// what to
-// do. Thread-safe.
+// long ones are requested part by part. A failure is one line for a person: the daemon's own message if it refused, otherwise the socket
+// and what to do. Thread-safe.
 class Client {
  public:
   // Fails at once, with the way out, where nobody listens on `socket_path`.

@@ -3,8 +3,7 @@
 // A fault of a NIC that jobs survive is stored and acts on nothing: not fatal, STORE_ONLY. Only a node without any NIC that carries jobs is
 // fatal. Each event about a fault is followed by one about its end, with the same entities: the reporter compares what it has delivered
 // with the present state, so an event that could not be delivered is made again. After a start it reports every NIC, which ends what a
-// former
-// reporter left open.
+// former reporter left open.
 #ifndef R2CC_CLIENT_HEALTH_HEALTH_REPORTER_H_
 #define R2CC_CLIENT_HEALTH_HEALTH_REPORTER_H_
 

@@ -20,8 +20,7 @@ struct CheckConfigCommand {
 std::vector<std::string> CheckConfigArguments(const CheckConfigCommand& command, const std::string& program);
 
 // Becomes r2ccd, which reports mistakes and ends with its own exit code: returns only if there is no r2ccd. The installed one is the one
-// that the
-// files are for.
+// that the files are for.
 absl::Status Run(const CheckConfigCommand& command);
 
 }  // namespace r2cc::client

@@ -48,8 +48,7 @@ uint64_t Transfers(const plan::Schedule& schedule);
 plan::Ports PortsOf(const SimulateCommand& command);
 
 // The candidate that libr2cc-nccl.so would choose for a vector of `bytes`: NCCL's tree, in the order that the planner gives its nodes, next
-// to
-// `decision`.
+// to `decision`.
 v1::ScheduleCandidate SeatCandidate(const plan::SeatNodes& nodes, absl::Span<const std::string> names, uint64_t bytes,
                                     const plan::Ports& ports, const plan::Decision& decision);
 

@@ -31,8 +31,7 @@ class ConfigPlaces {
   explicit ConfigPlaces(std::vector<ConfigFile> files);
 
   // The line of a field of the outermost message: of its element `index` if it is repeated, otherwise of the one that counts. 0: the files
-  // do
-  // not have it.
+  // do not have it.
   int Line(const google::protobuf::Message& message, const char* field, int index = -1) const;
   // "FILE:LINE: what".
   absl::Status Wrong(int line, const std::string& what) const;

@@ -26,8 +26,7 @@ struct Caller {
   int32_t pid = 0;
   bool contained = false;  // its ids are a container's, and are left out here
   // The node whose daemon forwards the request and states all of the above; empty: the caller asks this daemon directly. A forwarded
-  // request is
-  // never forwarded again.
+  // request is never forwarded again.
   std::string via;
   // False: `via` is only the name that the forwarding daemon sent, because there is no TLS.
   bool via_proven = false;
@@ -39,8 +38,7 @@ struct Caller {
 std::string Describe(const Caller& caller);
 
 // The name under which the caller is counted where each has a share: a user, the node or operator of a certificate, an address. For a
-// forwarded
-// request: the node that forwards it.
+// forwarded request: the node that forwards it.
 std::string ShareOf(const Caller& caller);
 
 // For a request that is forwarded by `node`, this one.

@@ -28,8 +28,7 @@ class EventLog {
   EventLog& operator=(const EventLog&) = delete;
 
   // Takes the events of former runs, by ascending number, before the first Append. Numbers continue from there, in the same `instance`,
-  // which is
-  // not 0.
+  // which is not 0.
   void Restore(std::vector<v1::Event> events, uint64_t instance);
   uint64_t instance() const;
 

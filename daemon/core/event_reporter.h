@@ -19,8 +19,7 @@
 namespace r2cc::daemon {
 
 // Core thread only. Reports are kept and logged one turn of the core later: the page and the peers that wait for the same news go first,
-// however
-// slow the log is.
+// however slow the log is.
 class EventReporter {
  public:
   // `events` and `executor` outlive the reporter.

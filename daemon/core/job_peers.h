@@ -10,8 +10,7 @@
 namespace r2cc::daemon {
 
 // The nodes that the jobs of each user (uid) communicate with. By user, because the daemon's work for jobs is shared among users: a user
-// that
-// names many nodes has its share spread over them.
+// that names many nodes has its share spread over them.
 using JobPeers = std::map<uint32_t, std::set<std::string>>;
 
 }  // namespace r2cc::daemon

@@ -49,10 +49,8 @@ class RolePolicy {
 Grant OwnersGrant(uint32_t daemon_uid);
 
 // The roles without `grants`: root has all; group `operators_gid` (if there is one: not negative) VIEW and OPERATE; every other user VIEW;
-// every
-// operator with a certificate VIEW and OPERATE. Users of other nodes have VIEW; if nothing proves the identity of a node (`insecure`) they
-// have
-// what they have on their own node.
+// every operator with a certificate VIEW and OPERATE. Users of other nodes have VIEW; if nothing proves the identity of a node (`insecure`)
+// they have what they have on their own node.
 std::vector<Grant> DefaultGrants(int64_t operators_gid, bool insecure);
 
 // The callers that have fewer roles by `grants` than by the defaults, which they replace: a line each, with the grant that restores it.

@@ -31,8 +31,8 @@ class StoreTable {
   static constexpr int64_t kLeaseMsMax = 24 * 3600 * int64_t{1000};
 
   // Sets `key`. lease_ms 0: without end; otherwise the entry goes unless it is put again within this time. Returns the change for watchers,
-  // or none
-  // if the value is the same: then only its lease is new. RESOURCE_EXHAUSTED or INVALID_ARGUMENT, with nothing changed, beyond the limits.
+  // or none if the value is the same: then only its lease is new. RESOURCE_EXHAUSTED or INVALID_ARGUMENT, with nothing changed, beyond the
+  // limits.
   absl::StatusOr<std::optional<StoreChange>> Put(const std::string& key, const std::string& value, int64_t lease_ms, Nanos now);
 
   // Removes entries that have expired at `now`; returns the changes for watchers.

@@ -39,15 +39,13 @@ class HttpServer {
   static constexpr size_t kPendingBytesMax = 16'777'216;
   static constexpr size_t kSmallBytes = 64 << 10;
   // Time of a client for the handshake (TLS) and for a whole request. Between two requests it may be silent for longer: Prometheus asks
-  // each 15 s to
-  // a minute.
+  // each 15 s to a minute.
   static constexpr Nanos kRequestFor = 10 * kNanosPerSecond;
   static constexpr Nanos kSilentFor = 90 * kNanosPerSecond;
   // Time of the core for an answer.
   static constexpr Nanos kAnswerFor = 5 * kNanosPerSecond;
   // A client that takes nothing for this time is disconnected, and so is one that has not taken a whole answer, or the events at hand,
-  // within this
-  // time.
+  // within this time.
   static constexpr Nanos kStalledFor = 10 * kNanosPerSecond;
   static constexpr Nanos kWriteFor = 60 * kNanosPerSecond;
   static constexpr Nanos kHeartbeatInterval = 15 * kNanosPerSecond;

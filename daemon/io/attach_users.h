@@ -1,6 +1,5 @@
 // Limits the share of each user of the attach socket, so that no user takes it from the others or fills the log. A share is a user, or a
-// container,
-// because root of a container chooses its uids. Pure: time is an argument.
+// container, because root of a container chooses its uids. Pure: time is an argument.
 #ifndef R2CC_DAEMON_IO_ATTACH_USERS_H_
 #define R2CC_DAEMON_IO_ATTACH_USERS_H_
 

@@ -11,8 +11,7 @@
 namespace r2cc::daemon {
 
 // The facts that the kernel shows every user about a process: files of /proc/PID. Empty: not shown (the process has ended, or /proc is
-// mounted
-// with hidepid).
+// mounted with hidepid).
 struct ProcessView {
   std::string status;
   std::string uid_map;

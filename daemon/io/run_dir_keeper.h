@@ -23,8 +23,7 @@ class RunDirKeeper {
     std::function<absl::Status()> make;
   };
   // Looks every kRunDirInterval. The parts are made in this order, the lock first: a directory that another daemon has taken meanwhile is
-  // left to
-  // that one. All parts that were made at one time are one warning.
+  // left to that one. All parts that were made at one time are one warning.
   RunDirKeeper(Executor* executor, std::vector<Part> parts);
   ~RunDirKeeper() { executor_->Cancel(timer_); }
   RunDirKeeper(const RunDirKeeper&) = delete;

@@ -36,8 +36,7 @@ class SocketAttachServer final : public AttachServer {
   ~SocketAttachServer() override;
 
   // Before Start(): takes the socket on which the former run listened, with the jobs in its queue. Owns `fd`, and closes it if it is not
-  // the one that
-  // is at the path now (it was made again, or the path is another). `kept_name`: its name in that run.
+  // the one that is at the path now (it was made again, or the path is another). `kept_name`: its name in that run.
   void Adopt(int fd, const std::string& kept_name);
   // After Start(): the listening socket, still the server's, and a name by which the next run recognises whether it is the one at the path.
   int listen_fd() const { return listen_fd_; }

@@ -35,8 +35,7 @@ class HangWatch {
     Nanos since = 0;      // it makes no progress, or made none
   };
   // Returns changes since the last call. Call it at least twice a second. Time without a call does not count against a silent process: the
-  // daemon
-  // itself was stopped.
+  // daemon itself was stopped.
   std::vector<Turn> Look(Nanos now);
 
   // At the last look: since when it makes no progress; 0: it does.

@@ -33,8 +33,7 @@ class JobRegistry {
   // Different nodes that one user's jobs talk to; of those beyond the daemon takes no notice.
   static constexpr size_t kPeersPerUserMax = 1024;
   // Names of peers, of some 200 bytes each, that the processes of one user keep together: as if each of 8 communicated with 1,024 nodes.
-  // Those of
-  // all users take 26 MB. A process that comes later is shown without further peers; the daemon knows the nodes all the same.
+  // Those of all users take 26 MB. A process that comes later is shown without further peers; the daemon knows the nodes all the same.
   static constexpr size_t kPeerNamesPerUserMax = 8192;
   static constexpr size_t kPeerNamesMax = 131'072;
 
@@ -60,8 +59,7 @@ class JobRegistry {
   static constexpr int64_t kEndedAgeMaxNs = SavedRuns::kAgeMaxNs;
   v1::KeptJobs ToKeep(int64_t now_realtime_ns) const;
   // Takes the jobs that a former run kept. A job that was attached then counts as ended at the time of saving; it continues if its process
-  // attaches
-  // again. Values out of bounds are not believed.
+  // attaches again. Values out of bounds are not believed.
   void Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns);
 
   void SetDropped(JobId id, uint64_t dropped);
@@ -74,8 +72,7 @@ class JobRegistry {
   }
 
   // Jobs that ended and are kept with their reports: the last kEndedPerUserMax of each user, kEndedMax of all. Those that gave up on a peer
-  // have
-  // places of their own.
+  // have places of their own.
   static constexpr size_t kEndedMax = 256;
   static constexpr size_t kEndedPerUserMax = 64;
   // Peers that one process gives up on: one, mostly, as NCCL ends then.

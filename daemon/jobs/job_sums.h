@@ -12,8 +12,7 @@
 namespace r2cc::daemon {
 
 // Processes that lost the same rail within this time lost it by the same fault: a NIC's links are given up one after the other. A rail of
-// several
-// nodes has one name, and one restart would have mended what happened to it on all of them at once.
+// several nodes has one name, and one restart would have mended what happened to it on all of them at once.
 constexpr int64_t kOneFaultNs = 2'000'000'000;
 // Entries that are kept of a job; further ones are counted.
 constexpr int kSummedFaultsMax = 256;
@@ -36,8 +35,7 @@ using WholeJobs = std::map<JobKey, v1::ReportJobsReply::Whole>;
 void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns, WholeJobs* jobs);
 
 // Adds the report of `node`'s daemon about a job to what is known of it. Nothing is trusted: names are cleaned, everything is bounded. Its
-// clock is
-// ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`. Without a shared run id it is the run at the same time.
+// clock is ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`. Without a shared run id it is the run at the same time.
 bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs);
 
 // The same; a run that is none of `jobs` becomes one.

@@ -63,8 +63,7 @@ class LocalHealth {
   // Sets the rate of a NIC by the configuration; 0: the kernel's.
   void SetRate(const std::string& nic, uint64_t rate_bits_per_s);
   // Adds a NIC with the operator's setting for it, after Start(); and removes one that no longer belongs to this node. `cabled`: its link
-  // is known to
-  // have been up.
+  // is known to have been up.
   void Add(const health::NicIdentity& nic, const health::OperatorSetting& setting, bool cabled);
   void Remove(const std::string& nic);
   // A NIC has got another address.

@@ -13,12 +13,10 @@ namespace r2cc::daemon {
 // Interval of messages to peers and the store when nothing changes.
 constexpr Nanos kKeepAliveInterval = 500 * kNanosPerMs;
 // Least interval of publications by a node whose pairs fall silent one after another: while a switch dies, hundreds of nodes publish, each
-// to all
-// others.
+// to all others.
 constexpr Nanos kSilenceInterval = 50 * kNanosPerMs;
 // Above this number of nodes, plans keep a distance that grows with the cluster. Otherwise a rack that dies, or a cluster that starts,
-// would occupy a
-// core: a plan after the change of one of 1,024 nodes takes 0.7 to 1 ms, most of it for the page.
+// would occupy a core: a plan after the change of one of 1,024 nodes takes 0.7 to 1 ms, most of it for the page.
 constexpr size_t kPlanAtOnceNodes = 64;
 constexpr Nanos kPlanIntervalPerNode = 10'000;
 

@@ -20,8 +20,8 @@ namespace r2cc::daemon {
 constexpr size_t kBrokenPathsPerNodeMax = 64;
 
 // The planner's input from the view, for the nodes in `scope`. `since` 0: all of these. Otherwise a part (plan/planner.h): the nodes that
-// changed
-// since the view's revision was `since`, and the ends of broken paths. At most plan::kBrokenPathsMax paths, those of `own_node` first.
+// changed since the view's revision was `since`, and the ends of broken paths. At most plan::kBrokenPathsMax paths, those of `own_node`
+// first.
 plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since = 0, const PageScope& scope = {},
                            const std::string& own_node = "");
 

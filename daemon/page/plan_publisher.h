@@ -34,8 +34,8 @@ class PlanPublisher {
   }
 
   // Publishes the plan for `view` unless it equals the published one. Only what changed in the view since then is planned and checked
-  // again. A plan
-  // that is refused leaves the last good one in place; false: try again. `next_epoch` is called only if there is something to publish.
+  // again. A plan that is refused leaves the last good one in place; false: try again. `next_epoch` is called only if there is something to
+  // publish.
   bool Update(const health::ClusterView& view, const std::function<Epoch()>& next_epoch) {
     UpdateScope(view);
     // A part contains nothing about a node that is gone.

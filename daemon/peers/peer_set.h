@@ -68,8 +68,7 @@ class PeerSet {
   void Tick();
 
   // The peers that this daemon calls directly: those of the configuration, and the nodes of its jobs whose addresses the store or others
-  // have
-  // published. One stream carries the views of both nodes, so the node with the lesser name calls the other.
+  // have published. One stream carries the views of both nodes, so the node with the lesser name calls the other.
   std::vector<PeerSpec> DirectPeers(const JobPeers& job_peers);
 
   // Drops all that is known of a node that has left. FAILED_PRECONDITION with the way out while it is alive, and for the own one. REQUIRES:

@@ -16,8 +16,7 @@
 namespace r2cc::daemon {
 
 // A NIC that is SUSPECT for this time is an alarm, and so is a node whose probes nobody answers. A verdict takes less than two seconds, and
-// a restart
-// of the other daemons a few more.
+// a restart of the other daemons a few more.
 constexpr Nanos kRailAlarmAfter = 10 * kNanosPerSecond;
 // A pair that is not answered for this time may be one of two crossed cables.
 constexpr Nanos kCrossedAfter = 3 * kNanosPerSecond;

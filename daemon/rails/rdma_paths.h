@@ -2,8 +2,7 @@
 // the writes keep to the pings' budget and intervals, and no timer fires for them.
 //
 // The two daemons publish their ends in their views. A queue pair that failed cannot be used any more, and neither can its partner: both
-// are made
-// again (NextRdmaStep).
+// are made again (NextRdmaStep).
 #ifndef R2CC_DAEMON_RAILS_RDMA_PATHS_H_
 #define R2CC_DAEMON_RAILS_RDMA_PATHS_H_
 

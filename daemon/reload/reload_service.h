@@ -1,6 +1,5 @@
 // Reads the configuration again while the daemon runs: it puts into force what can be, reports what cannot, and changes nothing if a file
-// has a
-// mistake.
+// has a mistake.
 #ifndef R2CC_DAEMON_RELOAD_RELOAD_SERVICE_H_
 #define R2CC_DAEMON_RELOAD_RELOAD_SERVICE_H_
 

@@ -23,10 +23,9 @@ class Backend {
   virtual ~Backend() = default;
   // The requests and their handlers.
   virtual const ControlTable& control() const = 0;
-  // A peer's view, sent to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end.
-  // `taken`, if not null, is called on the core's thread once it was examined and `from` may send more: the reader of the stream continues
-  // only then,
-  // so that a node that sends without end waits at its own cost.
+  // A peer's view, sent to us by `from` on its stream `stream`: NextStream() of one stream from its beginning to its end. `taken`, if not
+  // null, is called on the core's thread once it was examined and `from` may send more: the reader of the stream continues only then, so
+  // that a node that sends without end waits at its own cost.
   virtual void ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from, std::function<void()> taken = nullptr) = 0;
   // A peer's stream is over: nothing comes by it any more.
   virtual void EndStream(uint64_t stream) = 0;

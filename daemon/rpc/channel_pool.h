@@ -30,8 +30,7 @@ class ChannelPool {
 
 // From now on a channel may end on any thread. gRPC ends its callback threads with the last channel, and aborts if that happens on one of
 // them: the context of a call, which holds its channel, ends on such a thread, a moment after the call's end was reported. So one channel,
-// which
-// leads nowhere and costs nothing, stays until the process ends. Thread-safe; needed once, before the first callback channel.
+// which leads nowhere and costs nothing, stays until the process ends. Thread-safe; needed once, before the first callback channel.
 void LetChannelsEndAnywhere();
 
 }  // namespace r2cc::daemon

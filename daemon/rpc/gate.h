@@ -1,6 +1,5 @@
 // Identifies the other end of a connection before gRPC sees it: asks GatePolicy whether it may come in, and carries the bytes of those that
-// may to
-// gRPC over a socket pair. So no unauthenticated caller reaches HTTP/2.
+// may to gRPC over a socket pair. So no unauthenticated caller reaches HTTP/2.
 #ifndef R2CC_DAEMON_RPC_GATE_H_
 #define R2CC_DAEMON_RPC_GATE_H_
 
@@ -28,8 +27,7 @@ class Gate {
   // A client that takes none of what is sent to it.
   static constexpr Nanos kStalledFor = 20 * kNanosPerSecond;
   // Time of a rejected connection to ask, get the answer and close: some round trips. kLeavingMax of them leave at a time, which limits how
-  // many a
-  // second get the reason.
+  // many a second get the reason.
   static constexpr Nanos kLeavingFor = kNanosPerSecond;
 
   struct Parts {

@@ -1,6 +1,5 @@
 // Decides which connections a gate admits, how many of each caller at a time, how much they may ask for, and what is due when. Pure: time
-// is an
-// argument.
+// is an argument.
 #ifndef R2CC_DAEMON_RPC_GATE_POLICY_H_
 #define R2CC_DAEMON_RPC_GATE_POLICY_H_
 
@@ -30,8 +29,7 @@ class GatePolicy {
   // Shares that nobody uses are forgotten when their allowance is whole again.
   static constexpr Nanos kShareKeptFor = 30 * kNanosPerSecond;
   // Memory of connections goes back to the kernel when this many have ended. A silent one was measured at 77 KiB, so 32 are 2.5 MiB: less
-  // is not worth
-  // a walk through the heap.
+  // is not worth a walk through the heap.
   static constexpr size_t kTrimAfter = 32;
   // The walk took 12 ms for a heap of 32 MiB and 51 ms for one of 128 MiB, on 2 loaded processors: at most 0.5 % of the listener's thread.
   static constexpr Nanos kTrimInterval = 10 * kNanosPerSecond;

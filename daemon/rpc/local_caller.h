@@ -10,10 +10,8 @@ namespace r2cc::daemon {
 constexpr uint32_t kOverflowId = 65534;
 
 // From the kernel, as of the moment of the connection. kNobody if the kernel does not know. The uid and gids of a container prove nothing
-// about this
-// machine: a process in a container (daemon/io/process_origin.h) has kOverflowId and no groups. So has one that has ended already, or that
-// a /proc
-// with hidepid hides.
+// about this machine: a process in a container (daemon/io/process_origin.h) has kOverflowId and no groups. So has one that has ended
+// already, or that a /proc with hidepid hides.
 Caller LocalCaller(int fd);
 
 }  // namespace r2cc::daemon

@@ -35,8 +35,7 @@ class Origins {
     if (const auto found = of_.find(fd); found != of_.end() && found->second.get() == origin) of_.erase(found);
   }
   // `peer`: gRPC's name of a call's connection, "fd:12". The descriptor stays that connection's as long as it has a call: gRPC closes it
-  // with the
-  // transport, and the transport ends with its last call. Null: the connection is over.
+  // with the transport, and the transport ends with its last call. Null: the connection is over.
   std::shared_ptr<const Origin> Of(const std::string& peer) const {
     absl::string_view number = peer;
     int fd = -1;

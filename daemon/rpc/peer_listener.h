@@ -1,6 +1,6 @@
 // Serves the daemons' port: it accepts connections itself, looks at how each begins, and hands it on as what it is. So one port speaks TLS,
-// clear text
-// or both. A connection that begins otherwise, slowly or not at all costs one descriptor for a few seconds and is counted with its address.
+// clear text or both. A connection that begins otherwise, slowly or not at all costs one descriptor for a few seconds and is counted with
+// its address.
 #ifndef R2CC_DAEMON_RPC_PEER_LISTENER_H_
 #define R2CC_DAEMON_RPC_PEER_LISTENER_H_
 

@@ -7,8 +7,7 @@
 namespace r2cc::daemon {
 
 // Back-off between two attempts to reach a peer or the store. Attempts never end: a peer that is away may come back after hours, and is
-// then
-// reached within two seconds.
+// then reached within two seconds.
 inline ExponentialBackOff ReconnectBackOff() { return {100 * kNanosPerMs, 2 * kNanosPerSecond}; }
 
 }  // namespace r2cc::daemon

@@ -21,8 +21,7 @@ namespace r2cc::daemon {
 class StoreService final : public v1::Store::CallbackService {
  public:
   // `executor` gives the time; its thread calls Expire. `authenticator` judges callers from the network. `nodes`: the prefix of the keys of
-  // nodes'
-  // views, each of which only its own node may put.
+  // nodes' views, each of which only its own node may put.
   StoreService(const Executor* executor, const Authenticator* authenticator, std::string nodes)
       : executor_(executor), authenticator_(authenticator), nodes_(std::move(nodes)) {}
 

@@ -19,8 +19,7 @@
 namespace r2cc::daemon {
 
 // Limits the memory of replies that clients have not taken yet: a client may open streams, ask for much, and give the streams no window.
-// One reply
-// at a time of each caller always passes, as long as there is room for all. Thread-safe.
+// One reply at a time of each caller always passes, as long as there is room for all. Thread-safe.
 class HeldReplies {
  public:
   // A smaller reply is not counted: an action is answered whatever others do.

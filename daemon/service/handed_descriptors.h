@@ -15,8 +15,7 @@ constexpr int kHandedMax = 16;
 constexpr int kHandedFirst = 3;
 
 // The names of descriptors kHandedFirst and up, from LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, which may be null: not set. Empty: there
-// are none,
-// they are for another process, or the values contradict each other. Pure.
+// are none, they are for another process, or the values contradict each other. Pure.
 std::vector<std::string> HandedNames(const char* pid, const char* count, const char* names, int64_t own_pid);
 
 // Owns them. One thread at a time.

@@ -23,8 +23,7 @@ Nanos WatchdogTime(const char* usec, const char* pid, int64_t own_pid);
 class ServiceNotifier {
  public:
   // `watchdog`: for how long the manager waits for a sign of life; 0: it does not. `status`: one line for people, requested with each tick.
-  // All
-  // outlive it.
+  // All outlive it.
   ServiceNotifier(NotifySink* sink, Executor* core, Nanos watchdog, std::function<std::string()> status);
   ~ServiceNotifier() { *alive_ = false; }
   ServiceNotifier(const ServiceNotifier&) = delete;

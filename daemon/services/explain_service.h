@@ -28,14 +28,12 @@ struct NicVerdict {
   std::vector<std::string> advice;
 };
 // `fault`: of the rail probes. `large`: of the large ones among them. `far_end`: the NIC at the other end of a direct cable, as its own
-// node
-// publishes it; null if there is a switch, or if nothing is known of that NIC.
+// node publishes it; null if there is a switch, or if nothing is known of that NIC.
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
                        const health::NicStatus* far_end, const health::LargeFault& large = {});
 
 // The verdict of this node if the daemon of `nic` cannot be asked. `answers`: this node's NICs that it answered lately; `mute`: this node's
-// NICs that
-// it did not answer; `others`: other nodes' NICs that answered a mute one lately.
+// NICs that it did not answer; `others`: other nodes' NICs that answered a mute one lately.
 NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<health::NicKey>& answers,
                                const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others);
 

@@ -45,8 +45,8 @@ class ForgetService {
   ForgetService& operator=(const ForgetService&) = delete;
 
   // Drops what this daemon knows of the node, unless it is alive, and asks every other daemon to do so, which judges itself whether
-  // `caller` has the
-  // role there. A request that was forwarded stays here, and so does one with only_here. `may`: whether the caller has the role here.
+  // `caller` has the role there. A request that was forwarded stays here, and so does one with only_here. `may`: whether the caller has the
+  // role here.
   void Forget(const v1::ForgetNodeRequest& request, const Caller& caller, const absl::Status& may, Answer<v1::ForgetNodeReply> answer);
 
  private:

@@ -39,8 +39,7 @@ class OperatorService {
   };
 
   // The parts outlive it. `words`: the settings in force at the start, also of NICs that are missing today. `cabled`: the NICs whose links
-  // were up in
-  // former runs.
+  // were up in former runs.
   OperatorService(const Parts& parts, health::OperatorSettings words, std::set<std::string> cabled)
       : parts_(parts), words_(std::move(words)), cabled_(std::move(cabled)) {}
   ~OperatorService() { *alive_ = false; }

@@ -34,8 +34,7 @@ class ReportService {
   static constexpr int kNodesShown = 8192;
 
   // A report goes through all processes of this node, and asks other nodes. Limits of one share: reports a second, reports at once, and
-  // reports that
-  // ask others.
+  // reports that ask others.
   static constexpr int kReportsPerSecond = 10;
   static constexpr int kReportsBurst = 30;
   static constexpr size_t kRoundsPerShareMax = 4;

@@ -78,10 +78,8 @@ class Audit {
   };
   void Add(const Word& word, const Caller& caller);
   // An unauthenticated caller, or one that claimed another identity, was refused: `times` since the last record of `listener` and `reason`,
-  // which are of
-  // few kinds. Of each kind some are written at once, later one an hour with their number: such callers may try as often as they like, and
-  // must not
-  // displace the records of operators.
+  // which are of few kinds. Of each kind some are written at once, later one an hour with their number: such callers may try as often as
+  // they like, and must not displace the records of operators.
   struct Stranger {
     std::string listener;
     std::string reason;

@@ -30,8 +30,7 @@ class JobKeeper {
   JobKeeper& operator=(const JobKeeper&) = delete;
 
   // The kept jobs; empty if there are none. A file that is not understood is renamed to PATH.damaged; one that cannot be read stays as it
-  // is, and this
-  // run writes nothing over it. `trouble`: one line about either.
+  // is, and this run writes nothing over it. `trouble`: one line about either.
   v1::KeptJobs Load(std::string* trouble);
 
   // Takes effect some time later. While the disk does not answer only the newest waits. What cannot be written is written with the next

@@ -19,8 +19,7 @@ constexpr uint32_t kStateVersion = 1;
 constexpr size_t kWordsMax = 256;
 
 // A drill in force is written at this interval: after a reboot nobody knows how long the machine was off, and up to this much of the drill
-// may have
-// passed unrecorded before.
+// may have passed unrecorded before.
 constexpr Nanos kDrillSaveInterval = 10 * kNanosPerSecond;
 
 struct SavedState {
@@ -46,8 +45,7 @@ struct BootMoment {
 };
 
 // The settings in force now; their drills end on the monotonic clock. Time in which the daemon did not run counts: within a boot by the
-// boot's clock,
-// which nobody sets; over a reboot the drill continues with what was left. `ended`: the NICs whose drills are over.
+// boot's clock, which nobody sets; over a reboot the drill continues with what was left. `ended`: the NICs whose drills are over.
 health::OperatorSettings Resume(const SavedState& saved, const BootMoment& now, std::vector<std::string>* ended);
 // The reverse.
 SavedState ToSave(health::OperatorSettings settings, const BootMoment& now);

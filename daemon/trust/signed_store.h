@@ -1,6 +1,5 @@
 // A store whose values are signed: each names the node that wrote it, and is dropped unless the signature proves that. A value is believed
-// for
-// a bounded time, and its writer signs it again before that ends: a copy cannot be put back later.
+// for a bounded time, and its writer signs it again before that ends: a copy cannot be put back later.
 #ifndef R2CC_DAEMON_TRUST_SIGNED_STORE_H_
 #define R2CC_DAEMON_TRUST_SIGNED_STORE_H_
 
@@ -32,8 +31,7 @@ class SignedStore final : public Store {
   static constexpr int64_t kClockSlackS = 600;
 
   // `tls` null: values are put unsigned, and taken unsigned and unread. `insecure`: unsigned values are accepted in addition to signed
-  // ones, but not
-  // from a node that has signed before. `refusals` and `executor`, the core's, outlive it.
+  // ones, but not from a node that has signed before. `refusals` and `executor`, the core's, outlive it.
   SignedStore(Executor* executor, std::unique_ptr<Store> store, std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals)
       : executor_(executor), store_(std::move(store)), tls_(std::move(tls)), insecure_(insecure), refusals_(refusals) {}
   ~SignedStore() override { EndRenewal(); }

@@ -53,8 +53,7 @@ class TlsFiles {
 
 // Everything that is wrong with the files of `spec` for node `node` at `now_s`, each one line that names the file and the way out. `where`
 // begins the lines. `node` empty: any name will do, as for etcd. `operators_gid`: the group whose members may command this node, and must
-// not be able
-// to impersonate it; -1: there is no such group.
+// not be able to impersonate it; -1: there is no such group.
 std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& node, int64_t now_s, const std::string& where,
                                        int64_t operators_gid);
 

@@ -30,8 +30,7 @@ class EvidenceLog {
 
   // Adds one entry. Evidence that repeats the newest of its series (same observer, subject, peer, and question: the link, the rate, the
   // drain, ...) is counted on that entry, so that a probe that repeats itself does not displace the history. A number of flips or bounces
-  // is
-  // added to the one there. The log is bounded: when it is full the oldest entry goes.
+  // is added to the one there. The log is bounded: when it is full the oldest entry goes.
   void Add(const Evidence& evidence);
 
   // About `subject`, newest first, at most `most`.

@@ -42,8 +42,7 @@ struct Datagram {
 struct DatagramError {
   enum class Kind : uint8_t {
     // An ICMP message states that nobody listens at the other end. It comes from that kernel, or from anybody who can guess two addresses
-    // and
-    // ports.
+    // and ports.
     kRefused,
     // No route, or nobody answers for the address on this rail.
     kUnreachable,

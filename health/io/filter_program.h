@@ -12,8 +12,7 @@
 namespace r2cc::health {
 
 // Makes a filter that accepts what `filter` describes (all, if it has no words) unless it comes from one of `held_out`: numeric addresses
-// of
-// `family`.
+// of `family`.
 std::vector<sock_filter> FilterProgram(const DatagramFilter& filter, int family, const std::vector<std::string>& held_out);
 
 }  // namespace r2cc::health

@@ -22,8 +22,7 @@ namespace r2cc::health {
 // A subnet manager that was restarted has forgotten its subscribers.
 constexpr Nanos kResubscribeInterval = 30 * kNanosPerSecond;
 // The same subject is reported at most this often. Notices in between are counted, and the last of them is reported if it is news. So a
-// port
-// that flaps is bounded, and a notice that arrives over several of our ports is reported once.
+// port that flaps is bounded, and a notice that arrives over several of our ports is reported once.
 constexpr Nanos kNoticeInterval = kNanosPerSecond;
 // Subjects that are remembered for that; notices about more are dropped for the moment.
 constexpr size_t kNoticeSubjectsMax = 4096;
@@ -46,8 +45,7 @@ class FabricProbe {
   FabricProbe& operator=(const FabricProbe&) = delete;
 
   // Takes the facts that the sysfs probe read about one of this node's NICs, each time. It subscribes through the NIC if that is an
-  // InfiniBand
-  // port.
+  // InfiniBand port.
   void OnFacts(const std::string& nic, const PortFacts& facts);
 
   // It is none of this node's any more.

@@ -18,8 +18,7 @@
 namespace r2cc::health {
 
 // A link that was down counts as up once it has stayed up for this time. Down is reported at once; up begins a longer proof anyway. So a
-// port
-// that flaps thousands of times a second is one piece of evidence that it is down, and not thousands of plans.
+// port that flaps thousands of times a second is one piece of evidence that it is down, and not thousands of plans.
 constexpr Nanos kLinkUpSettle = 20 * kNanosPerMs;
 // Interval of the reports that a link comes up and does not last.
 constexpr Nanos kBouncesInterval = kNanosPerSecond;

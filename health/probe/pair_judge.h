@@ -30,8 +30,7 @@ struct PairPolicy {
   Nanos misses_span_min = 120 * kNanosPerMs;
   double chance_max = 1e-8;
   // Back again: this many answers in a row, and this time since the first; it doubles with each silence, up to the maximum. Short, because
-  // a
-  // pair under proof still counts as silent against both its ends; the NIC's own state machine keeps out a port that flaps.
+  // a pair under proof still counts as silent against both its ends; the NIC's own state machine keeps out a port that flaps.
   int proof_answers = 3;
   Nanos proof_min = 100 * kNanosPerMs;
   Nanos proof_max = kNanosPerSecond;

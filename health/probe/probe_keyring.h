@@ -1,6 +1,5 @@
 // Holds the keys of rail probes: this daemon's, of which there is a new one each hour, and those that other daemons published. Pure: time
-// is
-// an argument.
+// is an argument.
 #ifndef R2CC_HEALTH_PROBE_PROBE_KEYRING_H_
 #define R2CC_HEALTH_PROBE_PROBE_KEYRING_H_
 
@@ -50,10 +49,8 @@ class ProbeKeyring {
   void SetPeer(const std::string& node, uint64_t nonce, const ProbePublicKey& public_key, std::set<std::string> addresses);
   void RemovePeer(const std::string& node);
   // The first node for which `is_sender` is true, of those that have published the number as that of their own key, and the address as that
-  // of
-  // one of their NICs. Mostly there is one. Anybody can publish a key with the same number, so a number does not identify a node. Null:
-  // there
-  // is none. Valid until the next SetPeer or RemovePeer.
+  // of one of their NICs. Mostly there is one. Anybody can publish a key with the same number, so a number does not identify a node. Null:
+  // there is none. Valid until the next SetPeer or RemovePeer.
   template <typename IsSender>
   const std::string* FindNode(uint64_t nonce, const std::string& address, IsSender is_sender) const {
     for (auto at = peers_.lower_bound({nonce, ""}); at != peers_.end() && at->first.first == nonce; ++at)

@@ -131,15 +131,13 @@ class RailProber {
   void Renew(const NicKey& nic, Nanos now);
 
   // Another node suspects this node's `nic`. Some of its pairs are probed in quick succession for a while: those that answered last and do
-  // not
-  // lead to a NIC in `dead`.
+  // not lead to a NIC in `dead`.
   void Suspect(const std::string& nic, const std::set<NicKey>& dead, Nanos now);
 
   // The same for one pair.
   void Ask(const PairKey& key, Nanos now);
   // As Suspect, with large pings: it is suspected that large packets do not pass between the NIC and `peer` (which may be empty), and
-  // between
-  // the NIC and others of its rail.
+  // between the NIC and others of its rail.
   void SuspectLarge(const std::string& nic, const NicKey& peer, Nanos now);
 
   // A message of the daemon of `node` came in over another way than the rails. It bears witness where only one pair joins the two nodes:

@@ -25,8 +25,7 @@ namespace r2cc::health {
 constexpr size_t kRailProbeBytes = 72;
 constexpr uint8_t kRailProbeVersion = 2;
 // Limit of a large probe, so that it fits into a packet of 9216 bytes. Larger ones are not worth their cost: no switch of a rail has a
-// limit
-// above that.
+// limit above that.
 constexpr size_t kRailProbeBytesMax = 9216 - 28;
 
 // The last three are sent only to daemons that accept them (NicStatus::probe_packet_max).
@@ -41,8 +40,7 @@ enum class RailProbeKind : uint8_t {
 struct RailProbe {
   RailProbeKind kind = RailProbeKind::kPing;
   // Each run of a daemon makes a key each hour, and publishes its number and public half in its view. A probe names the keys of both ends,
-  // and
-  // its MAC is under a key that only these two can derive. So no other sender, and no earlier run, is answered or believed. Never 0.
+  // and its MAC is under a key that only these two can derive. So no other sender, and no earlier run, is answered or believed. Never 0.
   uint64_t to_nonce = 0;
   uint64_t from_nonce = 0;
   // Values for the pinging daemon; a pong returns them unchanged.
@@ -61,8 +59,7 @@ struct RailProbe {
 using RailProbeBytes = std::array<uint8_t, kRailProbeBytes>;
 
 // Encodes the first 72 bytes; Padded() makes a large one whole. The MAC covers only these: they contain the length, and the bytes after
-// them
-// must be zeros. So nothing can be changed without notice, and 9000 bytes cost as little as 72.
+// them must be zeros. So nothing can be changed without notice, and 9000 bytes cost as little as 72.
 RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key);
 
 // `head` and zeros behind it, `bytes` in all; at least the head.

@@ -2,8 +2,7 @@
 //
 // An unanswered write is evidence about RDMA only if a UDP probe that left with it or later was answered: the peer's daemon was there then,
 // and IP works. If UDP is silent too, the verdict on UDP counts. It also counts if RDMA answers and UDP does not: jobs need IP, at least
-// for
-// their out-of-band connections.
+// for their out-of-band connections.
 #ifndef R2CC_HEALTH_PROBE_RDMA_PATH_JUDGE_H_
 #define R2CC_HEALTH_PROBE_RDMA_PATH_JUDGE_H_
 
@@ -45,8 +44,7 @@ struct RdmaPathStatus {
   RdmaPathState state = RdmaPathState::kUnknown;
 };
 // Why a NIC cannot be used for RDMA, one line; empty: it can. It cannot when most of its known paths are broken: then the fewest faults
-// that
-// explain it are here. A peer whose port is dead breaks one path of each other NIC.
+// that explain it are here. A peer whose port is dead breaks one path of each other NIC.
 std::string RdmaFault(std::span<const RdmaPathStatus> paths);
 
 enum class RdmaStep : uint8_t {

@@ -1,8 +1,7 @@
 // The RDMA probe: makes evidence of what RDMA devices report about the ports behind this node's NICs.
 //
 // An event is reported at once, as a record, and causes a look at the NIC's link and files. The answer of the device decides whether the
-// port
-// is active, once it has held for a moment: mostly the link went down too, and explains it.
+// port is active, once it has held for a moment: mostly the link went down too, and explains it.
 #ifndef R2CC_HEALTH_PROBE_RDMA_PROBE_H_
 #define R2CC_HEALTH_PROBE_RDMA_PROBE_H_
 

@@ -28,8 +28,7 @@ class PortJudge {
   PortJudge(std::string node, std::string nic, bool speaks_of_link);
 
   // The evidence of a sample: the port's rate if it is known, how far its counters are from the limits of counter_rules.h if there is an
-  // earlier
-  // sample, and carrier changes if there were any. A sample of another interface (by its index) has no past.
+  // earlier sample, and carrier changes if there were any. A sample of another interface (by its index) has no past.
   std::vector<Evidence> Judge(const PortFacts& facts, Nanos now);
 
   // The port is not there. If it speaks of its link, the link is down. What comes next has no past.
@@ -72,8 +71,7 @@ class SysfsProbe {
   void Remove(const std::string& nic) { ports_.erase(nic); }
 
   // Sets the index of a NIC's interface from the link watch, at each change: it came, went, or has another index. If /sys shows another
-  // index
-  // it is not the same interface, and its samples are not used.
+  // index it is not the same interface, and its samples are not used.
   void SetIfindex(const std::string& nic, int ifindex);
 
  private:

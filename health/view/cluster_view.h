@@ -36,10 +36,8 @@ class ClusterView {
     kOwn,       // about this node, from elsewhere; ignored: nobody knows better
   };
   // A node's state came in at `now`, over any way. Within one run of its daemon an older epoch never replaces a later one. A state of
-  // another
-  // run replaces the known one: incarnations.h has decided before which run is believed. If the result is kNew, `before` (unless null) is
-  // set to
-  // the state that was known until then: nothing, if the node is new.
+  // another run replaces the known one: incarnations.h has decided before which run is believed. If the result is kNew, `before` (unless
+  // null) is set to the state that was known until then: nothing, if the node is new.
   Merged Merge(NodeState state, Nanos now, std::optional<NodeState>* before = nullptr);
 
   // This node's own state.

@@ -25,12 +25,9 @@ struct FleetFault {
 };
 
 // A NIC is bad if its node's daemon reports FAILED or DEGRADED, and neither a drill nor an operator is the reason. Reports of an
-// unreachable
-// node do not count. A part is all nodes; else the nodes whose names begin with the same text ("rack3-07", "rack3-08"); else nodes whose
-// names
-// follow each other. Most are more than half, and three quarters of nodes that only follow each other. A node whose NICs are all bad counts
-// for
-// none of them: it, or its rack, has another fault. The largest first, kFleetFaultsMax at most.
+// unreachable node do not count. A part is all nodes; else the nodes whose names begin with the same text ("rack3-07", "rack3-08"); else
+// nodes whose names follow each other. Most are more than half, and three quarters of nodes that only follow each other. A node whose NICs
+// are all bad counts for none of them: it, or its rack, has another fault. The largest first, kFleetFaultsMax at most.
 std::vector<FleetFault> FindFleetFaults(const ClusterView& view);
 
 // "rail1 is bad on 30 of 32 nodes of rack3: look at its leaf switch there"

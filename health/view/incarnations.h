@@ -1,14 +1,11 @@
 // Decides which run of another node's daemon is the current one, from what this daemon has observed itself. It reads no clock of another
 // machine and believes no time that is sent. So a node that comes back with any clock, without its files, or as a copy is judged by the
-// same
-// rules.
+// same rules.
 //
 // Messages of a run come over streams, and through the store. While one run sends over a stream, no other one takes its name: a live stream
-// is
-// observed, and an entry of the store may be left from a daemon that is gone. When the stream has ended, or nothing has come over it for
+// is observed, and an entry of the store may be left from a daemon that is gone. When the stream has ended, or nothing has come over it for
 // kStreamAlive (its machine lost power, and nobody closed it), the next sender has the name. Among entries of the store, the store's own
-// order
-// decides; if there is none, a lease decides: a daemon that is gone cannot keep its entry for longer.
+// order decides; if there is none, a lease decides: a daemon that is gone cannot keep its entry for longer.
 //
 // Pure: time is an argument. One thread at a time.
 #ifndef R2CC_HEALTH_VIEW_INCARNATIONS_H_

@@ -21,8 +21,7 @@
 namespace r2cc::health {
 
 // The state of each pair, and the ports that need no verdict. The verdicts of a pair's two ends are joined: it is silent if either end
-// reports
-// so, because a fault is reported at once and its end is proved first.
+// reports so, because a fault is reported at once and its end is proved first.
 class ProbeMatrix {
  public:
   void Add(const NicKey& a, const NicKey& b, PairVerdict verdict);

@@ -1,6 +1,5 @@
 // Keeps one NIC's state: a (state, event) table (nic_table.h) over what is remembered of the NIC. Down fast, up slow; the operator's
-// settings
-// are kept next to the physical state. Pure: time is an argument. One thread at a time.
+// settings are kept next to the physical state. Pure: time is an argument. One thread at a time.
 //
 //              link down, silence, drill              link up, answers, drill over
 //   HEALTHY  --------------------------->  FAILED  ---------------------------->  PROVING --(quiet time)--> HEALTHY
@@ -69,8 +68,7 @@ class NicMachine {
   static constexpr Nanos kNever = INT64_MAX;
 
   // PROVING until the first report of its link. A link that is up then needs no proof: nothing has failed yet, and a restarted daemon must
-  // not
-  // take a running job's rails away.
+  // not take a running job's rails away.
   NicMachine(const NicPolicy& policy, Nanos now);
 
   // Takes an event from outside. `cause`: one line for a person, e.g. "link down". REQUIRES: `now` never goes back.

@@ -23,8 +23,7 @@ struct NodePolicy {
   // DEGRADED when a counter's rule is broken, until errors_clear has passed without such a sample.
   Nanos errors_clear = 10 * kNanosPerSecond;
   // DEGRADED when a job reports that the NIC moves less than this share of the job's best, and until it reports the second share. Chunks
-  // are
-  // pulled by whichever rail has room, so healthy rails differ a little all the time.
+  // are pulled by whichever rail has room, so healthy rails differ a little all the time.
   uint32_t slow_permille = 700;
   uint32_t steady_permille = 850;
   // A share that is not below this must be reported for this time before it counts: while processors are short, a rail is slow for a
@@ -54,8 +53,7 @@ class NodeHealth {
              const std::set<std::string>& cabled = {});
 
   // Judges one piece of evidence at its time (`evidence.when`; a time that would go back counts as the last one). Evidence about NICs that
-  // are
-  // not this node's is kept in the log and judged only as far as it explains this node's. Returns the changes of state.
+  // are not this node's is kept in the log and judged only as far as it explains this node's. Returns the changes of state.
   std::vector<NicChange> Handle(const Evidence& evidence);
 
   // Lets time do its part. Due at next_tick(); NicMachine::kNever: nothing to wait for.
@@ -145,8 +143,7 @@ class NodeHealth {
   void Feed(Nic* nic, NicEvent event, const std::string& cause, std::vector<NicChange>* changes);
   void FeedImpairments(Nic* nic, std::vector<NicChange>* changes);
   // The share that the NIC moves by the reports of jobs. One user's report counts for all if no other user has jobs here, or if another
-  // user's
-  // report agrees.
+  // user's report agrees.
   static uint32_t SlowShare(const Nic& nic);
   static std::string SlowReason(const Nic& nic);
   static std::string PathReason(const Nic& nic);

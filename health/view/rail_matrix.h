@@ -1,6 +1,5 @@
 // Combines all nodes' reports about their rail pairs: into the matrix for a verdict on this node's NICs, the node's own reports, and the
-// silent
-// pairs of others that it should probe. Pure: functions of the view, of this node's pairs and of what was reported about its NICs.
+// silent pairs of others that it should probe. Pure: functions of the view, of this node's pairs and of what was reported about its NICs.
 #ifndef R2CC_HEALTH_VIEW_RAIL_MATRIX_H_
 #define R2CC_HEALTH_VIEW_RAIL_MATRIX_H_
 
@@ -53,8 +52,7 @@ class RailMatrix {
   ProbeMatrix LargeMatrix(const std::vector<RailPairStatus>& pairs) const;
 
   // This node's reports about its pairs, silent ones first. A pair is left out if it shows nothing, or if a dead port at either end
-  // explains its
-  // silence. At most kPairReportsMax.
+  // explains its silence. At most kPairReportsMax.
   PairReports Reports(std::vector<RailPairStatus> pairs, const RailFindings& verdicts) const;
 
   struct Accused {

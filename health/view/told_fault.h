@@ -14,8 +14,7 @@ class ToldFault {
   static constexpr Nanos kHold = kNanosPerSecond;
 
   // Takes the present verdict on a silent NIC; `unusable`: it still carries nothing. True once a verdict that is sharper than the reported
-  // one
-  // has lasted for kHold.
+  // one has lasted for kHold.
   bool Sharpened(bool unusable, FaultKind kind, Nanos now) {
     if (!unusable || !IsSharper(kind, told_) || kind != seen_) since_ = now;
     seen_ = kind;

@@ -43,8 +43,7 @@ double TreeFill(uint64_t bytes, uint32_t nodes, uint32_t channels);
 // The ring through all ranks: each node moves 2 (ranks - 1)/ranks D, and the slowest sets the pace.
 double FlatRingTime(const SeatNodes& nodes);
 // The time of NCCL's own choice, which does not know about losses: the ring, or the tree in the order of ranks if that is faster among
-// sound
-// nodes. That is so for two or three nodes of several GPUs. The tree has its price.
+// sound nodes. That is so for two or three nodes of several GPUs. The tree has its price.
 double UsualTime(const SeatNodes& nodes);
 // The tree with order[position] = node, without its fill.
 double TreeTime(const SeatNodes& nodes, std::span<const uint32_t> order);

@@ -28,20 +28,18 @@ constexpr uint32_t kPageEntriesMax = 65'536;
 // A page whose heartbeat is older than this has lost its daemon: its verdicts no longer count.
 constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
 // The verdicts of a daemon that ends on purpose, to be upgraded or moved, count for this time. A pod is stopped, its image fetched and
-// started
-// in that time. An operator's drain holds meanwhile, and jobs find new faults alone.
+// started in that time. An operator's drain holds meanwhile, and jobs find new faults alone.
 constexpr Nanos kPageLastWord = 30 * kNanosPerSecond;
 // How often the daemon refreshes the heartbeat.
 constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 
 // One NIC's verdict in the page, or a forbidden path's, which has the hashes of "NODE/NIC" of its ends, the earlier node first: no node's
 // name has a slash, so a reader that looks for NICs never meets it. A drain for one job is an entry of "NODE/NIC" and JobHash(), kDrained.
-// 24
-// bytes, no padding.
+// 24 bytes, no padding.
 //
 // FNV-1a can be collided in seconds. So from version 3 on an entry proves its owner by its tag, a hash under the page's own random key. The
-// entry of
-// a NIC whose hashes equal another's is stored under hashes with that key instead ("displaced"), where earlier releases do not find it.
+// entry of a NIC whose hashes equal another's is stored under hashes with that key instead ("displaced"), where earlier releases do not
+// find it.
 struct PageEntry {
   uint64_t node_hash;  // Fnv1a64 of the node's name
   uint64_t nic_hash;   // Fnv1a64 of the NIC's name
@@ -85,10 +83,8 @@ struct PageConflict {
 };
 
 // The values that readers of a page with `plan` get: entries hashed and in order. Of the drains for single jobs, the first kJobDrainsMax.
-// If
-// names of NICs have the same hash, the own node's NIC keeps its place, else that of the earlier name; `conflicts` gets the others, if it
-// is
-// not null.
+// If names of NICs have the same hash, the own node's NIC keeps its place, else that of the earlier name; `conflicts` gets the others, if
+// it is not null.
 PageCopy PageCopyOf(const Plan& plan, const SipKey& key = {}, const std::string& own_node = "",
                     std::vector<PageConflict>* conflicts = nullptr);
 

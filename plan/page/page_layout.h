@@ -29,8 +29,7 @@ struct PageLayout {
   // How far the writer's CLOCK_MONOTONIC is ahead of the machine's (clock_offset.h), as int64; written once. 0.2.0 leaves it 0.
   uint64_t clock_offset_ns;
   // From version 3 on: the key of the entries' tags, as long as the page exists. 64 random bits, which the first half of the hash's key is;
-  // a tag has
-  // 40.
+  // a tag has 40.
   uint64_t key;
   uint64_t body[kPageBodyEntries + kPageEntriesMax * kPageEntryWords];
 };

@@ -1,6 +1,5 @@
 // Computes the cost of a collective in closed form. D bytes, p members, B[i] the bytes a second that member i moves each way, b = B[i] / B
-// of a
-// healthy member, X = 1-b, k or K segments. Seconds out. A step costs latency_s once, in parallel with other lanes' steps, and
+// of a healthy member, X = 1-b, k or K segments. Seconds out. A step costs latency_s once, in parallel with other lanes' steps, and
 // overhead_bytes of its ports; with them, the forms of the pipelined schedules are estimates, which the tests compare with the simulator.
 #ifndef R2CC_PLAN_SCHEDULE_COST_H_
 #define R2CC_PLAN_SCHEDULE_COST_H_
@@ -30,8 +29,7 @@ double R2ccAllReduceTime(uint32_t members, double bytes, double bytes_per_s, dou
 double R2ccOptimalY(uint32_t members, double lost, uint32_t degraded = 1);
 
 // The number of pieces in which the exchange of R2CC-AllReduce goes down its trees: enough that their depth costs less than the one chunk
-// more that
-// the form above allows for, and a whole number to each chunk of the ring of `core` members.
+// more that the form above allows for, and a whole number to each chunk of the ring of `core` members.
 uint32_t R2ccPieces(uint32_t core, uint32_t chunks);
 
 // R2CC-AllReduce with Y = X on every level of bandwidth: any number of degraded members. The slowest of them sets the pace.

@@ -17,9 +17,8 @@
 namespace r2cc::plan {
 
 // One ring through all members, in `order` (a permutation; empty: 0, 1, 2, ...). With `channels` > 1, that number of rings in parallel,
-// each
-// on lane c with its part of the vector, as in a library that ties a channel to a rail. Balance is the same ring over rails that
-// share its bytes by what they can carry, so it is this schedule on a fabric whose rails are pooled.
+// each on lane c with its part of the vector, as in a library that ties a channel to a rail. Balance is the same ring over rails that share
+// its bytes by what they can carry, so it is this schedule on a fabric whose rails are pooled.
 std::unique_ptr<Schedule> MakeRing(uint32_t members, uint64_t bytes, std::vector<uint32_t> order = {}, uint32_t channels = 1);
 
 // Half a ring: ReduceScatter or AllGather in which member i owns shares[i] / sum of the vector (shares >= 0, sum > 0).

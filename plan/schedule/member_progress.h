@@ -1,8 +1,7 @@
 // Follows one member's part of a schedule: which of its steps may begin, decided by which of its own are done. It applies the rules of
-// schedule.h
-// for the code that moves the bytes of this member. It asks nothing of the others, so each member may keep its own, in a process of its
-// own;
-// progress.h joins those of all members for the checker and the simulator. Events in, actions out: no I/O, no clock; one thread at a time.
+// schedule.h for the code that moves the bytes of this member. It asks nothing of the others, so each member may keep its own, in a process
+// of its own; progress.h joins those of all members for the checker and the simulator. Events in, actions out: no I/O, no clock; one thread
+// at a time.
 //
 // The vector is the caller's. A lane's sends begin in their order, and so do its receives; at most `window` of each are under way, each
 // from `begin` to its Done. schedule.h has them one at a time, a window of 1. A wider one changes no result and brings no deadlock: what a

@@ -88,10 +88,9 @@ class Parallel final : public Schedule {
 uint64_t PartBytes(uint64_t bytes, double part);
 
 // A ring AllReduce of members 0..core-1, `per_server` of which in a row run on one server; then, chunk by chunk, the contributions of the
-// chains of
-// further members are added, and the sum goes down two trees through the core and back to the chains. `chain_lengths` has the number of
-// members of
-// each chain; they are numbered on from `core`, and the last of a chain sends the sum of the chain. core >= 2, a multiple of per_server.
+// chains of further members are added, and the sum goes down two trees through the core and back to the chains. `chain_lengths` has the
+// number of members of each chain; they are numbered on from `core`, and the last of a chain sends the sum of the chain. core >= 2, a
+// multiple of per_server.
 std::unique_ptr<Schedule> MakePartial(uint32_t core, uint32_t per_server, std::vector<uint32_t> chain_lengths, uint64_t bytes,
                                       uint32_t chunks);
 

@@ -1,7 +1,6 @@
 // Implements the Verbs of one host on the fake fabric. One thread; nothing blocks, and a call that would wait forever fails and is counted
 // (FakeFabric). Descriptors are -1: FakeFabric::OnWake() reports that there is something to look at. Numbers of queue pairs that are gone
-// are used
-// again first, so that a user who confuses two of them is found out.
+// are used again first, so that a user who confuses two of them is found out.
 #ifndef R2CC_BASE_CORE_VERBS_FAKE_VERBS_H_
 #define R2CC_BASE_CORE_VERBS_FAKE_VERBS_H_
 

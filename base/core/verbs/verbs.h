@@ -1,12 +1,10 @@
 // Defines the verbs that the transport calls, and nothing else of libibverbs: reliable connections, RDMA writes and reads, sends,
-// completions,
-// events. Plain structs; no type of ibverbs. libibverbs.h implements it over the library, fake_verbs.h over a fabric in virtual time.
+// completions, events. Plain structs; no type of ibverbs. libibverbs.h implements it over the library, fake_verbs.h over a fabric in
+// virtual time.
 //
 // Errors: a call returns 0, or an errno value and has done nothing, unless its comment states otherwise. EIO and ENODEV: the device is
-// gone; then
-// only the Close, Destroy, Deregister, Free and event calls are of use, and they may fail with the same. ENOMEM of Register(): most often
-// the
-// limit of locked memory. Nothing is thrown.
+// gone; then only the Close, Destroy, Deregister, Free and event calls are of use, and they may fail with the same. ENOMEM of Register():
+// most often the limit of locked memory. Nothing is thrown.
 //
 // Ownership: an object exists until the call that ends it; the caller ends objects in the reverse order. A handle of 0 is none. A
 // failed end leaves the object as it was, and the caller decides whether to try again or to leave it for good.
