@@ -1,5 +1,6 @@
 // r2cc-setup, for init containers: hands directories to r2ccd, and puts the plugin where a job finds it.
-#include <CLI/CLI.hpp>
+#include <getopt.h>
+
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -12,6 +13,12 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr char kPlugin[] = "/usr/lib/x86_64-linux-gnu/libnccl-net-r2cc.so";
+constexpr char kUsage[] =
+    "r2cc-setup: prepares a node for r2ccd, and a job's pod for the plugin.\n"
+    "  r2cc-setup directories --owner UID:GID PATH:MODE...   gives directories of root's to r2ccd's user, and makes those that are "
+    "missing;\n"
+    "                                                        for example /run/r2cc:0755\n"
+    "  r2cc-setup plugin [--from FILE] DIRECTORY             copies the plugin into a directory that the job mounts\n";
 
 absl::Status HandOverAll(const std::string& owner_text, const std::vector<std::string>& texts) {
   const auto owner = ParseOwner(owner_text);
@@ -24,27 +31,40 @@ absl::Status HandOverAll(const std::string& owner_text, const std::vector<std::s
   return absl::OkStatus();
 }
 
+int WrongUse(const std::string& what) {
+  std::fprintf(stderr, "r2cc-setup: %s; see r2cc-setup --help\n", what.c_str());
+  return kExitUsage;
+}
+
+// Without a library for command lines, which would be a quarter of a MiB of the image.
 int Main(int argc, char** argv) {
-  std::string owner, to, from = kPlugin;
-  std::vector<std::string> directories;
-  CLI::App app("r2cc-setup: prepares a node for r2ccd, and a job's pod for the plugin.");
-  app.name("r2cc-setup");
-  app.require_subcommand(1);
-  CLI::App* const hand_over =
-      app.add_subcommand("directories", "gives directories of root's to r2ccd's user, and makes those that are missing");
-  hand_over->add_option("--owner", owner, "UID:GID")->required();
-  hand_over->add_option("directory", directories, "PATH:MODE, as /run/r2cc:0755")->required();
-  CLI::App* const plugin = app.add_subcommand("plugin", "copies the plugin into a directory that the job mounts");
-  plugin->add_option("--from", from, "the plugin's file")->capture_default_str();
-  plugin->add_option("directory", to, "where it goes")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "r2cc-setup: %s; see r2cc-setup --help\n", error.what());
-    return kExitUsage;
+  std::string owner, from;
+  const option options[] = {{"owner", required_argument, nullptr, 'o'},
+                            {"from", required_argument, nullptr, 'f'},
+                            {"help", no_argument, nullptr, 'h'},
+                            {nullptr, 0, nullptr, 0}};
+  opterr = 0;
+  for (int flag = 0; (flag = getopt_long(argc, argv, "h", options, nullptr)) != -1;) {
+    switch (flag) {
+      case 'o': owner = optarg; break;
+      case 'f': from = optarg; break;
+      case 'h': std::fputs(kUsage, stdout); return 0;
+      default: return WrongUse(std::string(argv[optind - 1]) + ": no such flag, or its value is missing");
+    }
   }
-  const absl::Status status = hand_over->parsed() ? HandOverAll(owner, directories) : CopyInto(from, to);
+  const std::vector<std::string> words(argv + optind, argv + argc);
+  if (words.empty()) return WrongUse("a command is missing");
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  absl::Status status;
+  if (words[0] == "directories") {
+    if (owner.empty() || rest.empty() || !from.empty()) return WrongUse("directories takes --owner UID:GID, and PATH:MODE at least once");
+    status = HandOverAll(owner, rest);
+  } else if (words[0] == "plugin") {
+    if (rest.size() != 1 || !owner.empty()) return WrongUse("plugin takes one directory");
+    status = CopyInto(from.empty() ? kPlugin : from, rest[0]);
+  } else {
+    return WrongUse("'" + words[0] + "' is no command");
+  }
   if (status.ok()) return 0;
   std::fprintf(stderr, "r2cc-setup: %s\n", std::string(status.message()).c_str());
   return kExitFailed;
