@@ -1,4 +1,5 @@
 #include "daemon/rails/rail_watch_rig.h"
+#include "health/view/node_health.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -20,6 +21,23 @@ class RailWatchAlarmsTest : public RailWatchTest {
       };
       return switch_of(from) != switch_of(to);
     });
+  }
+  // The node's view of the NIC at `when`, by what its rail watch has reported until then.
+  health::NicState StateAt(int node, int rail, Nanos when) {
+    health::NodeHealth health(Name(node), {{.name = Port(node, rail).nic}}, {}, {}, 0);
+    health::Evidence up{.observer = Name(node), .subject = Port(node, rail), .kind = EvidenceKind::kLinkUp};
+    health.Handle(up);
+    for (const health::Evidence& evidence : nodes_[node]->seen)
+      if (evidence.subject == Port(node, rail) && evidence.when <= when) health.Handle(evidence);
+    health.Tick(when);
+    return health.Snapshot().nics[0].state;
+  }
+  // For how long the NIC has not been healthy since `begun`.
+  Nanos TroubleSince(int node, int rail, Nanos begun) {
+    Nanos last = begun;
+    for (Nanos when = begun; when <= core_.Now(); when += 100 * kMs)
+      if (StateAt(node, rail, when) != health::NicState::kHealthy) last = when;
+    return last - begun;
   }
 };
 
@@ -59,6 +77,24 @@ TEST_F(RailWatchAlarmsTest, CrossedCablesAreNamedByBothOfTwoNodes) {
   Mend();
   core_.Advance(20'000 * kMs);
   EXPECT_EQ(Alarms(0), std::vector<std::string>());
+}
+
+// A doubt is repeated every 2 s while it lasts, and forgotten after 5 s without. No timer adds to that, however long nothing was answered;
+// that may go on after the cables are right, while a kernel has wrong neighbour entries.
+TEST_F(RailWatchAlarmsTest, CrossedCablesThatArePutRightAreDoubtedForSixSecondsAtMost) {
+  Make(2, 4);
+  HearEachOther();
+  for (const Nanos crossed : {15, 120}) {
+    Cross(1);
+    core_.Advance(crossed * kNanosPerSecond);
+    ASSERT_EQ(StateAt(0, 0, core_.Now()), health::NicState::kSuspect);
+    ASSERT_EQ(Alarms(0).size(), 2U);
+    const Nanos mended = core_.Now();
+    Mend();
+    core_.Advance(20'000 * kMs);
+    for (const int node : {0, 1})
+      for (const int rail : {0, 1}) EXPECT_LE(TroubleSince(node, rail, mended), 6'000 * kMs) << node << "/" << rail << " " << crossed;
+  }
 }
 
 TEST_F(RailWatchAlarmsTest, TheNodeWithTheCrossedCablesNamesItself) {
