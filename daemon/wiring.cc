@@ -71,7 +71,12 @@ JobService::Outputs Wiring::JobOutputs() {
   return {.nics = [this] { return probes_.local.Matchable(); },
           .evidence = [this](const std::vector<health::Evidence>& evidence) { probes_.local.Handle(evidence); },
           .refused = [this] { return world_.jobs->refused(); },
-          .look = [this](const std::string& nic, const health::NicKey& peer) { probes_.rails.Suspect(nic, peer); }};
+          .look = [this](const std::string& nic, const health::NicKey& peer) { probes_.rails.Suspect(nic, peer); },
+          .taken =
+              [this](const health::NicKey& nic) {
+                const health::NicStatus* const status = cluster_.Find(nic);
+                return status != nullptr && (status->drill_failed || status->drained_now);
+              }};
 }
 
 Wiring::~Wiring() { Stop(); }

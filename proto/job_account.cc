@@ -28,7 +28,10 @@ void JudgeFaults(const v1::JobSums& sums, JobAccount* account) {
     const bool passed = judged.fault->open_links() == 0 || ended_well;
     judged.masked = !died_of_it && passed;
     judged.open = !died_of_it && !passed && sums.attached() > 0;
-    ++(judged.masked ? account->masked : judged.open ? account->open : account->not_masked);
+    ++(judged.fault->on_purpose() ? account->on_purpose
+       : judged.masked             ? account->masked
+       : judged.open               ? account->open
+                                   : account->not_masked);
   }
 }
 
@@ -60,7 +63,7 @@ void CountRestarts(const RestartCost& cost, JobAccount* account) {
   for (JobAccount::Fault& judged : account->faults) {
     // The restart that followed the job's death would have covered it, too.
     const bool near_death = account->died_ns != 0 && judged.fault->time_ns() + cost.each_ns() >= account->died_ns;
-    if (!judged.masked || near_death) continue;
+    if (!judged.masked || judged.fault->on_purpose() || near_death) continue;
     if (account->restarts > 0 && judged.fault->time_ns() <= covered_until) {
       judged.same_restart = true;
       continue;
@@ -143,7 +146,9 @@ v1::Saved SavedBy(const std::vector<const v1::JobSums*>& runs, int64_t since_ns,
     uint32_t masked = 0;
     for (const JobAccount::Fault& judged : at_low.faults) {
       if (judged.fault->time_ns() < since_ns) continue;
-      if (judged.masked)
+      if (judged.fault->on_purpose())
+        saved.set_on_purpose(saved.on_purpose() + 1);
+      else if (judged.masked)
         ++masked;
       else if (!judged.open)
         saved.set_faults_not_masked(saved.faults_not_masked() + 1);

@@ -38,7 +38,10 @@ struct JobAccount {
     bool same_restart = false;  // one restart would have covered it together with the one before
   };
   std::vector<Fault> faults;  // by time
+  // What was done on purpose (fail-nic, a drain at once, R2CC_FAIL_RAILS) is none of these; it is listed all the same, as the job may have
+  // died of it.
   uint32_t masked = 0, open = 0, not_masked = 0;
+  uint32_t on_purpose = 0;
   // Faults that were masked, those that one restart would have covered counted once.
   uint32_t restarts = 0;
   Death death = Death::kNone;

@@ -154,11 +154,13 @@ v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::str
     told.set_masked(judged.masked);
     told.set_open(judged.open);
     told.set_same_restart(judged.same_restart);
+    told.set_on_purpose(fault.on_purpose());
     report.set_longest_stall_ns(std::max(report.longest_stall_ns(), fault.stall_ns()));
   }
   report.set_faults_masked(account.masked);
   report.set_faults_open(account.open);
   report.set_faults_not_masked(account.not_masked);
+  report.set_on_purpose(account.on_purpose);
   report.set_restarts_saved(account.restarts);
   report.set_stall_ns(StallsTogether(report, sums));
   AddDeath(sums, account, &report);
@@ -171,6 +173,17 @@ std::string NodesText(const std::vector<std::string>& nodes) {
   const size_t named = std::min<size_t>(nodes.size(), kNodesNamed);
   const std::string more = nodes.size() > named ? absl::StrCat(" and ", nodes.size() - named, " more") : "";
   return absl::StrCat(absl::StrJoin(nodes.begin(), nodes.begin() + static_cast<ptrdiff_t>(named), " "), more);
+}
+
+std::string OnPurposeText(uint32_t count) {
+  return count == 0 ? "" : absl::StrCat("; ", count, " on purpose (fail-nic, drain --now, R2CC_FAIL_RAILS), not counted");
+}
+
+std::string OutcomeText(const v1::ReportedFault& fault) {
+  if (fault.on_purpose())
+    return fault.masked() ? "on purpose" : fault.open() ? "on purpose, no progress yet" : "on purpose, not masked";
+  if (fault.masked()) return fault.same_restart() ? "masked, same restart" : "masked";
+  return fault.open() ? "no progress yet" : "not masked";
 }
 
 std::string FigureText(const v1::Figure& figure) {
@@ -206,7 +219,7 @@ std::string FormatSaved(const v1::ReportJobsReply& answer, const RestartCost& co
   const bool stated = cost.restart_ns != 0 && cost.checkpoint_ns != 0;
   add("from", absl::StrCat(time(saved.since_ns()), " to ", time(saved.until_ns()),
                            only_here ? absl::StrCat(", node ", answer.node()) : ", all nodes"));
-  add("faults", absl::StrCat(saved.faults_masked(), " masked, ", saved.faults_not_masked(), " not"));
+  add("faults", absl::StrCat(saved.faults_masked(), " masked, ", saved.faults_not_masked(), " not", OnPurposeText(saved.on_purpose())));
   add("restarts", absl::StrCat(saved.restarts(), " avoided, in ", saved.jobs(), saved.jobs() == 1 ? " job" : " jobs"));
   if (stated)
     add("GPU hours", absl::StrFormat("%.1f saved (%s; a process is a GPU)", saved.gpu_hours_high(), restart(cost)));
@@ -253,6 +266,7 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
     add("moved", absl::StrCat(FormatBytes(report.sent_bytes()), " sent, ", FormatBytes(report.received_bytes()), " received"));
     add("faults", absl::StrCat(report.faults_masked(), " masked, ", report.faults_not_masked(), " not",
                                report.faults_open() > 0 ? absl::StrCat(", ", report.faults_open(), " without progress so far") : "",
+                               OnPurposeText(report.on_purpose()),
                                report.faults_untold() > 0 ? absl::StrCat("; ", report.faults_untold(), " more are not listed") : ""));
     add("stalls", absl::StrCat(FormatDuration(report.stall_ns()), " in all, the longest ", FormatDuration(report.longest_stall_ns())));
     for (const v1::ReducedTime& reduced : report.reduced())
@@ -270,10 +284,7 @@ std::string FormatReports(const v1::JobReports& reports, const Style& style) {
       std::string on = absl::StrJoin(fault.nodes(), " ");
       if (fault.nodes_more() > 0) absl::StrAppend(&on, " and ", fault.nodes_more(), " more");
       faults.AddRow({time(fault.time_ns()), fault.nic(), on, CauseText(fault.cause()), FormatDuration(fault.stall_ns()),
-                     FormatBytes(fault.replayed_bytes()),
-                     fault.masked() ? (fault.same_restart() ? "masked, same restart" : "masked")
-                     : fault.open() ? "no progress yet"
-                                    : "not masked"});
+                     FormatBytes(fault.replayed_bytes()), OutcomeText(fault)});
     }
     if (!faults.empty()) absl::StrAppend(&text, faults.Render(style.colour, style.width));
     Table held({"OPERATION", "COMMUNICATOR", Right("RANK"), "ON", "NIC", "LOST", Right("WAITED")});

@@ -99,6 +99,37 @@ TEST(Saved, ARunThatGoesOnIsAliveUntilNow) {
   EXPECT_EQ(saved.faults_masked() + saved.faults_not_masked(), 0u);
 }
 
+TEST(Saved, WhatWasDoneOnPurposeCountsApart) {
+  v1::JobSums run = RunOf(8, kBegin, kBegin + 4 * kHour), died = RunOf(1, kBegin, kBegin + kHour);
+  AddFault(&run, kBegin + kHour);
+  run.mutable_faults(0)->set_on_purpose(true);
+  AddFault(&died, kBegin + kHour - kSecond);
+  died.mutable_faults(0)->set_on_purpose(true);
+  died.mutable_faults(0)->set_open_links(1);
+  died.set_ended_silently(1);
+  v1::ReportJobsReply answer;
+  v1::Saved& saved = *answer.mutable_saved();
+  saved = SavedOf({&run, &died}, kBegin, kBegin + 5 * kHour);
+  EXPECT_EQ(saved.faults_masked() + saved.faults_not_masked() + saved.restarts() + saved.jobs(), 0u);
+  EXPECT_EQ(saved.gpu_hours_high(), 0);
+  EXPECT_EQ(saved.alive_ns(), 0);
+  EXPECT_EQ(saved.on_purpose(), 2u);
+  ASSERT_EQ(saved.died_size(), 1) << "a drill may end a job";
+  EXPECT_EQ(saved.died(0).cause(), "no-rail");
+  EXPECT_THAT(FormatSaved(answer, {}, /*only_here=*/false, {}),
+              HasSubstr("0 masked, 0 not; 2 on purpose (fail-nic, drain --now, R2CC_FAIL_RAILS), not counted"));
+
+  v1::ReportJobsReply gathered;
+  *gathered.add_jobs()->mutable_sums() = run;
+  *gathered.add_jobs()->mutable_sums() = died;
+  const v1::JobReports reports = MakeReports(gathered, kHalfHour);
+  for (const v1::JobReport& report : reports.jobs()) {
+    EXPECT_EQ(report.faults_masked() + report.faults_not_masked() + report.restarts_saved(), 0u);
+    EXPECT_EQ(report.on_purpose(), 1u);
+  }
+  EXPECT_THAT(FormatReports(reports, {}), AllOf(HasSubstr("0 masked, 0 not; 1 on purpose"), HasSubstr("on purpose, not masked")));
+}
+
 TEST(Saved, JobsThatDiedAreNamedByCause) {
   v1::JobSums given_up = RunOf(1, kBegin, kBegin + kHour), lost = RunOf(1, kBegin, kBegin + kHour),
               stuck = RunOf(1, kBegin, kBegin + kHour), broken = RunOf(1, kBegin, kBegin + kHour);

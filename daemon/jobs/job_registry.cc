@@ -195,11 +195,22 @@ void JobRegistry::NoteLost(v1::Job* job, const plan::EvidenceRecord& record, con
     fault->set_cause(plan::CauseName(cause));
     fault->set_time_ns(when.realtime_ns);
     fault->set_monotonic_ns(when.monotonic_ns);
+    fault->set_on_purpose(cause == plan::EvidenceCause::kSimulated);
   }
   fault->set_links(fault->links() + 1);
   if (static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kLinkLost) return fault->set_open_links(fault->open_links() + 1);
   fault->set_stall_ns(std::max(fault->stall_ns(), static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX))));
   fault->set_replayed_bytes(fault->replayed_bytes() + record.replayed_bytes);
+}
+
+void JobRegistry::NoteOnPurpose(JobId id, uint32_t rail, int64_t monotonic_ns) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || rail >= static_cast<uint32_t>(found->second.job.rails_size())) return;
+  v1::Job& job = found->second.job;
+  v1::Job::Fault* const fault = FaultAt(&job, job.rails(static_cast<int>(rail)).rail(), monotonic_ns);
+  if (fault == nullptr) return;
+  fault->set_on_purpose(true);
+  changed_ = true;
 }
 
 void JobRegistry::NotePassed(v1::Job* job, const plan::EvidenceRecord& record, const RecordTime& when) {

@@ -52,6 +52,8 @@ class JobRegistry {
   static constexpr int kFailuresMax = 16;
   // Takes what the record reports about faults, at `when`. REQUIRES: Record() has taken it.
   void Note(JobId id, const plan::EvidenceRecord& record, const RecordTime& when);
+  // The loss of this rail at this time, if Note() took one, was on purpose.
+  void NoteOnPurpose(JobId id, uint32_t rail, int64_t monotonic_ns);
 
   // Whether anything that is kept over a restart has changed since the last call: a job that came or went, a fault, a failure.
   bool TakeChanged() { return std::exchange(changed_, false); }

@@ -21,6 +21,9 @@ constexpr size_t kAllowancesMax = 1024;
 constexpr uint64_t kPacketBytesMax = 65'535;
 constexpr uint64_t kConnectionsMax = 1024;  // of one link
 constexpr size_t kUnprovenMax = 256;        // of one process
+// An operator's command at another node is in this daemon's view by then.
+constexpr Nanos kTakenKnown = 2 * kNanosPerSecond;
+constexpr size_t kLossesMax = 1024;
 // However many jobs complain, a NIC's pairs are not asked again more often than this.
 constexpr Nanos kLookIntervalMin = 100 * kNanosPerMs;
 
@@ -142,6 +145,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const Moment now = reporter_->Now();
   const Nanos when = TimeOf(record, now);
   registry_.Note(id, record, {when, now.ToRealtime(when)});
+  NoteLoss(id, record, when);
   if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
   if (kind == plan::EvidenceKind::kOperationHeld) return OnHeld(*registry_.Find(id), record, when);
   const bool unproven = kind == plan::EvidenceKind::kProofFailed;
@@ -192,6 +196,29 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   report.cause_text = plan::CauseText(cause, 0);
   report.lost = lost;
   Blame(record, report);
+}
+
+void JobService::NoteLoss(JobId id, const plan::EvidenceRecord& record, Nanos when) {
+  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  if (kind != plan::EvidenceKind::kLinkLost && kind != plan::EvidenceKind::kLinkFenced) return;
+  const auto cause = static_cast<plan::EvidenceCause>(record.cause);
+  const bool may_be_taken =
+      cause == plan::EvidenceCause::kPageNotice || cause == plan::EvidenceCause::kPeerFenced || cause == plan::EvidenceCause::kSocketError;
+  if (!may_be_taken || losses_.size() >= kLossesMax) return;
+  const health::JobReport report = ReportOf(id, record, health::JobReport::What::kLinkFenced);
+  const Loss loss{id, record.local_rail, when, reporter_->Now().monotonic_ns, {reporter_->node(), report.nic}, report.peer};
+  if (!IsTaken(loss)) losses_.push_back(loss);
+}
+
+bool JobService::IsTaken(const Loss& loss) {
+  if (!outputs_.taken(loss.own) && !outputs_.taken(loss.peer)) return false;
+  registry_.NoteOnPurpose(loss.id, loss.rail, loss.when);
+  return true;
+}
+
+void JobService::JudgeTaken() {
+  const Nanos now = reporter_->Now().monotonic_ns;
+  std::erase_if(losses_, [&](const Loss& loss) { return IsTaken(loss) || now - loss.heard >= kTakenKnown; });
 }
 
 bool JobService::IsNews(JobId id, const plan::EvidenceRecord& record) {
@@ -307,6 +334,7 @@ void JobService::OnEnd(JobId id) {
   event.set_pid(job->pid());
   event.set_job(job->job());
   const bool told = MayTell(job->uid(), reporter_->Now().monotonic_ns);
+  JudgeTaken();
   registry_.Remove(id, reporter_->Now().realtime_ns);
   for (auto& [nic, processes] : moved_) processes.erase(id);
   unproven_.erase(id);

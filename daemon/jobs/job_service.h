@@ -30,6 +30,8 @@ class JobService {
     std::function<uint64_t()> refused;
     // A job reports that a link between `nic` and `peer` carries less than it should: the daemon's own probes decide.
     std::function<void(const std::string& nic, const health::NicKey& peer)> look = [](const auto&, const auto&) {};
+    // An operator keeps all traffic off it, at once: fail-nic, or a drain at once.
+    std::function<bool(const health::NicKey& nic)> taken = [](const health::NicKey&) { return false; };
   };
 
   // The reporter outlives the service. `own_netns_inode`: of the daemon.
@@ -51,6 +53,7 @@ class JobService {
   void Tick() {
     hangs_.Tick();
     TellHeld();
+    JudgeTaken();
   }
   const JobHangs& hangs() const { return hangs_; }
   // Connections and requests that the attach server turned away.
@@ -63,6 +66,13 @@ class JobService {
     double events = 0;
     uint64_t untold = 0;
   };
+  struct Loss {
+    JobId id = 0;
+    uint32_t rail = 0;
+    Nanos when = 0;   // of the loss
+    Nanos heard = 0;  // by this daemon
+    health::NicKey own, peer;
+  };
   bool MayTell(uint32_t uid, Nanos now);
   AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
@@ -70,6 +80,10 @@ class JobService {
   void Blame(const plan::EvidenceRecord& record, const health::JobReport& report);
   // True once for each link of the process until it carries data again.
   bool IsNews(JobId id, const plan::EvidenceRecord& record);
+  // Whether an operator took the NIC of this loss, or that of the other end.
+  void NoteLoss(JobId id, const plan::EvidenceRecord& record, Nanos when);
+  bool IsTaken(const Loss& loss);
+  void JudgeTaken();
   void NoteTraffic(JobId id, const plan::EvidenceRecord& record);
   void OnShare(JobId id, const plan::EvidenceRecord& record);
   // The beginning of every report.
@@ -94,6 +108,8 @@ class JobService {
   // Links that could not be opened, as reported: by process, rail and peer.
   std::map<JobId, std::set<std::pair<uint32_t, std::string>>> unproven_;
   std::map<std::string, Nanos> looked_;  // by NIC
+  // Of which it is not known yet, as another node's command may come here after the loss that it causes.
+  std::vector<Loss> losses_;
 };
 
 }  // namespace r2cc::daemon

@@ -47,7 +47,7 @@ void AddNodes(const v1::Job::Fault& from, v1::Job::Fault* to) {
 // How much a cause says of the fault. What one end sees of the other end's fault says least; of two nodes' clocks the order is not sure.
 int Tells(const v1::Job::Fault& fault) {
   if (fault.cause() == "socket-error" || fault.cause() == "peer-fenced") return 0;
-  return fault.cause() == "page-notice" ? 1 : 2;
+  return fault.cause() == "page-notice" || fault.cause() == "simulated" ? 1 : 2;
 }
 
 void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
@@ -64,6 +64,8 @@ void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
   // The first sign that tells most names the cause.
   const bool earlier = fault.time_ns() < same->time_ns();
   if (Tells(fault) > Tells(*same) || (earlier && Tells(fault) == Tells(*same))) same->set_cause(fault.cause());
+  // A cause that says more than these is a fault's.
+  same->set_on_purpose((same->on_purpose() || fault.on_purpose()) && Tells(*same) < 2);
   if (earlier) same->set_time_ns(fault.time_ns());
   if (fault.stall_ns() > same->stall_ns()) {
     same->set_stall_ns(fault.stall_ns());
@@ -218,6 +220,7 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
     fault.set_replayed_bytes(said.replayed_bytes());
     fault.set_links(said.links());
     fault.set_open_links(said.open_links());
+    fault.set_on_purpose(said.on_purpose());
     if (said.stall_end_ns() != 0) fault.set_stall_end_ns(Time(said.stall_end_ns(), clock_ahead_ns));
     fault.add_nodes(node);
     fault.set_held_more(said.held_more());

@@ -137,6 +137,30 @@ TEST(JobSums, TheCauseIsThatOfTheFaultyEnd) {
   }
 }
 
+TEST(JobSums, ALossOnPurposeIsOneOnAllNodesUnlessOneSawAFault) {
+  v1::Job drilled = Process("train", 0), peer = Process("train", 0), cut = Process("train", 0);
+  AddLoss(&drilled, "rail0", "page-notice", kBegin + 60 * kSecond, 20);
+  drilled.mutable_faults(0)->set_on_purpose(true);
+  AddLoss(&peer, "rail0", "peer-fenced", kBegin + 61 * kSecond, 30);
+  WholeJobs jobs;
+  AddProcess(peer, "n1", kBegin + kHour, &jobs);
+  AddProcess(drilled, "n0", kBegin + kHour, &jobs);
+  ASSERT_THAT(RunOf(jobs, "train").sums().faults(), SizeIs(1));
+  EXPECT_TRUE(RunOf(jobs, "train").sums().faults(0).on_purpose());
+  v1::ReportJobsReply::Whole told;
+  told.mutable_sums()->set_job("train");
+  told.mutable_sums()->set_uid(7);
+  told.mutable_sums()->set_begun_ns(kBegin);
+  told.mutable_sums()->set_ended_ns(kBegin + kHour);
+  *told.mutable_sums()->add_faults() = drilled.faults(0);
+  told.mutable_sums()->mutable_faults(0)->set_time_ns(kBegin + 600 * kSecond);
+  ASSERT_TRUE(AddNode(told, "n2", 0, kBegin + kHour, &jobs));
+  EXPECT_TRUE(RunOf(jobs, "train").sums().faults(1).on_purpose()) << "another daemon's word";
+  AddLoss(&cut, "rail0", "link-down", kBegin + 60 * kSecond, 20);
+  AddProcess(cut, "n3", kBegin + kHour, &jobs);
+  EXPECT_FALSE(RunOf(jobs, "train").sums().faults(0).on_purpose()) << "its cable was pulled at the same time";
+}
+
 TEST(JobSums, AFaultOfSeveralNodesIsOneAndClocksAreSetRight) {
   WholeJobs here, there;
   v1::Job one = Process("train", kBegin + kHour);

@@ -174,7 +174,8 @@ std::vector<Metric> MakeMetrics() {
        "not 0 before an upgrade to the release after the next one", OfNode<&Facts::jobs_of_other_releases>},
       {"r2cc_job_errors_total", kCounter, "", "", "Peers that processes of jobs gave up: each job ended of it.", "any growth",
        OfNode<&Facts::job_errors>},
-      {"r2cc_saved_faults_masked", kGauge, "", "", "Faults in the last 30 days after which jobs of this node went on.",
+      {"r2cc_saved_faults_masked", kGauge, "", "",
+       "Faults in the last 30 days after which jobs of this node went on; drills are none.",
        "growing: see `r2ccctl report`", OfSaved<&SavedFacts::faults_masked>},
       {"r2cc_saved_gpu_seconds", kGauge, "seconds", "bound",
        "What restarts after these faults would have cost this node's processes, if a restart costs little (5 min, and half of 10 min done "

@@ -297,6 +297,24 @@ class TrueReport(NamespaceCase):
     self.assertEqual(report["ended_silently"], 2, "rank 1 was killed, and rank 0 ends by _exit()")
     self.assertEqual(report["restarts_saved"], 0)
 
+  def test_a_drill_is_no_fault_that_was_survived(self):
+    self.start()
+    self.cluster.fail_nic(RailId(1, 0))
+    # Both ranks lose the rail, one of them because of another node's command.
+    self.assertTrue(wait_until(lambda: (one := self.report())["on_purpose"] == 1 and len(one["faults"][0]["nodes"]) == 2, PATIENCE_S, 0.1),
+                    self.report())
+    self.cluster.restore_nic(RailId(1, 0))
+    self.expect_back(RailId(1, 0))
+    self.end()
+    report = self.report()
+    counts = (report["on_purpose"], report["faults_masked"], report["faults_not_masked"], report["restarts_saved"])
+    self.assertEqual(counts, (1, 0, 0, 0), report["faults"])
+    self.assertIn("on purpose", self.cluster.ctl(0, "job", "report"))
+    self.expect_true_stalls(report)
+    for node in range(self.lab.nodes):
+      saved = self.cluster.ctl_json(node, "report", "--since", "1h", "--here")["saved"]
+      self.assertEqual((saved["on_purpose"], saved["faults_masked"], saved["restarts"]), (1, 0, 0), f"n{node}")
+
   def test_two_runs_of_one_job(self):
     self.start()
     self.lab.cut(RailId(1, 0))
