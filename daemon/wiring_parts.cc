@@ -72,7 +72,7 @@ ProbeParts::ProbeParts(const World& of_node, const Config& config, const health:
              .on_suspect = [this](const std::string& nic) { rails.Suspect(nic); },
              .on_drill_end = outputs.on_drill_end,
              .on_port_facts =
-                 [this](const std::string& nic, const health::PortFacts& facts) {
+                 [this](const std::string& nic, const health::SysfsPortFacts& facts) {
                    fabric.OnFacts(nic, facts);
                    rdma.OnFacts(nic, facts);
                    outputs.on_sample();

@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/names.h"
 #include "daemon/config/config_text.h"
-#include "health/io/port_facts.h"
+#include "health/io/sysfs_port_facts.h"
 #include "proto/config.pb.h"
 
 namespace r2cc::daemon {

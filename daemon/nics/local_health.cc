@@ -54,7 +54,7 @@ LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics
           [this](const std::string& nic, const health::LinkFact& fact) { OnLinkFact(nic, fact); }),
       sysfs_probe_(
           node_, nics_, seams.sysfs, seams.executor, [this](const health::Evidence& evidence) { Handle(evidence); },
-          [this](const std::string& nic, const health::PortFacts& facts) { OnPortFacts(nic, facts); }) {}
+          [this](const std::string& nic, const health::SysfsPortFacts& facts) { OnPortFacts(nic, facts); }) {}
 
 LocalHealth::~LocalHealth() {
   if (timer_ != 0) seams_.executor->Cancel(timer_);
@@ -133,7 +133,7 @@ void LocalHealth::OnLinkFact(const std::string& nic, const health::LinkFact& fac
   Settle({});
 }
 
-void LocalHealth::OnPortFacts(const std::string& nic, const health::PortFacts& facts) {
+void LocalHealth::OnPortFacts(const std::string& nic, const health::SysfsPortFacts& facts) {
   if (!facts.pci.empty()) pcis_[nic] = facts.pci;
   if (!facts.rdma_device.empty() && !guids_.contains(nic)) {
     const auto guid = seams_.sysfs->Read(absl::StrCat("class/infiniband/", facts.rdma_device, "/node_guid"));

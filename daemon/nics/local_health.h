@@ -38,7 +38,7 @@ class LocalHealth {
     // A drill has ended automatically.
     std::function<void(const std::string& nic)> on_drill_end;
     // Every sample of /sys.
-    std::function<void(const std::string& nic, const health::PortFacts& facts)> on_port_facts;
+    std::function<void(const std::string& nic, const health::SysfsPortFacts& facts)> on_port_facts;
   };
 
   // The seams and the reporter outlive it.
@@ -76,7 +76,7 @@ class LocalHealth {
 
  private:
   void OnLinkFact(const std::string& nic, const health::LinkFact& fact);
-  void OnPortFacts(const std::string& nic, const health::PortFacts& facts);
+  void OnPortFacts(const std::string& nic, const health::SysfsPortFacts& facts);
   void Settle(const std::vector<health::NicChange>& changes);
   void TellFlaps(const health::Evidence& evidence);
   void ArmTimer();

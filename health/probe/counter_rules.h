@@ -27,7 +27,7 @@ struct CounterRule {
   uint64_t full = 0;
 };
 
-// A rule for every counter that io/port_facts.h reads.
+// A rule for every counter that io/sysfs_port_facts.h reads.
 std::span<const CounterRule> CounterRules();
 
 // One port's counters over time. One thread at a time.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "health/io/fake_sysfs.h"
-#include "health/io/port_facts.h"
+#include "health/io/sysfs_port_facts.h"
 
 namespace r2cc::health {
 namespace {
@@ -142,7 +142,7 @@ TEST(CounterRules, FitWhatIsRead) {
   for (const CounterRule& rule : CounterRules()) ruled.insert(rule.counter);
   const FakeSysfs dgx = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
   for (const char* nic : {"ibp24s0", "ens6f0np0"}) {
-    const auto facts = ReadPortFacts(dgx, nic);
+    const auto facts = ReadSysfsPortFacts(dgx, nic);
     ASSERT_TRUE(facts.ok()) << facts.status();
     for (const auto& [counter, count] : facts->errors) read.insert(counter);
   }

@@ -23,7 +23,7 @@ FabricProbe::FabricProbe(std::string node, Fabric* fabric, Executor* executor, R
 
 FabricProbe::~FabricProbe() { executor_->Cancel(flush_timer_); }
 
-void FabricProbe::OnFacts(const std::string& nic, const PortFacts& facts) {
+void FabricProbe::OnFacts(const std::string& nic, const SysfsPortFacts& facts) {
   if (!facts.infiniband || facts.rdma_device.empty()) return;
   std::unique_ptr<Port>& entry = ports_[nic];
   if (entry == nullptr) entry = std::make_unique<Port>();

@@ -13,7 +13,7 @@
 
 #include "base/executor.h"
 #include "health/io/fabric.h"
-#include "health/io/port_facts.h"
+#include "health/io/sysfs_port_facts.h"
 #include "health/probe/sa_mad.h"
 #include "health/probe/sink.h"
 
@@ -46,7 +46,7 @@ class FabricProbe {
 
   // Takes the facts that the sysfs probe read about one of this node's NICs, each time. It subscribes through the NIC if that is an
   // InfiniBand port.
-  void OnFacts(const std::string& nic, const PortFacts& facts);
+  void OnFacts(const std::string& nic, const SysfsPortFacts& facts);
 
   // It is none of this node's any more.
   void Remove(const std::string& nic) { ports_.erase(nic); }
@@ -59,7 +59,7 @@ class FabricProbe {
  private:
   struct Port {
     std::string nic;
-    PortFacts facts;
+    SysfsPortFacts facts;
     std::unique_ptr<FabricPort> open;  // null: not open
     bool lost = false;                 // `open` is of no use any more
     bool subscribed = false;

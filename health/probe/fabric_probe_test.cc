@@ -25,7 +25,7 @@ constexpr FabricAddress kManager = {1, 0};
 class FabricProbeTest : public testing::Test {
  protected:
   void Sample(const std::string& nic = "ibp24s0") {
-    const auto facts = ReadPortFacts(dgx_, nic);
+    const auto facts = ReadSysfsPortFacts(dgx_, nic);
     ASSERT_TRUE(facts.ok()) << facts.status();
     probe_.OnFacts(nic, *facts);
   }

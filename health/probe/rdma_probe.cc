@@ -60,7 +60,7 @@ void RdmaProbe::Start() {
                  [this](const std::string& device, const std::vector<RdmaPort>& ports) { OnPorts(device, ports); }});
 }
 
-void RdmaProbe::OnFacts(const std::string& name, const PortFacts& facts) {
+void RdmaProbe::OnFacts(const std::string& name, const SysfsPortFacts& facts) {
   const auto nic = nics_.find(name);
   if (nic == nics_.end()) return;
   nic->second.facts = facts;

@@ -14,8 +14,8 @@
 
 #include "base/executor.h"
 #include "health/evidence/nic_identity.h"
-#include "health/io/port_facts.h"
 #include "health/io/rdma_watch.h"
+#include "health/io/sysfs_port_facts.h"
 #include "health/probe/sink.h"
 
 namespace r2cc::health {
@@ -57,7 +57,7 @@ class RdmaProbe {
   void Remove(const std::string& nic);
 
   // Takes the facts that the sysfs probe read about one of this node's NICs, each time: they identify the NIC's port.
-  void OnFacts(const std::string& nic, const PortFacts& facts);
+  void OnFacts(const std::string& nic, const SysfsPortFacts& facts);
 
   // Why what goes by RDMA over the NIC does not come, although its port is active; empty: it does.
   void SetFault(const std::string& nic, const std::string& why);
@@ -71,7 +71,7 @@ class RdmaProbe {
   };
   struct Nic {
     std::string interface;  // empty: an InfiniBand port that is known by its GUID, or an address without an interface
-    PortFacts facts;        // as last read
+    SysfsPortFacts facts;        // as last read
     std::string device;     // behind it; empty: none yet
     uint8_t port = 0;
     std::optional<RdmaPortName> active;  // as reported

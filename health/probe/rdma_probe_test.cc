@@ -47,7 +47,7 @@ class RdmaProbeTest : public testing::Test {
   }
   // The sysfs probe knows its rate unless it is 0.
   void Facts(const std::string& nic, int ifindex, uint64_t rate = 10'000'000'000) {
-    PortFacts facts;
+    SysfsPortFacts facts;
     facts.ifindex = ifindex;
     facts.rate_bits_per_s = rate;
     probe_->OnFacts(nic, facts);
@@ -191,7 +191,7 @@ TEST_F(RdmaProbeTest, ADeviceThatComesBackByAnotherNameIsTheNics) {
 // As an InfiniBand port is that has no interface: the files name its device.
 TEST_F(RdmaProbeTest, APortThatIsKnownByItsGuid) {
   Start();
-  PortFacts facts;
+  SysfsPortFacts facts;
   facts.rdma_device = "mlx5_0";
   facts.rdma_port = 2;
   facts.rate_bits_per_s = 1;

@@ -17,7 +17,7 @@ Evidence PortJudge::About(EvidenceKind kind, uint64_t value, Nanos now) const {
   return evidence;
 }
 
-std::vector<Evidence> PortJudge::Judge(const PortFacts& facts, Nanos now) {
+std::vector<Evidence> PortJudge::Judge(const SysfsPortFacts& facts, Nanos now) {
   if (last_.has_value() && last_->ifindex != facts.ifindex) Forget();
   std::vector<Evidence> evidence;
   if (speaks_of_link_ && facts.rdma_active.has_value()) {
@@ -98,7 +98,7 @@ void SysfsProbe::Sample() {
 
 void SysfsProbe::SamplePort(const std::string& nic, Port* port) {
   const auto facts =
-      port->interface.empty() ? ReadInfinibandFacts(port->files, port->port_guid) : ReadPortFacts(port->files, port->interface);
+      port->interface.empty() ? ReadInfinibandFacts(port->files, port->port_guid) : ReadSysfsPortFacts(port->files, port->interface);
   if (port->interface.empty() && absl::IsNotFound(facts.status())) {
     port->files.Drop();
     for (const Evidence& evidence : port->judge.Gone(std::string(facts.status().message()), executor_->Now())) sink_(evidence);

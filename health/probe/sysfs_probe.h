@@ -13,7 +13,7 @@
 
 #include "base/executor.h"
 #include "health/evidence/nic_identity.h"
-#include "health/io/port_facts.h"
+#include "health/io/sysfs_port_facts.h"
 #include "health/probe/counter_rules.h"
 #include "health/probe/sink.h"
 
@@ -29,7 +29,7 @@ class PortJudge {
 
   // The evidence of a sample: the port's rate if it is known, how far its counters are from the limits of counter_rules.h if there is an
   // earlier sample, and carrier changes if there were any. A sample of another interface (by its index) has no past.
-  std::vector<Evidence> Judge(const PortFacts& facts, Nanos now);
+  std::vector<Evidence> Judge(const SysfsPortFacts& facts, Nanos now);
 
   // The port is not there. If it speaks of its link, the link is down. What comes next has no past.
   std::vector<Evidence> Gone(const std::string& why, Nanos now);
@@ -44,14 +44,14 @@ class PortJudge {
   const std::string nic_;
   const bool speaks_of_link_;
   CounterWatch counters_;
-  std::optional<PortFacts> last_;
+  std::optional<SysfsPortFacts> last_;
 };
 
 // Runs on `executor`.
 class SysfsProbe {
  public:
   // Called with every sample (for PCI address, RDMA device).
-  using FactSink = std::function<void(const std::string& nic, const PortFacts& facts)>;
+  using FactSink = std::function<void(const std::string& nic, const SysfsPortFacts& facts)>;
 
   // `sysfs` and `executor` outlive the probe. `on_fact` may be empty.
   SysfsProbe(std::string node, const std::vector<NicIdentity>& nics, const Sysfs* sysfs, Executor* executor, EvidenceSink sink,

@@ -27,8 +27,8 @@ std::vector<std::string> Words(const std::vector<Evidence>& all) {
   return words;
 }
 
-PortFacts Facts(uint64_t rate, uint64_t crc_errors, uint64_t flips) {
-  PortFacts facts;
+SysfsPortFacts Facts(uint64_t rate, uint64_t crc_errors, uint64_t flips) {
+  SysfsPortFacts facts;
   facts.ifindex = 4;
   facts.rate_bits_per_s = rate;
   facts.carrier_changes = flips;
@@ -38,7 +38,7 @@ PortFacts Facts(uint64_t rate, uint64_t crc_errors, uint64_t flips) {
 
 class PortJudgeTest : public testing::Test {
  protected:
-  std::vector<std::string> Judge(const PortFacts& facts) { return Words(judge_.Judge(facts, now_ += kNanosPerSecond)); }
+  std::vector<std::string> Judge(const SysfsPortFacts& facts) { return Words(judge_.Judge(facts, now_ += kNanosPerSecond)); }
   PortJudge judge_{"n0", "r0", /*speaks_of_link=*/false};
   Nanos now_ = kNanosPerSecond;
 };
@@ -55,7 +55,7 @@ TEST_F(PortJudgeTest, ErrorsAreMeasuredByTheirLimit) {
 
 TEST_F(PortJudgeTest, AnotherInterfaceHasNoPast) {
   Judge(Facts(0, 5, 2));
-  PortFacts other = Facts(100, 5000, 7);
+  SysfsPortFacts other = Facts(100, 5000, 7);
   other.ifindex = 5;
   EXPECT_THAT(Judge(other), ElementsAre("n0/r0 rate 100"));
   judge_.Forget();
@@ -63,8 +63,8 @@ TEST_F(PortJudgeTest, AnotherInterfaceHasNoPast) {
 }
 
 TEST_F(PortJudgeTest, APortWithoutCountersSaysNothing) {
-  Judge(PortFacts());
-  EXPECT_THAT(Judge(PortFacts()), IsEmpty());
+  Judge(SysfsPortFacts());
+  EXPECT_THAT(Judge(SysfsPortFacts()), IsEmpty());
   EXPECT_THAT(judge_.Gone("gone", 1), IsEmpty()) << "the link probe speaks of the link";
 }
 
@@ -96,7 +96,7 @@ class SysfsProbeTest : public testing::Test {
                     &sysfs_,
                     &executor_,
                     [this](const Evidence& evidence) { heard_.push_back(evidence); },
-                    [this](const std::string& nic, const PortFacts&) { sampled_.push_back(nic); }};
+                    [this](const std::string& nic, const SysfsPortFacts&) { sampled_.push_back(nic); }};
 };
 
 TEST_F(SysfsProbeTest, SamplesOncePerInterval) {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/check.h"
 #include "health/io/fake_sysfs.h"
-#include "health/io/port_facts.h"
+#include "health/io/sysfs_port_facts.h"
 #include "health/probe/sysfs_probe.h"
 #include "tests/fuzz/input.h"
 
@@ -76,7 +76,7 @@ std::string TakePath(fuzz::Input* input) {
   }
 }
 
-void CheckFacts(const health::PortFacts& facts) {
+void CheckFacts(const health::SysfsPortFacts& facts) {
   R2CC_CHECK(facts.rate_bits_per_s <= uint64_t{1'000'000} * UINT32_MAX);
   R2CC_CHECK(facts.bond_members.size() <= 16 && facts.sm_service_level < 16);
   for (const std::string* word : {&facts.mac, &facts.rdma_state})
@@ -91,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   health::FakeSysfs sysfs;
   health::PortJudge ethernet("n0", "rail0", /*speaks_of_link=*/false), infiniband("n0", "ib0", /*speaks_of_link=*/true);
   Nanos now = 0;
-  const auto take = [&](const absl::StatusOr<health::PortFacts>& facts, health::PortJudge* judge) {
+  const auto take = [&](const absl::StatusOr<health::SysfsPortFacts>& facts, health::PortJudge* judge) {
     if (!facts.ok()) {
       for (const health::Evidence& evidence : judge->Gone(std::string(facts.status().message()), now)) R2CC_CHECK(evidence.when == now);
       return;
@@ -103,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t choice = input.Below(8);
     if (choice == 0) {
       now += static_cast<Nanos>(input.TakeNumber() % (1000 * kNanosPerSecond));
-      take(health::ReadPortFacts(sysfs, "eth0"), &ethernet);
+      take(health::ReadSysfsPortFacts(sysfs, "eth0"), &ethernet);
       take(health::ReadInfinibandFacts(sysfs, kGuid), &infiniband);
     } else if (choice == 1) {
       sysfs.Remove(TakePath(&input));

@@ -1,4 +1,4 @@
-#include "health/io/port_facts.h"
+#include "health/io/sysfs_port_facts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ FakeSysfs ConnectX() {
   return sysfs;
 }
 
-TEST(PortFacts, ReadsEverythingOfAPort) {
-  const auto facts = ReadPortFacts(ConnectX(), "eth0");
+TEST(SysfsPortFacts, ReadsEverythingOfAPort) {
+  const auto facts = ReadSysfsPortFacts(ConnectX(), "eth0");
   ASSERT_TRUE(facts.ok());
   EXPECT_EQ(facts->ifindex, 4);
   EXPECT_EQ(facts->carrier_changes, 3u);
@@ -41,17 +41,17 @@ TEST(PortFacts, ReadsEverythingOfAPort) {
   EXPECT_THAT(facts->errors, ElementsAre(Pair("rx_crc_errors", 7u), Pair("symbol_error", 2u)));
 }
 
-TEST(PortFacts, TheSecondPortHasItsOwnRdmaCounters) {
+TEST(SysfsPortFacts, TheSecondPortHasItsOwnRdmaCounters) {
   FakeSysfs sysfs = ConnectX();
   sysfs.Set("class/net/eth0/dev_port", "1");
   sysfs.Set("class/infiniband/mlx5_1/ports/2/counters/symbol_error", "9");
-  EXPECT_EQ(ReadPortFacts(sysfs, "eth0")->errors.at("symbol_error"), 9u);
+  EXPECT_EQ(ReadSysfsPortFacts(sysfs, "eth0")->errors.at("symbol_error"), 9u);
 }
 
-TEST(PortFacts, WhatADownPortDoesNotSayStaysEmpty) {
+TEST(SysfsPortFacts, WhatADownPortDoesNotSayStaysEmpty) {
   FakeSysfs sysfs;
   sysfs.Set("class/net/veth0/ifindex", "9");
-  const auto facts = ReadPortFacts(sysfs, "veth0");
+  const auto facts = ReadSysfsPortFacts(sysfs, "veth0");
   ASSERT_TRUE(facts.ok());
   EXPECT_EQ(facts->carrier_changes, std::nullopt);
   EXPECT_EQ(facts->rate_bits_per_s, 0u);
@@ -59,30 +59,30 @@ TEST(PortFacts, WhatADownPortDoesNotSayStaysEmpty) {
   EXPECT_TRUE(facts->errors.empty());
 }
 
-TEST(PortFacts, AnUnknownSpeedIsNoSpeed) {
+TEST(SysfsPortFacts, AnUnknownSpeedIsNoSpeed) {
   FakeSysfs sysfs = ConnectX();
   for (const char* speed : {"-1", "4294967295", "", "fast", "99999999999999999999"}) {
     sysfs.Set("class/net/eth0/speed", speed);
-    EXPECT_EQ(ReadPortFacts(sysfs, "eth0")->rate_bits_per_s, 0u) << speed;
+    EXPECT_EQ(ReadSysfsPortFacts(sysfs, "eth0")->rate_bits_per_s, 0u) << speed;
   }
 }
 
-TEST(PortFacts, ADeviceThatIsNotOnPciHasNoAddress) {
+TEST(SysfsPortFacts, ADeviceThatIsNotOnPciHasNoAddress) {
   FakeSysfs sysfs = ConnectX();
   for (const char* device : {"virtio3", "0000:81:00.00", "0000-81:00.0", "0000:8g:00.0"}) {
     sysfs.Set("class/net/eth0/device", device);
-    EXPECT_EQ(ReadPortFacts(sysfs, "eth0")->pci, "") << device;
-    EXPECT_EQ(ReadPortFacts(sysfs, "eth0")->rdma_device, "") << device;
+    EXPECT_EQ(ReadSysfsPortFacts(sysfs, "eth0")->pci, "") << device;
+    EXPECT_EQ(ReadSysfsPortFacts(sysfs, "eth0")->rdma_device, "") << device;
   }
 }
 
 // Fixtures: what nodes look like as a whole.
 
-TEST(PortFacts, ADgx) {
+TEST(SysfsPortFacts, ADgx) {
   const FakeSysfs dgx = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
   const char* const kNics[] = {"ibp24s0", "ibp64s0", "ibp79s0", "ibp94s0", "ibp154s0", "ibp192s0", "ibp206s0", "ibp220s0"};
   for (int i = 0; i < 8; ++i) {
-    const auto facts = ReadPortFacts(dgx, kNics[i]);
+    const auto facts = ReadSysfsPortFacts(dgx, kNics[i]);
     ASSERT_TRUE(facts.ok()) << facts.status();
     EXPECT_EQ(facts->rdma_device, "mlx5_" + std::to_string(i));
     EXPECT_EQ(facts->rdma_port, 1u);
@@ -100,13 +100,13 @@ TEST(PortFacts, ADgx) {
     EXPECT_EQ(again->pci, facts->pci);
     EXPECT_EQ(again->ifindex, 0);
   }
-  EXPECT_EQ(ReadPortFacts(dgx, "ibp24s0")->port_guid, 0xa088c20300181000u);
+  EXPECT_EQ(ReadSysfsPortFacts(dgx, "ibp24s0")->port_guid, 0xa088c20300181000u);
 }
 
-TEST(PortFacts, TwoRocePortsOfOneCard) {
+TEST(SysfsPortFacts, TwoRocePortsOfOneCard) {
   const FakeSysfs dgx = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
   for (const int port : {0, 1}) {
-    const auto facts = ReadPortFacts(dgx, "ens6f" + std::to_string(port) + "np" + std::to_string(port));
+    const auto facts = ReadSysfsPortFacts(dgx, "ens6f" + std::to_string(port) + "np" + std::to_string(port));
     ASSERT_TRUE(facts.ok()) << facts.status();
     EXPECT_EQ(facts->pci, "0000:29:00." + std::to_string(port));
     EXPECT_EQ(facts->rdma_device, "mlx5_" + std::to_string(8 + port));
@@ -117,8 +117,8 @@ TEST(PortFacts, TwoRocePortsOfOneCard) {
   }
 }
 
-TEST(PortFacts, ABondIsItsMembers) {
-  const auto facts = ReadPortFacts(FakeSysfs::Load("health/io/testdata/bond.sysfs"), "bond0");
+TEST(SysfsPortFacts, ABondIsItsMembers) {
+  const auto facts = ReadSysfsPortFacts(FakeSysfs::Load("health/io/testdata/bond.sysfs"), "bond0");
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_THAT(facts->bond_members, ElementsAre("ens6f0np0", "ens6f1np1"));
   EXPECT_EQ(facts->rate_bits_per_s, 400'000'000'000u) << "the bond's own speed, not that of a port";
@@ -126,9 +126,9 @@ TEST(PortFacts, ABondIsItsMembers) {
   EXPECT_EQ(facts->rdma_device, "mlx5_bond_0");
 }
 
-TEST(PortFacts, AnOlderCardHasTwoPortsOnOneFunction) {
+TEST(SysfsPortFacts, AnOlderCardHasTwoPortsOnOneFunction) {
   const FakeSysfs card = FakeSysfs::Load("health/io/testdata/two_ports.sysfs");
-  const auto first = ReadPortFacts(card, "eth2"), second = ReadPortFacts(card, "eth3");
+  const auto first = ReadSysfsPortFacts(card, "eth2"), second = ReadSysfsPortFacts(card, "eth3");
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(first->rdma_device, second->rdma_device);
   EXPECT_EQ(first->rdma_port, 1u);
@@ -139,38 +139,38 @@ TEST(PortFacts, AnOlderCardHasTwoPortsOnOneFunction) {
   EXPECT_EQ(second->rate_bits_per_s, 0u) << "the rate of a port that is down says nothing";
 }
 
-TEST(PortFacts, AGuidIsReadInBothForms) {
+TEST(SysfsPortFacts, AGuidIsReadInBothForms) {
   EXPECT_EQ(ParseGuid("0x0002c9030000abcd"), 0x0002c9030000abcdu);
   EXPECT_EQ(ParseGuid("0002:c903:0000:abcd"), 0x0002c9030000abcdu);
   for (const char* text : {"", "0x", "0002:c903:0000", "0002:c903:0000:abcg", "0x0002c9030000abcd0", "-002c9030000abcd"})
     EXPECT_EQ(ParseGuid(text), 0u) << text;
 }
 
-TEST(PortFacts, AnInfinibandPortThatIsNotThere) {
+TEST(SysfsPortFacts, AnInfinibandPortThatIsNotThere) {
   EXPECT_TRUE(absl::IsNotFound(ReadInfinibandFacts(FakeSysfs::Load("health/io/testdata/dgx.sysfs"), 1).status()));
   EXPECT_TRUE(absl::IsNotFound(ReadInfinibandFacts(FakeSysfs(), 1).status()));
 }
 
 // They go into reasons, and these to other daemons: a message with anything but UTF-8 is refused there whole.
-TEST(PortFacts, ADriversWordsArePrintable) {
+TEST(SysfsPortFacts, ADriversWordsArePrintable) {
   FakeSysfs sysfs = ConnectX();
   sysfs.Set("class/net/eth0/address", "\xff:\xff");
   sysfs.Set("class/infiniband/mlx5_1/ports/1/state", "1: DO\x01\xc3N");
-  const auto facts = ReadPortFacts(sysfs, "eth0");
+  const auto facts = ReadSysfsPortFacts(sysfs, "eth0");
   ASSERT_TRUE(facts.ok());
   EXPECT_EQ(facts->mac, "?:?");
   EXPECT_EQ(facts->rdma_state, "DO??N");
 }
 
-TEST(PortFacts, NoSuchInterface) {
-  EXPECT_TRUE(absl::IsNotFound(ReadPortFacts(ConnectX(), "eth1").status()));
+TEST(SysfsPortFacts, NoSuchInterface) {
+  EXPECT_TRUE(absl::IsNotFound(ReadSysfsPortFacts(ConnectX(), "eth1").status()));
   for (const char* name : {"", ".", "..", "../infiniband", "eth0/statistics"})
-    EXPECT_TRUE(absl::IsInvalidArgument(ReadPortFacts(ConnectX(), name).status())) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(ReadSysfsPortFacts(ConnectX(), name).status())) << name;
 }
 
 // The machine's own loopback interface: the names that the kernel uses are the ones read here.
-TEST(PortFacts, TheRealLoopback) {
-  const auto facts = ReadPortFacts(RealSysfs(), "lo");
+TEST(SysfsPortFacts, TheRealLoopback) {
+  const auto facts = ReadSysfsPortFacts(RealSysfs(), "lo");
   if (!facts.ok()) GTEST_SKIP() << "needs sysfs: /sys/class/net/lo is not visible here";
   EXPECT_GT(facts->ifindex, 0);
   EXPECT_EQ(facts->mac, "00:00:00:00:00:00");

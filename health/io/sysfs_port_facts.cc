@@ -1,4 +1,4 @@
-#include "health/io/port_facts.h"
+#include "health/io/sysfs_port_facts.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -47,7 +47,7 @@ std::string ReadWord(const Sysfs& sysfs, const std::string& path) {
   return text;
 }
 
-void ReadErrors(const Sysfs& sysfs, const std::string& folder, std::initializer_list<const char*> names, PortFacts* facts) {
+void ReadErrors(const Sysfs& sysfs, const std::string& folder, std::initializer_list<const char*> names, SysfsPortFacts* facts) {
   for (const char* name : names)
     if (const auto count = ReadNumber(sysfs, absl::StrCat(folder, "/", name))) facts->errors[name] = *count;
 }
@@ -93,7 +93,7 @@ uint64_t PortGuid(const Sysfs& sysfs, const std::string& port) {
 }
 
 // What /sys says below `device`, port `number`.
-void ReadRdmaPort(const Sysfs& sysfs, const std::string& device, uint32_t number, PortFacts* facts) {
+void ReadRdmaPort(const Sysfs& sysfs, const std::string& device, uint32_t number, SysfsPortFacts* facts) {
   const std::string port = absl::StrCat("class/infiniband/", device, "/ports/", number);
   facts->rdma_device = device;
   facts->rdma_port = number;
@@ -122,7 +122,7 @@ void ReadRdmaPort(const Sysfs& sysfs, const std::string& device, uint32_t number
 }
 
 // The RDMA device on one of these PCI functions, and the port of it that carries this interface ("dev_port" counts from 0, RDMA from 1).
-void ReadRdma(const Sysfs& sysfs, const std::vector<std::string>& functions, uint64_t dev_port, PortFacts* facts) {
+void ReadRdma(const Sysfs& sysfs, const std::vector<std::string>& functions, uint64_t dev_port, SysfsPortFacts* facts) {
   for (const std::string& device : sysfs.List("class/infiniband")) {
     const auto pci = sysfs.LinkName(absl::StrCat("class/infiniband/", device, "/device"));
     if (!pci.ok() || std::find(functions.begin(), functions.end(), *pci) == functions.end()) continue;
@@ -143,13 +143,13 @@ uint64_t ParseGuid(const std::string& text) {
   return hex && absl::SimpleHexAtoi(digits, &guid) ? guid : 0;
 }
 
-absl::StatusOr<PortFacts> ReadPortFacts(const Sysfs& sysfs, const std::string& interface) {
+absl::StatusOr<SysfsPortFacts> ReadSysfsPortFacts(const Sysfs& sysfs, const std::string& interface) {
   if (!IsName(interface)) return absl::InvalidArgumentError(absl::StrCat("'", interface, "' is no name of an interface"));
   const std::string folder = absl::StrCat("class/net/", interface);
   const auto ifindex = ReadNumber(sysfs, folder + "/ifindex");
   if (!ifindex.has_value()) return absl::NotFoundError(absl::StrCat("/sys does not show interface ", interface));
 
-  PortFacts facts;
+  SysfsPortFacts facts;
   facts.ifindex = static_cast<int>(*ifindex);
   facts.carrier_changes = ReadNumber(sysfs, folder + "/carrier_changes");
   // "-1" (not a number here) where the driver does not know; some drivers give the same as 32 bits.
@@ -173,13 +173,13 @@ absl::StatusOr<PortFacts> ReadPortFacts(const Sysfs& sysfs, const std::string& i
   return facts;
 }
 
-absl::StatusOr<PortFacts> ReadInfinibandFacts(const Sysfs& sysfs, uint64_t port_guid) {
+absl::StatusOr<SysfsPortFacts> ReadInfinibandFacts(const Sysfs& sysfs, uint64_t port_guid) {
   for (const std::string& device : sysfs.List("class/infiniband")) {
     for (const std::string& name : sysfs.List(absl::StrCat("class/infiniband/", device, "/ports"))) {
       uint32_t number = 0;
       if (!absl::SimpleAtoi(name, &number)) continue;
       if (PortGuid(sysfs, absl::StrCat("class/infiniband/", device, "/ports/", number)) != port_guid) continue;
-      PortFacts facts;
+      SysfsPortFacts facts;
       const auto pci = sysfs.LinkName(absl::StrCat("class/infiniband/", device, "/device"));
       if (pci.ok() && IsPciAddress(*pci)) facts.pci = *pci;
       ReadRdmaPort(sysfs, device, number, &facts);

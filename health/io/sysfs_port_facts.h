@@ -12,7 +12,7 @@
 
 namespace r2cc::health {
 
-struct PortFacts {
+struct SysfsPortFacts {
   // Of the interface; empty if there is none.
   int ifindex = 0;
   std::optional<uint64_t> carrier_changes;
@@ -42,14 +42,14 @@ struct PortFacts {
 
 // Reads the facts of `interface`. NotFound if /sys does not show it (or shows another network namespace). Facts that cannot be read
 // stay empty.
-absl::StatusOr<PortFacts> ReadPortFacts(const Sysfs& sysfs, const std::string& interface);
+absl::StatusOr<SysfsPortFacts> ReadSysfsPortFacts(const Sysfs& sysfs, const std::string& interface);
 
 // The same of the InfiniBand port with this GUID, which need not have an interface. NotFound if there is none.
-absl::StatusOr<PortFacts> ReadInfinibandFacts(const Sysfs& sysfs, uint64_t port_guid);
+absl::StatusOr<SysfsPortFacts> ReadInfinibandFacts(const Sysfs& sysfs, uint64_t port_guid);
 
 // "0x0002c9030000abcd" or "0002:c903:0000:abcd" as a number; 0 if it is neither.
 uint64_t ParseGuid(const std::string& text);
 
 }  // namespace r2cc::health
 
-#endif  // R2CC_HEALTH_IO_PORT_FACTS_H_
+#endif  // R2CC_HEALTH_IO_SYSFS_PORT_FACTS_H_
