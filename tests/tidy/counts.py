@@ -77,6 +77,14 @@ def layers(graph: Mapping[str, set[str]]) -> dict[str, int]:
   return layer
 
 
+def below(graph: Mapping[str, set[str]], top: str) -> dict[str, set[str]]:
+  """The part of the graph that is `top` and the folders in it."""
+  def inside(node: str) -> bool:
+    return node == top or node.startswith(top + "/")
+
+  return {node: set(filter(inside, others)) for node, others in graph.items() if inside(node)}
+
+
 def body(text: str, name: str) -> str:
   """What stands between the braces of class or struct `name`, without what nested braces hold; empty: there is none."""
   begin = re.search(rf"^(?:class|struct) (?:[A-Z_]+(?:\(.*?\))? )?{name}\b[^;{{]*{{", text, re.MULTILINE)
@@ -122,8 +130,6 @@ def report(sources: list[rules.Source]) -> list[tuple[str, str]]:
     return f"{sum(len(source.lines) for source in sources if wanted(source)):,}"
 
   graph = arrows(sources)
-  daemon = {node: {other for other in others if other.startswith("daemon/")} for node, others in graph.items()
-            if node == "daemon" or node.startswith("daemon/")}
   tied = [sorted(group) for group in components(graph) if len(group) > 1]
   loose = [path for path in text if folder(path) == "daemon" and path.endswith((".cc", ".h")) and not path.endswith("_test.cc")]
   rows = [
@@ -134,7 +140,9 @@ def report(sources: list[rules.Source]) -> list[tuple[str, str]]:
       ("constants of the data plane", str(sum(constants(source.text) for source in sources if source.path.startswith(DATA_PLANE)
                                               and source.is_cpp() and not source.is_test()))),
       ("C++ files in the root of daemon/", str(len(loose))),
-      ("layers of daemon/", str(max(layers(daemon).values()))),
+      *((f"layers of {top}/", str(max(layers(below(graph, top)).values(), default=0))) for top in ("client", "daemon", "netplugin")),
+      ("arrows between folders", str(sum(map(len, graph.values())))),
+      ("arrows inside cycles", str(sum(len(graph[node] & set(group)) for group in tied for node in group))),
       ("folders that include each other", "; ".join(" ".join(group) for group in tied) or "none"),
   ]
   for path, name in LARGE:

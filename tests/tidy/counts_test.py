@@ -43,3 +43,4 @@ class CountsTest(unittest.TestCase):
     self.assertEqual(graph["daemon/c"], {"daemon/b"})
     self.assertIn({"daemon/b", "daemon/c"}, counts.components(graph))
     self.assertEqual(counts.layers(graph), {"base": 1, "daemon/b": 1, "daemon/c": 1, "daemon": 2})
+    self.assertEqual(counts.below(graph, "daemon"), {"daemon": {"daemon/b"}, "daemon/b": {"daemon/c"}, "daemon/c": {"daemon/b"}})
