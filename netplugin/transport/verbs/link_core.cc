@@ -14,7 +14,7 @@ using plan::EvidenceCause;
 
 // Kinds of words. A frame that does not fit into one word comes in parts.
 constexpr uint8_t kPart = 1, kLastPart = 2, kProofWord = 3;
-constexpr size_t kPartBytes = kSlotBytes - 8;
+constexpr size_t kPartBytes = kFrameSlotBytes - 8;
 // The initiator takes no notice of an answer after at most 4 s (RetryPolicy): who has not spoken within that and a little more never will.
 constexpr Nanos kSpeaksWithin = 5 * kNanosPerSecond;
 // With so many words waiting, repeated frames wait until there are none: a peer that is stopped takes nothing, perhaps for hours.

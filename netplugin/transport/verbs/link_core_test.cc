@@ -194,7 +194,7 @@ TEST_F(LinkCoreTest, AFrameOfAnotherSessionIsTrouble) {
 
 TEST_F(LinkCoreTest, PartsWithoutAnEndAreTrouble) {
   JoinBoth();
-  const std::vector<uint8_t> part(kSlotBytes - 8, 1);
+  const std::vector<uint8_t> part(kFrameSlotBytes - 8, 1);
   for (size_t bytes = 0; bytes <= kPacketBytesMax && ends_[1].troubles.empty(); bytes += part.size()) {
     while (!ends_[0].core->pair()->CanSendWord()) LookFor(kNanosPerMs);
     ASSERT_EQ(ends_[0].core->pair()->SendWord(1, part), 0);

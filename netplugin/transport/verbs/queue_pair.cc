@@ -117,7 +117,7 @@ int QueuePair::PostReceives(std::span<const uint32_t> slots) {
   std::array<Segment, kReceives> segments;
   std::array<ReceiveRequest, kReceives> requests;
   for (size_t i = 0; i < slots.size(); ++i) {
-    segments[i] = {memory_.get() + kReceivesAt + size_t{slots[i]} * kSlotBytes, kSlotBytes, region_.local_key};
+    segments[i] = {memory_.get() + kReceivesAt + size_t{slots[i]} * kFrameSlotBytes, kFrameSlotBytes, region_.local_key};
     requests[i] = {WorkId(WorkKind::kReceive, slots[i]), std::span(&segments[i], 1)};
   }
   size_t posted = 0;
@@ -138,9 +138,9 @@ int QueuePair::Reuse(uint32_t slot) {
 // ---- sends ----
 
 int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
-  R2CC_CHECK(bytes.size() + kWordHeaderBytes <= kSlotBytes);
+  R2CC_CHECK(bytes.size() + kWordHeaderBytes <= kFrameSlotBytes);
   const uint32_t slot = next_slot_++ % kFrameSlots;
-  std::byte* const at = memory_.get() + kFramesAt + size_t{slot} * kSlotBytes;
+  std::byte* const at = memory_.get() + kFramesAt + size_t{slot} * kFrameSlotBytes;
   std::memset(at, 0, kWordHeaderBytes);
   at[0] = std::byte{kind};
   const uint32_t receives = TellReceives();
@@ -205,11 +205,11 @@ bool QueuePair::Handle(const Completion& completion, const std::function<bool(co
     return tell({.kind = Event::Kind::kRetired, .through = retired_});
   }
   if (index >= kReceives) return true;
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(memory_.get() + kReceivesAt + size_t{index} * kSlotBytes);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(memory_.get() + kReceivesAt + size_t{index} * kFrameSlotBytes);
   bool more = true;
   if (completion.kind == CompletionKind::kReceiveWriteWithImmediate) {
     more = tell({.kind = Event::Kind::kMark, .immediate = completion.immediate, .immediate_bytes = completion.bytes});
-  } else if (completion.bytes >= kWordHeaderBytes && completion.bytes <= kSlotBytes) {
+  } else if (completion.bytes >= kWordHeaderBytes && completion.bytes <= kFrameSlotBytes) {
     uint32_t receives = 0;
     std::memcpy(&receives, bytes + 4, sizeof(receives));
     Credit(receives);

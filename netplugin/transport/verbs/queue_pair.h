@@ -30,14 +30,14 @@ namespace r2cc::net::verbs {
 
 // Posted at all times; each holds a frame. 128 KiB a link.
 constexpr uint32_t kReceives = 128;
-constexpr uint32_t kSlotBytes = 1024;
+constexpr uint32_t kFrameSlotBytes = 1024;
 // Of the send queue. More than the credit, as a chunk may take two.
 constexpr uint32_t kSends = 256;
 // Frames on their way.
 constexpr uint32_t kFrameSlots = 32;
 // Tail records by ticket, 64 KiB a link: 64 flows do not meet. Who meets waits for the other's message.
 constexpr uint32_t kTailSlots = 4096;
-constexpr uint32_t kProofBytes = 4096;
+constexpr uint32_t kQueuePairProofBytes = 4096;
 // Receives are posted again in lists of so many.
 constexpr uint32_t kReceivesTogether = 16;
 // One of so many requests is signaled, whatever else is, as completions alone give back the queue's places: eight in a full queue, so that
@@ -103,7 +103,7 @@ class QueuePair {
   uint32_t untold_receives() const { return received_ - told_; }
   // Places in the send queue. What is not signaled keeps its place until something later has completed.
   uint32_t room() const { return static_cast<uint32_t>(kSends - (posted_ - retired_)); }
-  // A frame, at most kSlotBytes with its header of kWordHeaderBytes. False: no room or credit now.
+  // A frame, at most kFrameSlotBytes with its header of kWordHeaderBytes. False: no room or credit now.
   bool CanSendWord() const { return credit() > 0 && room() > 1 && words_out_ < kFrameSlots; }
   int SendWord(uint8_t kind, std::span<const uint8_t> bytes);
   // Writes, in one list; `uses` of them are seen by a receive of the other end. `signaled`: their end is to be told; else it may show when
@@ -138,19 +138,19 @@ class QueuePair {
   std::span<const std::byte, kRecordPlaceBytes> RecordAt(uint32_t place) const;
   RemoteMemory RemoteRecord(uint32_t place) const;
   std::span<const std::byte, kTailBytes> TailOf(uint32_t ticket) const;
-  std::span<const std::byte> proof() const { return memory().subspan(kProofAt, kProofBytes); }
+  std::span<const std::byte> proof() const { return memory().subspan(kProofAt, kQueuePairProofBytes); }
   RemoteMemory RemoteTail(uint32_t ticket) const;
   // The data check that goes out.
-  std::span<std::byte> own_proof() const { return memory().subspan(kProofAt, kProofBytes); }
+  std::span<std::byte> own_proof() const { return memory().subspan(kProofAt, kQueuePairProofBytes); }
   uint32_t local_key() const { return region_.local_key; }
 
  private:
   static constexpr size_t kReceivesAt = 0;
-  static constexpr size_t kFramesAt = kReceivesAt + size_t{kReceives} * kSlotBytes;
-  static constexpr size_t kTailsAt = kFramesAt + size_t{kFrameSlots} * kSlotBytes;
+  static constexpr size_t kFramesAt = kReceivesAt + size_t{kReceives} * kFrameSlotBytes;
+  static constexpr size_t kTailsAt = kFramesAt + size_t{kFrameSlots} * kFrameSlotBytes;
   static constexpr size_t kProofAt = kTailsAt + size_t{kTailSlots} * kTailBytes;
   // Each in a cache line of its own, so that it comes whole.
-  static constexpr size_t kRecordsAt = kProofAt + kProofBytes;
+  static constexpr size_t kRecordsAt = kProofAt + kQueuePairProofBytes;
   static_assert(kRecordsAt % kRecordPlaceBytes == 0);
   // Whole pages: what the device may write shares none with anything else.
   static constexpr size_t kPageBytes = 4096;
