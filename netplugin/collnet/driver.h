@@ -25,6 +25,7 @@
 #include "netplugin/collnet/path_monitor.h"
 #include "netplugin/collnet/reducer.h"
 #include "netplugin/collnet/staging.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::collnet {
 
@@ -71,9 +72,6 @@ class Driver {
   const std::string& error() const { return executor_.error(); }
 
  private:
-  // Each time takes the lock of each peer. Until the group is connected, its members wait for paths.
-  static constexpr Nanos kObserveEvery = 100 * kNanosPerMs, kObserveEveryFirst = kNanosPerMs;
-
   struct Peer {
     uint32_t member = 0;
     net::FlowRef flow = 0;  // `tells` has it once there is a path
@@ -132,8 +130,8 @@ class Driver {
   uint64_t followed_ = 0;  // the newest plan that FollowPlan() has seen
   bool dealt_ = false;
   PathMonitor paths_;
-  std::vector<uint32_t> unreachable_;  // by it
-  Nanos observed_ = -kObserveEvery;    // the paths
+  std::vector<uint32_t> unreachable_;             // by it
+  Nanos observed_ = -net::tuning::kObserveEvery;  // the paths
   bool said_ready_ = false;
   bool connected_ = false;
 };

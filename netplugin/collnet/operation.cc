@@ -5,6 +5,7 @@
 
 #include "base/core/check.h"
 #include "netplugin/collnet/mutant.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::collnet {
 
@@ -13,11 +14,6 @@ using plan::StepKind;
 using Due = plan::MemberProgress::Due;
 
 namespace {
-
-// Of a lane, each way, so that its next message does not wait for the answer to the one before. All that a lane sends of NCCL's longest
-// vector: 4 MiB, four pieces, each once to be added and once as a sum. Half of a node's rails lost, rails of 4 Gbit/s,
-// 256 MiB: 309 ms, with one step 348.
-constexpr uint32_t kStepsUnderWay = 8;
 
 struct ReceiveStep {
   bool possible = false;
@@ -43,7 +39,7 @@ Operation::Operation(const OperationOffer& offer, Slot slot, std::shared_ptr<con
       slot_(slot),
       layout_(std::move(layout)),
       actions_(actions),
-      progress_(layout_->schedule(), layout_->member(), kStepsUnderWay),
+      progress_(layout_->schedule(), layout_->member(), net::tuning::kStepsUnderWay),
       blocks_(layout_->schedule().blocks()) {}
 
 MemberAction Operation::Make(MemberAction::Kind kind, const FlowName& flow) const {

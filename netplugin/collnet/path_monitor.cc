@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::collnet {
 
 bool PathMonitor::Observe(uint32_t member, bool up, bool in_use, Nanos now) {
@@ -12,8 +14,8 @@ bool PathMonitor::Observe(uint32_t member, bool up, bool in_use, Nanos now) {
     path.differs = 0;
     return false;
   }
-  path.differs += std::clamp<Nanos>(now - before, 0, kObservedMost);
-  if (path.differs < (path.up ? kLostAfter : in_use ? kBackAfter : 0)) return false;
+  path.differs += std::clamp<Nanos>(now - before, 0, 2 * net::tuning::kObserveEvery);
+  if (path.differs < (path.up ? net::tuning::kPathLostAfter : in_use ? net::tuning::kPathBackAfter : 0)) return false;
   path.up = up;
   path.differs = 0;
   return true;

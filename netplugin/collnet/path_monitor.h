@@ -11,14 +11,6 @@ namespace r2cc::collnet {
 
 class PathMonitor {
  public:
-  // A connection whose first packet was lost is tried again after a second, and only then other rails: two members that start beside each
-  // other, or fail over, are not taken to be without a path.
-  static constexpr Nanos kLostAfter = 2 * kNanosPerSecond;
-  // Operations that follow a plan which uses a path wait when it is lost again.
-  static constexpr Nanos kBackAfter = 10 * kNanosPerSecond;
-  // What the time since the observation before counts for at most: nobody observes while the job does something else.
-  static constexpr Nanos kObservedMost = 200 * kNanosPerMs;
-
   explicit PathMonitor(uint32_t members) : paths_(members) {}
 
   // `up`: some rail joins this member and that one now. `in_use`: operations may be under way; else what comes back counts at once. True:

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::collnet {
 namespace {
 
@@ -21,11 +23,11 @@ TEST(PathMonitorTest, IsLostSoonAndBackLate) {
   PathMonitor monitor(3);
   Nanos now = 0;
   monitor.Observe(1, true, true, now);
-  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), PathMonitor::kLostAfter);
+  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), net::tuning::kPathLostAfter);
   EXPECT_EQ(monitor.Unreachable(), std::vector<uint32_t>{1});
   EXPECT_FALSE(monitor.HasPath(1));
   EXPECT_TRUE(monitor.HasPath(2));
-  EXPECT_EQ(TimeUntilChange(&monitor, true, &now), PathMonitor::kBackAfter);
+  EXPECT_EQ(TimeUntilChange(&monitor, true, &now), net::tuning::kPathBackAfter);
   EXPECT_TRUE(monitor.Unreachable().empty());
 }
 
@@ -33,7 +35,7 @@ TEST(PathMonitorTest, ALossThatPassesIsNone) {
   PathMonitor monitor(2);
   Nanos now = 0;
   for (int i = 0; i < 100; ++i) {
-    for (Nanos lost = 0; lost < PathMonitor::kLostAfter; lost += kStep) ASSERT_FALSE(monitor.Observe(1, false, true, now += kStep - 1));
+    for (Nanos lost = 0; lost < net::tuning::kPathLostAfter; lost += kStep) ASSERT_FALSE(monitor.Observe(1, false, true, now += kStep - 1));
     ASSERT_FALSE(monitor.Observe(1, true, true, now += kStep));
   }
 }
@@ -45,7 +47,7 @@ TEST(PathMonitorTest, TimeInWhichNobodyObservesDoesNotCount) {
   int observations = 0;
   do ++observations, now += 3600 * kNanosPerSecond;
   while (!monitor.Observe(1, false, true, now));
-  EXPECT_EQ(observations, PathMonitor::kLostAfter / PathMonitor::kObservedMost);
+  EXPECT_EQ(observations, net::tuning::kPathLostAfter / (2 * net::tuning::kObserveEvery));
 }
 
 // A process that starts late makes no group wait for longer.
@@ -53,7 +55,7 @@ TEST(PathMonitorTest, WhatComesBackBeforeItIsInUseCountsAtOnce) {
   PathMonitor monitor(2);
   Nanos now = 0;
   monitor.Observe(1, false, false, now);
-  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), PathMonitor::kLostAfter);
+  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), net::tuning::kPathLostAfter);
   EXPECT_TRUE(monitor.Observe(1, true, false, now += kStep));
   EXPECT_TRUE(monitor.HasPath(1));
 }

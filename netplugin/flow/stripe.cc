@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "netplugin/flow/tuning.h"
 #include "plan/model.h"
 
 namespace r2cc::net {
@@ -76,11 +77,10 @@ bool MayPull(std::span<const LinkShare> links, StripeMode mode, LinkId link) {
 }
 
 bool CapBinds(std::span<const LinkShare> links, LinkId link) {
-  constexpr double kAll = 0.9;
   const uint16_t heaviest = Heaviest(links);
   if (link >= links.size() || !links[link].usable || links[link].weight_permille >= heaviest || !Spread(links)) return false;
   const auto carried_bytes = static_cast<double>(links[link].carried_bytes), busiest_bytes = static_cast<double>(BusiestBytes(links));
-  return carried_bytes > 0 && carried_bytes * heaviest >= kAll * busiest_bytes * links[link].weight_permille;
+  return carried_bytes > 0 && carried_bytes * heaviest >= tuning::kCapBindsAbove * busiest_bytes * links[link].weight_permille;
 }
 
 }  // namespace r2cc::net

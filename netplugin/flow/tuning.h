@@ -1,5 +1,6 @@
-// The numbers that flows and links are tuned by: unit in the name or type, reason, and what was measured of it. Limits of formats and
-// bounds on memory are where they are enforced.
+// The numbers that the data plane is tuned by: unit in the name or type, reason, and what was measured of it. Another value costs speed,
+// processor time or the length of a stall, and no byte. Numbers that are not free are where they are used: formats, limits that both ends
+// or the operating system know, bounds on what a peer or a job may send, layouts of memory.
 #ifndef R2CC_NETPLUGIN_FLOW_TUNING_H_
 #define R2CC_NETPLUGIN_FLOW_TUNING_H_
 
@@ -25,14 +26,19 @@ constexpr uint64_t kGrantsEnough = 2;
 
 // ---- chunks (link/chunk_size.cc) ----
 
+// A chunk where nothing is known, unless R2CC_CHUNK_BYTES is set. Each costs its sender and its receiver the lock once, and a message is
+// whole when its last chunk is. Not measured.
+constexpr uint32_t kChunkBytesBase = 128 * 1024;
 // A flow that keeps to its own link. On a quick rail larger chunks are better, because each costs the lock at either end, as far as none
 // lasts much longer than this. Not measured.
 constexpr double kOwnChunkSeconds = 0.0002;
 constexpr double kOwnChunkBytesMost = 512 * 1024;
-// Dealt out to all links. A message is whole when its last chunk is, so none may take a slow rail much longer than this. Measured: with
-// chunks of 128 KiB a rail at a quarter of 500 Mbit/s held each message up.
-constexpr double kDealtChunkSeconds = 0.002;
-constexpr double kDealtChunkBytesLeast = 32 * 1024;
+// What one rail takes at a time while others wait behind it: a chunk that is dealt out to all links, as a message is whole when its last
+// chunk is, and bulk in the kernel or with the device, behind which control frames and what a fault makes the rail carry wait. Measured:
+// with chunks of 128 KiB a rail at a quarter of 500 Mbit/s held each message up.
+constexpr double kQueuedSeconds = 0.002;
+// Of a chunk that is dealt out, and of the least that a socket holds then. Not measured.
+constexpr uint32_t kDealtChunkBytesLeast = 32 * 1024;
 
 // ---- rates and shares (link/rate_estimator.cc, link/send_links*.cc) ----
 
@@ -56,6 +62,8 @@ constexpr double kShareLeast = 20;
 constexpr double kShareGrowth = 1.25;
 // Rounds: 5 s or more, at a round each kJudgeEvery. Measured: a rail that is slow still costs a job of small messages some 0.3 s each time.
 constexpr int kUnusedRoundsMost = 100;
+// Part of its share. A slow link that has carried as much is held back by its share. Not measured.
+constexpr double kCapBindsAbove = 0.9;
 // Permille. Smaller corrections of a share are not worth a new start of the account. Not measured.
 constexpr int kShareStep = 50;
 // A round of judging rates. Not measured.
@@ -67,23 +75,58 @@ constexpr Nanos kRampStep = 100 * kNanosPerMs;
 
 // ---- faults (link/fault_watch.cc, link/flap_damper.cc, link/link_progress.cc, link/send_links_watch.cc) ----
 
-// Losses of links that nothing has passed yet. Older ones of a link that flaps are forgotten, and never passed.
-constexpr size_t kFaultsMost = 256;
 // More than a lost grant takes to come again. Not measured.
 constexpr Nanos kGrantMost = 100 * kNanosPerMs;
-// Losses, of which each halves in FlapDamper::kHalfLife: up to here a rail is welcome at once. Not measured.
+// Losses, of which each halves in kFlapHalfLife: up to here a rail is welcome at once. Not measured.
 constexpr double kFreeLosses = 2.5;
 // The first hold beyond that; it doubles with each loss more. Not measured.
 constexpr Nanos kHoldFirst = kNanosPerSecond / 2;
+constexpr Nanos kFlapHalfLife = 5 * kNanosPerSecond;
+constexpr Nanos kFlapHoldMost = 10 * kNanosPerSecond;
+// A process that is gone is found gone within R2CC_SILENCE_MS, mostly, as its address refuses connections. Before this a lost link is not
+// called a fault.
+constexpr Nanos kFaultToldAfter = kNanosPerSecond;
+// Times R2CC_SILENCE_MS (250). A ping may wait so long behind bytes that the peer's kernel takes: a working rail's queue holds some
+// milliseconds. Not measured.
+constexpr int kExcuseSilences = 4;
 // Retransmission timeouts. Control frames queue behind the chunks of their own rail. While those move, one timeout may be congestion. The
 // second comes 600 ms after the last acknowledgement (Linux waits 200 ms first, then twice as long), which no queue of a working rail
 // explains.
 constexpr uint32_t kTimeoutsBehindBulk = 2;
-// A data check that is with the peer's kernel waits for a process that stands still. A proxy that acknowledges and hands nothing on looks
+// A data check that is with the peer's kernel waits for a process that is stopped. A proxy that acknowledges and hands nothing on looks
 // the same, so another attempt begins after so long. Not measured.
 constexpr Nanos kUnreadMost = 10 * kNanosPerSecond;
-// The daemon needs the reason why attempts fail, and that a rail is slow, no more often. Attempts may follow each other every 50 ms.
+// The daemon needs totals, the reason why attempts fail, and that a rail is slow, no more often. Attempts may follow each other
+// every 50 ms.
 constexpr Nanos kReportEvery = kNanosPerSecond;
+
+// ---- attempts (link/retry_policy.h, link/cross_rail.h, link/oob_watch.cc) ----
+
+// The wait after the first attempt that failed, and the longest one: it doubles, with jitter. Where no link is up it bounds the wait of
+// pairs of rails, too. A link that was up for less than the longest wait is not steady, and its wait goes on doubling. Not measured.
+constexpr Nanos kRetryWaitLeast = 50 * kNanosPerMs;
+constexpr Nanos kRetryWaitMost = 2 * kNanosPerSecond;
+// An attempt may take at least so long, at either end. A rail that is lost for less is no reason for another plan. Not measured.
+constexpr Nanos kAttemptLeast = kNanosPerSecond;
+// The acceptor of a connection waits so long for its first frame: the initiator ignores an answer after 2 kRetryWaitMost.
+constexpr Nanos kSpeaksWithin = 2 * kRetryWaitMost + kNanosPerSecond;
+// A link that passes its data check and then stalls under load costs the job R2CC_SILENCE_MS each time. The wait triples with each stall.
+// Computed: ten minutes of such a link are at most seven stalls, 1.75 s. After kStallForgottenAfter without one it begins again.
+constexpr Nanos kStallHoldLeast = kNanosPerSecond;
+constexpr Nanos kStallHoldMost = 300 * kNanosPerSecond;
+constexpr Nanos kStallForgottenAfter = 120 * kNanosPerSecond;
+// Between attempts to join two rails that have different numbers. A fabric of separate rails never joins them. Not measured.
+constexpr Nanos kPairWaitLeast = kNanosPerSecond;
+constexpr Nanos kPairWaitMost = 60 * kNanosPerSecond;
+// A probe, or a connection on the management network: a round trip, or a second more if the first packet is lost.
+constexpr Nanos kConnectMost = 2 * kNanosPerSecond;
+// A probe that nobody asks for ends. Who waits for a peer asks several times a second; a busy process leaves less between two questions.
+constexpr Nanos kProbeUnaskedFor = 10 * kNanosPerSecond;
+// A rail's NIC reports that it is up; it counts when that has lasted. Measured: an emulated switch forwards after 3 ms.
+constexpr Nanos kRailSettle = 20 * kNanosPerMs;
+// A peer that no rail reaches is reported. Longer than a job's start and than a lost packet takes to be sent again; R2CC_DEADLINE_MS is
+// much longer. Not measured.
+constexpr Nanos kReachEarly = 3 * kNanosPerSecond;
 
 // ---- channels and peers (link/control_queue.cc, link/session_rails.cc, link/*_session_time.cc) ----
 
@@ -98,6 +141,158 @@ constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 constexpr Nanos kQuietPingEvery = kNanosPerSecond;
 // A process that was stopped itself does not count more of that time as its peer's. Ticks come every 5 to 10 ms.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
+// A closed flow's buffers are waited for so long, at either end; then the link that may still use them ends. It takes a round trip and a
+// look of the peer's process, and 134 ms more where a device sends a lost packet again.
+constexpr Nanos kRetireMost = 250 * kNanosPerMs;
+// Repeated frames wait until fewer bytes, or fewer words of an RDMA link, wait to leave: a peer that is stopped takes nothing, perhaps for
+// hours. Not measured.
+constexpr size_t kBacklogForRepeats = 256 * 1024;
+constexpr size_t kWordsForRepeats = 256;
+// Bytes. A peer that sends as fast as we read must not keep the thread, which may be NCCL's. Some 1,200 acknowledgements.
+constexpr size_t kReadBytesMost = 64 * 1024;
+// TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT and TCP_USER_TIMEOUT of channels on the management network: a host that vanished shows after 7
+// to 8 s. Not measured.
+constexpr int kKeepAliveIdleS = 2;
+constexpr int kKeepAliveIntervalS = 1;
+constexpr int kKeepAliveProbes = 5;
+constexpr int kOobUserTimeoutMs = 8000;
+
+// ---- threads (transport/) ----
+
+// Peers let time pass so often, whoever does the work: the grain of all times above. Not measured.
+constexpr Nanos kTickEvery = 5 * kNanosPerMs;
+// The engine's thread wakes up while NCCL's threads do the work, only to see that they still do, and while nothing is to be done.
+constexpr int kDrivenWaitMs = 10;
+constexpr int kIdleWaitMs = 100;
+// Between two looks of a close: at its links, and at a call of the device that must come back first. Seldom needed, and within a second.
+constexpr int kCloseLookMs = 1;
+// A close that the own device does not end is logged after so long, and again each time. A device takes milliseconds.
+constexpr Nanos kCloseWarnAfter = 30 * kNanosPerSecond;
+// A thread of NCCL's looks where its message is expected. It looks at all links only so often: soon while it waits, seldom on the way of a
+// message, and with workers only to see that all goes on, as the lock is theirs. Not measured.
+constexpr Nanos kPollWaiting = 50 * 1000;
+constexpr Nanos kPollPosting = 1000 * 1000;
+constexpr Nanos kPollWithWorkers = 20 * 1000;
+// Tries for a lock before a worker sleeps, and pauses of the processor in each: about 10 microseconds. A sleep costs more, and so does a
+// call to the scheduler.
+constexpr int kTriesForLock = 100;
+constexpr int kPausesOfTry = 3;
+// A worker stays awake after a message. To be woken up takes a thread some ten microseconds, and its waker a few.
+constexpr Nanos kWorkerAwakeFor = 50 * 1000;
+// Bytes. To move a larger message takes longer than to wake another thread for it, though its copy is made first.
+constexpr uint64_t kSmallBytesMost = 12 * 1024;
+// So many small messages in a row end bulk. A few, such as flags or the rests of an operation in its channels, do not. Not measured.
+constexpr int kSmallMessagesMost = 16;
+// Processors that bulk workers and reduction threads leave to NCCL and the job; each further reduction thread needs as many again.
+constexpr int kProcessorsOfNccl = 4;
+// Measured on H100s, 16 processors a node, rails without a rate: six workers moved 80 Gbit/s, ten 109, sixteen 119.
+constexpr int kBulkWorkersMost = 16;
+// Measured: a thread reduces some 6 GB/s, so a few keep up with the rails.
+constexpr int kReduceThreadsMost = 4;
+// Bytes of the result. With the sources' pieces it fits into a processor's second cache.
+constexpr size_t kReducePieceBytes = 64 * 1024;
+// Chunks that leave before input is looked at again. Not measured.
+constexpr int kPumpChunks = 32;
+// A link's sent bytes are sampled so often for its rate. Not measured.
+constexpr Nanos kRateSampleEvery = 25 * kNanosPerMs;
+// Peers to which a process opens all links. An RDMA link pins 236 KiB at each end, a TCP link has a socket for each worker. Computed:
+// 118 MiB for 64 peers by 8 rails.
+constexpr size_t kPeersWithAllLinks = 64;
+// The link monitor and the daemon wake the control thread by their descriptors. Back-off and staleness have none. Not measured.
+constexpr Nanos kControlPollEvery = 20 * kNanosPerMs;
+// A job's start waits so long for the daemon to answer the attachment, and looks so often. Not measured.
+constexpr Nanos kAttachPatience = 300 * kNanosPerMs;
+constexpr int kAttachPollMs = 10;
+// The same warning is logged again, and a shortage of descriptors is forgotten, after so long. Not measured.
+constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
+constexpr Nanos kShortageLately = 10 * kNanosPerSecond;
+// A wait is as long as between two looks more than is known. Shorter pauses than the second are those of a job that computes.
+constexpr Nanos kProgressLookEvery = kNanosPerSecond;
+constexpr Nanos kProgressTellAfter = 2 * kNanosPerSecond;
+
+// ---- queues of a rail (transport/tcp/budget.cc, transport/verbs/verbs_send_link.cc) ----
+
+struct Bounds {
+  uint32_t least, most;
+};
+// Bytes not sent yet of a socket; the second while chunks are dealt out, as a message then waits for those that a slow rail has taken.
+// Measured: with 384 KiB a rail at a quarter of 500 Mbit/s held each message up for 25 ms.
+constexpr Bounds kUnsentBytes{128 * 1024, 1024 * 1024};
+constexpr Bounds kUnsentBytesSpread{kDealtChunkBytesLeast, 256 * 1024};
+// Beyond two round trips, what the kernel may hold, sent or not. TCP would fill a slow rail's queue with its window, tens of milliseconds.
+constexpr double kHeldSeconds = 0.005;
+// Bytes. An eager message (64 KiB) fits at least. A rate counts less while flows keep to their own rails, as small messages make any rail
+// look slow. Beyond the last one TCP's own limit is little.
+constexpr uint64_t kHeldBytesLeast = 256 * 1024;
+constexpr uint64_t kHeldBytesLeastSpread = 96 * 1024;
+constexpr double kHeldBytesMost = 4 * 1024 * 1024;
+// One stream is the work of one processor at either end, so a quick rail wants several; but they share the rail, and each message takes
+// longer. Not measured.
+constexpr double kSocketBytesPerSecond = 600e6;
+constexpr size_t kSocketsLeast = 2;
+// Of a rail, unless R2CC_SOCKETS_PER_RAIL is set. Not measured.
+constexpr int kSocketsMost = 4;
+
+// ---- calls of a socket (transport/tcp/) ----
+
+// With workers a message goes by several sockets at a time, each in its own thread: none takes more with one call. Not measured.
+constexpr uint32_t kWorkerCallBytes = 256 * 1024;
+// Calls one after another; then the other sockets of the thread have their turn. Not measured.
+constexpr int kCallsTogether = 16;
+// Bytes that one socket moves before the others have their turn. Not measured.
+constexpr uint64_t kTurnBytes = 1 << 20;
+// Bytes behind a header that are read with it: a small message comes in one call. Behind a chunk larger than the second only the header is
+// read ahead, as its payload is better read to where it belongs. Not measured.
+constexpr size_t kPayloadAheadBytes = 8192;
+constexpr size_t kReadAheadBelowBytes = 16 * 1024;
+// Up to so many bytes are copied behind their header, for one buffer instead of two. Not measured.
+constexpr size_t kCopiedBytes = 1024;
+// Reads. A kernel that went back to acknowledging at once after a pause would stay so for too long. Not measured.
+constexpr int kQuickAckToldEvery = 64;
+// Finds by looking, after which epoll need not report: the kernel does that for each packet, on loopback in the sender's own call.
+constexpr int kFoundEnough = 4;
+
+// ---- RDMA (transport/verbs/) ----
+
+// A receive may take so long to come back flushed; what takes longer proves nothing, and the second line decides. Measured: mean 2.5 to
+// 9 ms, worst 188 ms on a busy emulated machine with one processor; a device of silicon takes microseconds.
+constexpr Nanos kDrainMost = 50 * kNanosPerMs;
+constexpr Nanos kDrainEvery = 200'000;
+// The last step of a fence is tried again this often, this soon: a device that is lost fails calls before its event is read.
+constexpr int kFenceSoonTries = 10;
+constexpr Nanos kFenceSoon = 10 * kNanosPerMs;
+// Between attempts of a fence that could not be proved: its buffers wait. Not measured.
+constexpr Nanos kFenceAgainAfter = kNanosPerSecond;
+// The end waits so long for the links of a device to be closed. A fence takes milliseconds; one that cannot be proved never ends.
+constexpr Nanos kClosingMost = kNanosPerSecond;
+// The device's own retries take 0.94 s.
+constexpr Nanos kGpuProofMost = 2 * kNanosPerSecond;
+// A device that is lost is looked for this soon, then after twice as long each time: a driver takes seconds to come back.
+constexpr Nanos kDeviceLookLeast = kNanosPerSecond;
+constexpr Nanos kDeviceLookMost = 4 * kNanosPerSecond;
+// Receives are posted again in lists of so many. Not measured.
+constexpr uint32_t kReceivesTogether = 16;
+// One of so many requests is signaled: completions give back the queue's places, eight in a full queue, so its end is never waited for.
+constexpr uint32_t kSignalEvery = 32;
+// Chunks that the device has at least, so that it never waits for us, and places that bulk leaves to credit and control words.
+constexpr size_t kDeviceChunksLeast = 2;
+constexpr uint32_t kRequestsKept = 4;
+// Factor. A request is reported as a whole. A rail that became slower than its measured rate takes so many times as long at most.
+constexpr double kSlowerMost = 4;
+
+// ---- collectives (collnet/) ----
+
+// Steps of a lane, each way, so that its next message does not wait for the answer to the one before: all of NCCL's longest vector, 4 MiB.
+// Measured: half of a node's rails lost, rails of 4 Gbit/s, 256 MiB: 309 ms, with one step 348.
+constexpr uint32_t kStepsUnderWay = 8;
+// Paths are observed so often, which takes each peer's lock; more often until the group is connected. A gap counts as two times this at
+// most, as nobody observes while the job computes. Not measured.
+constexpr Nanos kObserveEvery = 100 * kNanosPerMs;
+constexpr Nanos kObserveEveryFirst = kNanosPerMs;
+// A connection whose first packet was lost is tried again after a second, and only then other rails: members that start together, or fail
+// over, are not without a path. Operations wait when a path that is in use again is lost again.
+constexpr Nanos kPathLostAfter = 2 * kNanosPerSecond;
+constexpr Nanos kPathBackAfter = 10 * kNanosPerSecond;
 
 }  // namespace r2cc::net::tuning
 

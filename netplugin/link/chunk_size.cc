@@ -31,12 +31,12 @@ uint32_t ChunkBytesOf(const ChunkFacts& facts) {
   switch (facts.way) {
     case ChunkWay::kOneLink:
       return std::max(facts.base_bytes,
-                      PowerOfTwo(facts.rate_bytes_per_s * tuning::kOwnChunkSeconds, kChunkBytesBase, tuning::kOwnChunkBytesMost));
+                      PowerOfTwo(facts.rate_bytes_per_s * tuning::kOwnChunkSeconds, tuning::kChunkBytesBase, tuning::kOwnChunkBytesMost));
     case ChunkWay::kNextLink: return facts.base_bytes;
     case ChunkWay::kAllLinks: {
-      const double dealt = facts.slowest_bytes_per_s > 0 ? facts.slowest_bytes_per_s * tuning::kDealtChunkSeconds : kChunkBytesBase;
-      return Even(facts.message_bytes, std::min(facts.base_bytes, PowerOfTwo(dealt, tuning::kDealtChunkBytesLeast, kChunkBytesBase)),
-                  facts.links_alike);
+      const double dealt = facts.slowest_bytes_per_s > 0 ? facts.slowest_bytes_per_s * tuning::kQueuedSeconds : tuning::kChunkBytesBase;
+      return Even(facts.message_bytes,
+                  std::min(facts.base_bytes, PowerOfTwo(dealt, tuning::kDealtChunkBytesLeast, tuning::kChunkBytesBase)), facts.links_alike);
     }
   }
   return facts.base_bytes;

@@ -5,10 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace r2cc::net {
+#include "netplugin/flow/tuning.h"
 
-// Where nothing is known. Each chunk costs its sender and its receiver the lock once, and a message is whole when its last chunk is.
-constexpr uint32_t kChunkBytesBase = 128 * 1024;
+namespace r2cc::net {
 
 // Who carries the message.
 enum class ChunkWay {
@@ -20,7 +19,7 @@ enum class ChunkWay {
 struct ChunkFacts {
   ChunkWay way = ChunkWay::kOneLink;
   uint64_t message_bytes = 0;
-  uint32_t base_bytes = kChunkBytesBase;
+  uint32_t base_bytes = tuning::kChunkBytesBase;
   double rate_bytes_per_s = 0;     // of the flow's own link, while it is busy; 0: not known yet
   double slowest_bytes_per_s = 0;  // of all links, the slowest; 0: not known yet
   size_t links_alike = 0;          // how many links carry chunks, if all of them have the same weight; else 0

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
@@ -22,7 +23,7 @@ TEST(ChunkSize, FollowsTheRateOfTheFlowsOwnLinkByPowersOfTwo) {
 }
 
 TEST(ChunkSize, IsTheBaseOnALinkThatIsNotTheFlowsOwn) {
-  EXPECT_EQ(ChunkBytesOf({.way = ChunkWay::kNextLink, .rate_bytes_per_s = 1e12}), kChunkBytesBase);
+  EXPECT_EQ(ChunkBytesOf({.way = ChunkWay::kNextLink, .rate_bytes_per_s = 1e12}), tuning::kChunkBytesBase);
 }
 
 TEST(ChunkSize, IsWhatTheSlowestRailSendsInTwoMillisecondsWhereChunksAreDealtOut) {
@@ -40,7 +41,7 @@ TEST(ChunkSize, IsWhatTheSlowestRailSendsInTwoMillisecondsWhereChunksAreDealtOut
         << row.slowest_bytes_per_s << " " << row.base_bytes;
 }
 
-uint32_t Even(uint64_t message_bytes, size_t links_alike, uint32_t base_bytes = kChunkBytesBase) {
+uint32_t Even(uint64_t message_bytes, size_t links_alike, uint32_t base_bytes = tuning::kChunkBytesBase) {
   return ChunkBytesOf({.way = ChunkWay::kAllLinks, .message_bytes = message_bytes, .base_bytes = base_bytes, .links_alike = links_alike});
 }
 
@@ -50,7 +51,7 @@ TEST(ChunkSize, GivesEachOfSeveralLinksAlikeAsManyChunksOfAMessage) {
       const uint32_t chunk_bytes = Even(message_bytes, links);
       EXPECT_EQ(ChunkCount(message_bytes, chunk_bytes) % links, 0u) << message_bytes << " on " << links;
       EXPECT_EQ(chunk_bytes % kChunkAlignment, 0u);
-      EXPECT_LE(chunk_bytes, kChunkBytesBase * 3 / 2);
+      EXPECT_LE(chunk_bytes, tuning::kChunkBytesBase * 3 / 2);
     }
   EXPECT_EQ(Even(512 * kKiB, 3), 174'848u) << "a third";
 }
@@ -58,7 +59,7 @@ TEST(ChunkSize, GivesEachOfSeveralLinksAlikeAsManyChunksOfAMessage) {
 TEST(ChunkSize, LeavesWhatIsNotSharedByLinksAlikeAsItIs) {
   EXPECT_EQ(Even(4096 * kKiB, 0, 64 * kKiB), 64 * kKiB);
   EXPECT_EQ(Even(64 * kKiB, 3, 64 * kKiB), 64 * kKiB) << "one chunk";
-  EXPECT_EQ(Even(0, 3), kChunkBytesBase) << "what a link is told of the chunks to come";
+  EXPECT_EQ(Even(0, 3), tuning::kChunkBytesBase) << "what a link is told of the chunks to come";
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 
 void BackOffTable::Failed(RailPair pair, Nanos now) {
@@ -15,7 +17,8 @@ std::optional<Nanos> BackOffTable::Turn(RailPair pair, bool last_way, Nanos now)
   const auto it = troubles_.find(pair);
   if (it == troubles_.end()) return 0;
   const Trouble& trouble = it->second;
-  if (now < (last_way ? std::min(trouble.retry.due(), trouble.failed_at + kLastWayWaitMost) : trouble.retry.due())) return std::nullopt;
+  if (now < (last_way ? std::min(trouble.retry.due(), trouble.failed_at + tuning::kRetryWaitMost) : trouble.retry.due()))
+    return std::nullopt;
   return last_way ? trouble.failed_at : 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/retry.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 
@@ -26,12 +27,6 @@ struct RailPair {
 // Which pairs have failed of late. A fabric that does not join them may change: they are tried again, ever more seldom.
 class BackOffTable {
  public:
-  static constexpr Nanos kWaitLeast = kNanosPerSecond;
-  static constexpr Nanos kWaitMost = 60 * kNanosPerSecond;
-  // While no link is up each pair may be the last way to the peer, and a minute is longer than R2CC_DEADLINE_MS: the most that a home link
-  // waits (RetryPolicy).
-  static constexpr Nanos kLastWayWaitMost = 2 * kNanosPerSecond;
-
   void Failed(RailPair pair, Nanos now);
   void Worked(RailPair pair) { troubles_.erase(pair); }
   // Nothing: not yet. Else its turn: the least one comes first. With `last_way` that is when it failed last, so that no pair starves.
@@ -40,7 +35,7 @@ class BackOffTable {
  private:
   struct Trouble {
     Nanos failed_at = 0;
-    Retry retry{kWaitLeast, kWaitMost};
+    Retry retry{tuning::kPairWaitLeast, tuning::kPairWaitMost};
   };
   std::map<RailPair, Trouble> troubles_;
 };

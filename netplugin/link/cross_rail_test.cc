@@ -5,6 +5,8 @@
 #include <array>
 #include <numeric>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -77,11 +79,11 @@ TEST(CrossRailLink, AFailedPairIsTriedAgainEverMoreSeldom) {
     while (!book.Turn({0, 1}, false, now + wait)) wait += kNanosPerSecond;
     EXPECT_GE(wait, before);
     EXPECT_TRUE(book.Turn({1, 0}, false, now)) << "another pair";
-    EXPECT_TRUE(book.Turn({0, 1}, true, now + BackOffTable::kLastWayWaitMost)) << "the last way";
+    EXPECT_TRUE(book.Turn({0, 1}, true, now + tuning::kRetryWaitMost)) << "the last way";
     before = wait;
     now += wait;
   }
-  EXPECT_EQ(before, BackOffTable::kWaitMost);
+  EXPECT_EQ(before, tuning::kPairWaitMost);
   book.Failed({0, 1}, now);
   book.Worked({0, 1});
   EXPECT_TRUE(book.Turn({0, 1}, false, now));

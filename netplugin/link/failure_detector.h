@@ -75,8 +75,6 @@ class FailureDetector {
     Nanos pinged = 0;  // send time of the latest ping
     std::map<uint64_t, Nanos> in_flight;
   };
-  // A queue of a working rail is shorter than that: R2CC_SILENCE_MS is 250, and a rail's queues hold some milliseconds of data.
-  static constexpr int kExcuseSilences = 4;
   bool Suspected(const State& state, Nanos now) const {
     return state.ping.since != 0 || (state.data.since != 0 && now - state.data.since >= silence_ / 4);
   }

@@ -6,6 +6,13 @@
 #include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
+namespace {
+
+// Losses of links that nothing has passed yet. Older ones of a link that flaps are forgotten, and never passed.
+constexpr size_t kFaultsMost = 256;
+
+}  // namespace
+
 void FaultWatch::Lost(LinkId link, Incarnation incarnation, PathEpoch epoch, const LinkFault& why, Nanos now) {
   Fault fault{.link = link, .incarnation = incarnation, .why = why, .lost = now};
   const auto same = [&](const Fault& known) { return known.link == link && known.incarnation == incarnation; };
@@ -22,7 +29,7 @@ void FaultWatch::Lost(LinkId link, Incarnation incarnation, PathEpoch epoch, con
     const bool grant = flow.ledger.granted_through() == acked && flow.ledger.HeldThrough(epoch) == 0;
     fault.held.push_back({id, through, flow.progressed == 0 ? now : flow.progressed, grant});
   }
-  if (faults_.size() >= tuning::kFaultsMost) faults_.erase(faults_.begin());
+  if (faults_.size() >= kFaultsMost) faults_.erase(faults_.begin());
   faults_.push_back(std::move(fault));
 }
 
@@ -37,7 +44,7 @@ void FaultWatch::Answered(LinkId link, Incarnation incarnation, Nanos now) {
 
 void FaultWatch::Tick(Nanos now) {
   for (Fault& fault : faults_)
-    if (now - fault.lost >= kTellAfter) Tell(&fault);
+    if (now - fault.lost >= tuning::kFaultToldAfter) Tell(&fault);
 }
 
 void FaultWatch::End(bool gone) {

@@ -5,7 +5,7 @@
 // the flow has all messages behind it that the link held. A loss is passed when that is true for each flow that the link held up.
 //
 // A link that is lost because the peer's process ended is no fault of a NIC. So a loss is reported when the peer has answered, or when the
-// process has not been found gone for kTellAfter; and not at all once no flow is open any more.
+// process has not been found gone for kFaultToldAfter; and not at all once no flow is open any more.
 #ifndef R2CC_NETPLUGIN_LINK_FAULT_WATCH_H_
 #define R2CC_NETPLUGIN_LINK_FAULT_WATCH_H_
 
@@ -19,9 +19,6 @@ namespace r2cc::net {
 
 class FaultWatch {
  public:
-  // A process that is gone is found gone within R2CC_SILENCE_MS, mostly: its address refuses connections.
-  static constexpr Nanos kTellAfter = kNanosPerSecond;
-
   // Adds kLinkLost and kLinkPassed to `actions`. Both outlive it.
   FaultWatch(std::vector<Action>* actions, SendFlows* flows) : actions_(actions), flows_(flows) {}
 

@@ -1,6 +1,6 @@
 // How long a rail that came back is kept from carrying data again: longer with each recent loss. Pure.
 //
-// A penalty of one per loss that halves every kHalfLife, as routers damp flapping routes.
+// A penalty of one per loss that halves every kFlapHalfLife, as routers damp flapping routes.
 #ifndef R2CC_NETPLUGIN_LINK_FLAP_DAMPER_H_
 #define R2CC_NETPLUGIN_LINK_FLAP_DAMPER_H_
 
@@ -10,9 +10,6 @@ namespace r2cc::net {
 
 class FlapDamper {
  public:
-  static constexpr Nanos kHalfLife = 5 * kNanosPerSecond;
-  static constexpr Nanos kHoldMost = 10 * kNanosPerSecond;
-
   void Lost(Nanos now);
   // From now on; 0 for a rail that was lost once or twice.
   Nanos Hold(Nanos now) const;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -23,14 +25,14 @@ TEST(FlapDamper, AFlappingRailIsHeldOffLongerEachTimeButNotForEver) {
     before = damper.Hold(now);
     now += kNanosPerSecond / 2;
   }
-  EXPECT_EQ(before, FlapDamper::kHoldMost);
+  EXPECT_EQ(before, tuning::kFlapHoldMost);
 }
 
 TEST(FlapDamper, TimeForgives) {
   FlapDamper damper;
   for (int i = 0; i < 20; ++i) damper.Lost(kNanosPerSecond);
   EXPECT_GT(damper.Hold(2 * kNanosPerSecond), 0);
-  EXPECT_EQ(damper.Hold(kNanosPerSecond + 4 * FlapDamper::kHalfLife), 0);
+  EXPECT_EQ(damper.Hold(kNanosPerSecond + 4 * tuning::kFlapHalfLife), 0);
 }
 
 }  // namespace

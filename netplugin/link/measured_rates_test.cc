@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/send_session.h"
 
 namespace r2cc::net {
@@ -115,7 +116,7 @@ SendSession::Options Following(LinkId links = 2) {
 
 TEST(ChunkSize, FollowsTheRateOfTheFlowsOwnLink) {
   Sender sender(Following());
-  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase) << "not known yet";
+  EXPECT_EQ(sender.ChunkBytes(), tuning::kChunkBytesBase) << "not known yet";
   sender.MoveAt(4e9);
   EXPECT_EQ(sender.ChunkBytes(), 512u * 1024);
 }
@@ -124,13 +125,13 @@ TEST(ChunkSize, IsNoLargerThanUsualWhileChunksAreDealtOutToAllLinks) {
   Sender sender(Following());
   sender.MoveAt(4e9);
   sender.Lose(1);
-  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase);
+  EXPECT_EQ(sender.ChunkBytes(), tuning::kChunkBytesBase);
 }
 
 TEST(ChunkSize, FollowsTheSlowestLinkThatChunksAreDealtOutTo) {
   Sender sender(Following());
   sender.MoveAt(16e6);
-  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase) << "each flow keeps to its own link";
+  EXPECT_EQ(sender.ChunkBytes(), tuning::kChunkBytesBase) << "each flow keeps to its own link";
   sender.Lose(1);
   EXPECT_EQ(sender.ChunkBytes(), 32u * 1024);
 }
@@ -138,7 +139,7 @@ TEST(ChunkSize, FollowsTheSlowestLinkThatChunksAreDealtOutTo) {
 TEST(ChunkSize, SmallMessagesTellNothingOfARate) {
   Sender sender(Following());
   sender.MoveAt(4e9, false);
-  EXPECT_EQ(sender.ChunkBytes(), kChunkBytesBase);
+  EXPECT_EQ(sender.ChunkBytes(), tuning::kChunkBytesBase);
 }
 
 TEST(ChunkSize, EachLinkHasAsManyChunksOfAMessageThatAllShare) {

@@ -1,11 +1,12 @@
 #include "netplugin/link/oob_watch.h"
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/retry_policy.h"
 
 namespace r2cc::net {
 
 // As a link's, whose names end below kLinksMax.
-OobWatch::OobWatch(uint64_t retry_seed) : retry_(RetryPolicy::kWaitLeast, RetryPolicy::kWaitMost, Retry::Jitter{retry_seed, kLinksMax}) {}
+OobWatch::OobWatch(uint64_t retry_seed) : retry_(tuning::kRetryWaitLeast, tuning::kRetryWaitMost, Retry::Jitter{retry_seed, kLinksMax}) {}
 
 bool OobWatch::Try(Nanos now) {
   if (state_ != State::kDown || !retry_.IsDue(now)) return false;

@@ -6,24 +6,22 @@
 #include <bit>
 #include <cstdint>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/retry_policy.h"
 
 namespace r2cc::net {
 
 // Of the links to one peer. Bit k: rail k of this node, of which there are at most 64.
 struct RailUse {
-  // An attempt to open a link anew may take as long. What breaks and comes back meanwhile is no reason for another plan.
-  static constexpr Nanos kLostAfter = RetryPolicy::kAttemptLeast;
-
   uint64_t up = 0;    // some link is up
-  uint64_t lost = 0;  // some link is lost for kLostAfter
+  uint64_t lost = 0;  // some link is lost for kAttemptLeast
 
   // A link, and for how long it is lost; 0: it is not.
   void Add(uint16_t rail, bool is_up, Nanos lost_for) {
     const uint64_t bit = uint64_t{1} << rail;
     if (is_up)
       up |= bit;
-    else if (lost_for >= kLostAfter)
+    else if (lost_for >= tuning::kAttemptLeast)
       lost |= bit;
   }
 

@@ -10,16 +10,13 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/flow/types.h"
 
 namespace r2cc::net {
 
 class RetiringFlows {
  public:
-  // A peer is waited for this long. It takes a round trip and a look of its process, and 134 ms more where a device sends a lost packet
-  // again.
-  static constexpr Nanos kRetireMost = 250 * kNanosPerMs;
-
   struct Writer {
     LinkId link = 0;
     Incarnation incarnation = 0;
@@ -67,7 +64,7 @@ class RetiringFlows {
     std::vector<Writer> late;
     for (auto& [id, retiring] : flows_)
       for (auto& [writer, ping] : retiring.writers)
-        if (now - retiring.since >= kRetireMost && std::exchange(writer.orders, false)) late.push_back(writer);
+        if (now - retiring.since >= tuning::kRetireMost && std::exchange(writer.orders, false)) late.push_back(writer);
     return late;
   }
 

@@ -1,5 +1,7 @@
 #include "netplugin/link/retry_policy.h"
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 
 void RetryPolicy::Wait(Nanos hold, Nanos now) {
@@ -10,13 +12,13 @@ void RetryPolicy::Wait(Nanos hold, Nanos now) {
 void RetryPolicy::AttemptFailed(Nanos now) { Wait(0, now); }
 
 void RetryPolicy::Lost(Nanos lasted, Loss loss, Nanos now) {
-  if (lasted >= kStallForgottenAfter) stall_hold_ = 0;
+  if (lasted >= tuning::kStallForgottenAfter) stall_hold_ = 0;
   if (loss == Loss::kFlap) damper_.Lost(now);
   if (loss == Loss::kStall) {
-    stall_hold_ = stall_hold_ == 0 ? kStallHoldLeast : std::min(kStallHoldMost, 3 * stall_hold_);
+    stall_hold_ = stall_hold_ == 0 ? tuning::kStallHoldLeast : std::min(tuning::kStallHoldMost, 3 * stall_hold_);
     stalled_until_ = now + stall_hold_;
   }
-  if (lasted >= kSteadyAfter) retry_.Worked();
+  if (lasted >= tuning::kRetryWaitMost) retry_.Worked();
   Wait(Hold(now), now);
 }
 

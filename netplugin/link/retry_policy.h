@@ -7,27 +7,15 @@
 
 #include "base/core/clock.h"
 #include "base/core/retry.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/flap_damper.h"
 
 namespace r2cc::net {
 
 class RetryPolicy {
  public:
-  static constexpr Nanos kWaitLeast = 50 * kNanosPerMs;
-  static constexpr Nanos kWaitMost = 2 * kNanosPerSecond;
-  // What was up for less is not steady: its back-off goes on doubling.
-  static constexpr Nanos kSteadyAfter = 2 * kNanosPerSecond;
-  // A link that passes its data check and then stalls under load costs the job the silence each time. The wait triples with each stall, so
-  // ten minutes of such a link cost at most seven stalls: 1.75 s with R2CC_SILENCE_MS at 250. Up for longer than kStallForgottenAfter, it
-  // starts with the least wait again.
-  static constexpr Nanos kStallHoldLeast = kNanosPerSecond;
-  static constexpr Nanos kStallHoldMost = 300 * kNanosPerSecond;
-  static constexpr Nanos kStallForgottenAfter = 120 * kNanosPerSecond;
-  // How long an attempt may take at least.
-  static constexpr Nanos kAttemptLeast = kNanosPerSecond;
-
   // For the jitter: a session's own number, and the link in it.
-  RetryPolicy(uint64_t session, uint32_t link) : retry_(kWaitLeast, kWaitMost, Retry::Jitter{session, link}) {}
+  RetryPolicy(uint64_t session, uint32_t link) : retry_(tuning::kRetryWaitLeast, tuning::kRetryWaitMost, Retry::Jitter{session, link}) {}
 
   // ---- what happened ----
 
@@ -45,13 +33,13 @@ class RetryPolicy {
   // ... or when it would have been anyway.
   void Hasten(Nanos now) { due_ = std::min(due_, now + Hold(now)); }
   // It is the last way, and is not up since `since`: no damping counts.
-  void IgnoreDamping(Nanos since) { due_ = std::min(due_, since + std::max(retry_.wait(), kWaitLeast)); }
+  void IgnoreDamping(Nanos since) { due_ = std::min(due_, since + std::max(retry_.wait(), tuning::kRetryWaitLeast)); }
 
   // ---- what follows ----
 
   bool IsDue(Nanos now) const { return now >= due_; }
   // Twice the wait before the attempt: where a machine is too busy for the first ones, trying again each second would keep it so.
-  Nanos attempt_limit() const { return std::max(kAttemptLeast, 2 * retry_.back_off()); }
+  Nanos attempt_limit() const { return std::max(tuning::kAttemptLeast, 2 * retry_.back_off()); }
   // It failed, or was lost, at least once.
   bool has_failed() const { return retry_.back_off() > 0; }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -24,7 +26,7 @@ TEST(RetryPolicy, TheFirstAttemptIsDueAtOnce) {
   const RetryPolicy retry(1, 0);
   EXPECT_TRUE(retry.IsDue(0));
   EXPECT_FALSE(retry.has_failed());
-  EXPECT_EQ(retry.attempt_limit(), RetryPolicy::kAttemptLeast);
+  EXPECT_EQ(retry.attempt_limit(), tuning::kAttemptLeast);
 }
 
 TEST(RetryPolicy, EachFailedAttemptDoublesTheWaitAndHowLongTheNextMayTake) {
@@ -43,9 +45,9 @@ TEST(RetryPolicy, EachFailedAttemptDoublesTheWaitAndHowLongTheNextMayTake) {
 TEST(RetryPolicy, WhatWasSteadyBeginsAnewAndWhatWasNotGoesOnDoubling) {
   RetryPolicy retry(1, 0);
   for (int i = 0; i < 4; ++i) retry.AttemptFailed(0);
-  retry.Lost(RetryPolicy::kSteadyAfter - 1, RetryPolicy::Loss::kFlap, 0);
+  retry.Lost(tuning::kRetryWaitMost - 1, RetryPolicy::Loss::kFlap, 0);
   ExpectWait(retry, 0, 800 * kMs);
-  retry.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
+  retry.Lost(tuning::kRetryWaitMost, RetryPolicy::Loss::kFlap, 0);
   ExpectWait(retry, 0, 50 * kMs);
   retry.AttemptFailed(0);
   ExpectWait(retry, 0, 100 * kMs);
@@ -54,8 +56,8 @@ TEST(RetryPolicy, WhatWasSteadyBeginsAnewAndWhatWasNotGoesOnDoubling) {
 TEST(RetryPolicy, WhatFlapsIsHeldOffAndWhatIsGivenUpInOrderIsNot) {
   for (const auto loss : {RetryPolicy::Loss::kRetired, RetryPolicy::Loss::kFlap}) {
     RetryPolicy retry(1, 0);
-    for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, loss, kNanosPerSecond);
-    EXPECT_EQ(WaitOf(retry, kNanosPerSecond) >= FlapDamper::kHoldMost, loss == RetryPolicy::Loss::kFlap);
+    for (int i = 0; i < 20; ++i) retry.Lost(tuning::kRetryWaitMost, loss, kNanosPerSecond);
+    EXPECT_EQ(WaitOf(retry, kNanosPerSecond) >= tuning::kFlapHoldMost, loss == RetryPolicy::Loss::kFlap);
   }
 }
 
@@ -68,9 +70,9 @@ TEST(RetryPolicy, TenMinutesOfALinkThatStallsUnderLoadCostLessThanTwoSeconds) {
     if (!retry.IsDue(now)) continue;
     retry.Began();
     // It is up for a while, longer than what counts as steady, and stalls.
-    now += RetryPolicy::kSteadyAfter + kSilence;
+    now += tuning::kRetryWaitMost + kSilence;
     stalled += kSilence;
-    retry.Lost(RetryPolicy::kSteadyAfter + kSilence, RetryPolicy::Loss::kStall, now);
+    retry.Lost(tuning::kRetryWaitMost + kSilence, RetryPolicy::Loss::kStall, now);
   }
   EXPECT_GE(stalled, 4 * kSilence) << "it is tried again";
   EXPECT_LE(stalled, 2 * kNanosPerSecond);
@@ -81,28 +83,28 @@ TEST(RetryPolicy, AStallIsForgottenAfterTwoSoundMinutes) {
   for (int i = 0; i < 6; ++i) retry.Lost(0, RetryPolicy::Loss::kStall, 0);
   EXPECT_GE(WaitOf(retry, 0), 200 * kNanosPerSecond);
   const Nanos later = 1000 * kNanosPerSecond;
-  retry.Lost(RetryPolicy::kStallForgottenAfter, RetryPolicy::Loss::kStall, later);
-  EXPECT_LE(WaitOf(retry, later), 2 * RetryPolicy::kStallHoldLeast);
+  retry.Lost(tuning::kStallForgottenAfter, RetryPolicy::Loss::kStall, later);
+  EXPECT_LE(WaitOf(retry, later), 2 * tuning::kStallHoldLeast);
   // A word that its rail is up does not shorten the wait; that it is the last way to the peer does.
   retry.Restart(later);
-  EXPECT_GE(WaitOf(retry, later), RetryPolicy::kStallHoldLeast);
+  EXPECT_GE(WaitOf(retry, later), tuning::kStallHoldLeast);
   retry.IgnoreDamping(later);
-  EXPECT_LE(WaitOf(retry, later), 2 * RetryPolicy::kWaitMost);
+  EXPECT_LE(WaitOf(retry, later), 2 * tuning::kRetryWaitMost);
 }
 
 TEST(RetryPolicy, ALinkThatMayWorkAgainWaitsForTheDampingAlone) {
   RetryPolicy calm(1, 0), flapping(1, 0);
   for (int i = 0; i < 9; ++i) calm.AttemptFailed(0);
-  for (int i = 0; i < 20; ++i) flapping.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
+  for (int i = 0; i < 20; ++i) flapping.Lost(tuning::kRetryWaitMost, RetryPolicy::Loss::kFlap, 0);
   calm.Restart(0);
   EXPECT_TRUE(calm.IsDue(0));
   flapping.Restart(kNanosPerSecond);
-  EXPECT_EQ(WaitOf(flapping, kNanosPerSecond), FlapDamper::kHoldMost) << "from now on, not since it was lost";
+  EXPECT_EQ(WaitOf(flapping, kNanosPerSecond), tuning::kFlapHoldMost) << "from now on, not since it was lost";
 }
 
 TEST(RetryPolicy, HasteNeverMakesItLater) {
   RetryPolicy retry(1, 0);
-  for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
+  for (int i = 0; i < 20; ++i) retry.Lost(tuning::kRetryWaitMost, RetryPolicy::Loss::kFlap, 0);
   const Nanos due = WaitOf(retry, 0);
   retry.Hasten(kNanosPerSecond);
   EXPECT_EQ(WaitOf(retry, 0), due);
@@ -114,12 +116,12 @@ TEST(RetryPolicy, HasteNeverMakesItLater) {
 
 TEST(RetryPolicy, TheLastWayIsNotKeptOutByDampingButWaitsItsBackOff) {
   RetryPolicy retry(1, 0);
-  for (int i = 0; i < 20; ++i) retry.Lost(RetryPolicy::kSteadyAfter, RetryPolicy::Loss::kFlap, 0);
+  for (int i = 0; i < 20; ++i) retry.Lost(tuning::kRetryWaitMost, RetryPolicy::Loss::kFlap, 0);
   retry.IgnoreDamping(0);
-  ExpectWait(retry, 0, RetryPolicy::kWaitLeast);
+  ExpectWait(retry, 0, tuning::kRetryWaitLeast);
   retry.Restart(kNanosPerSecond);
   retry.IgnoreDamping(kNanosPerSecond);
-  ExpectWait(retry, kNanosPerSecond, RetryPolicy::kWaitLeast);
+  ExpectWait(retry, kNanosPerSecond, tuning::kRetryWaitLeast);
 }
 
 TEST(RetryPolicy, LinksThatFailedTogetherDoNotComeAgainTogether) {

@@ -19,6 +19,7 @@
 #include "base/core/clock.h"
 #include "netplugin/flow/send_flows.h"
 #include "netplugin/flow/stripe.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/action.h"
 #include "netplugin/link/chunk_size.h"
 #include "netplugin/link/control_queue.h"
@@ -38,7 +39,7 @@ class SendSession {
   struct Options {
     uint16_t local_rails = 1;
     std::vector<TransportSet> local_transports;  // by rail; empty: all have TCP
-    uint32_t chunk_base_bytes = kChunkBytesBase;
+    uint32_t chunk_base_bytes = tuning::kChunkBytesBase;
     bool chunks_follow_rate = false;  // see ChunkBytesOf(); false: all have the base
     uint32_t eager_bytes = 0;         // messages up to this size take the eager path; 0: none
     Nanos silence = 250 * kNanosPerMs;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -182,7 +184,7 @@ TEST_F(SendSessionTest, ARailThatAVerdictForbidsIsLost) {
     for (const LinkId link : {0, 1}) prove(link);
     forbid(&session, now);
     EXPECT_EQ(lost(), 0u);
-    now += RailUse::kLostAfter;
+    now += tuning::kAttemptLeast;
     return lost();
   };
   EXPECT_EQ(lost_by([](SendSession* session, Nanos now) { session->link_input().LocalVerdict(1, {.failed = true}, now); }), 0b10u);

@@ -1,5 +1,7 @@
 #include "netplugin/rails/link_settle.h"
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 
 std::vector<RailLinkEvent> LinkSettle::Take(const std::vector<RailLinkEvent>& told, Nanos now) {
@@ -13,7 +15,7 @@ std::vector<RailLinkEvent> LinkSettle::Take(const std::vector<RailLinkEvent>& to
     }
   }
   std::erase_if(rising_, [&](const auto& entry) {
-    if (now - entry.second.since < kSettle) return false;
+    if (now - entry.second.since < tuning::kRailSettle) return false;
     counts.push_back(entry.second.event);
     return true;
   });

@@ -15,9 +15,6 @@ namespace r2cc::net {
 
 class LinkSettle {
  public:
-  // An emulated switch forwards after 3 ms. r2ccd waits as long.
-  static constexpr Nanos kSettle = 20 * kNanosPerMs;
-
   // Takes what the kernel tells now, and returns what counts now, the oldest first. Call it also when nothing was told.
   std::vector<RailLinkEvent> Take(const std::vector<RailLinkEvent>& told, Nanos now);
 

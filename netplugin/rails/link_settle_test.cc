@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -27,8 +29,8 @@ TEST(LinkSettle, DownCountsAtOnceAndUpWhenItHasStayedSo) {
   LinkSettle settle;
   EXPECT_EQ(Take(&settle, {Event(1, false)}, 0), Counts{-1});
   EXPECT_EQ(Take(&settle, {Event(1, true)}, 5 * kMs), Counts{});
-  EXPECT_EQ(Take(&settle, {}, 5 * kMs + LinkSettle::kSettle - 1), Counts{});
-  EXPECT_EQ(Take(&settle, {}, 5 * kMs + LinkSettle::kSettle), Counts{1});
+  EXPECT_EQ(Take(&settle, {}, 5 * kMs + tuning::kRailSettle - 1), Counts{});
+  EXPECT_EQ(Take(&settle, {}, 5 * kMs + tuning::kRailSettle), Counts{1});
   EXPECT_EQ(Take(&settle, {}, kNanosPerSecond), Counts{}) << "once";
 }
 
@@ -47,8 +49,8 @@ TEST(LinkSettle, WhatComesUpAgainWaitsAgain) {
   moved.address.text = "10.0.0.2";
   EXPECT_EQ(Take(&settle, {Event(1, true)}, 0), Counts{});
   EXPECT_EQ(Take(&settle, {Event(1, false), moved}, 15 * kMs), Counts{-1});
-  EXPECT_EQ(Take(&settle, {}, LinkSettle::kSettle), Counts{});
-  const std::vector<RailLinkEvent> counts = settle.Take({}, 15 * kMs + LinkSettle::kSettle);
+  EXPECT_EQ(Take(&settle, {}, tuning::kRailSettle), Counts{});
+  const std::vector<RailLinkEvent> counts = settle.Take({}, 15 * kMs + tuning::kRailSettle);
   ASSERT_EQ(counts.size(), 1u);
   EXPECT_EQ(counts[0].address.text, "10.0.0.2");
 }

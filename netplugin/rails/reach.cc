@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -52,7 +54,7 @@ std::optional<ReachWatch::Missing> ReachWatch::Tick(bool answered, bool greeted,
     told_ = false;
     since_ = now;
   }
-  if (was_linked_ || told_ || now - since_ < kEarly || (answered && !was_greeted_)) return std::nullopt;
+  if (was_linked_ || told_ || now - since_ < tuning::kReachEarly || (answered && !was_greeted_)) return std::nullopt;
   told_ = true;
   return was_greeted_ ? Missing::kRail : Missing::kAnswer;
 }

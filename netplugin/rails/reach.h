@@ -28,8 +28,6 @@ std::string TriedRails(std::span<const RailEnd> own, std::span<const RailEnd> pe
 // When it is said, before the deadline ends the job. Once for each.
 class ReachWatch {
  public:
-  // Longer than a job's start, and than a lost packet takes to be sent again; short beside the deadline.
-  static constexpr Nanos kEarly = 3 * kNanosPerSecond;
   enum class Missing : uint8_t { kAnswer, kRail };  // to the greeting; that is up
 
   // What is missing for so long that it is time to say so. `answered`: the peer's kernel took our connection, whose process may be stopped;

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -52,7 +54,7 @@ TEST(TriedRails, OfTheSameNumber) {
 
 TEST(ReachWatch, OnceForEach) {
   ReachWatch watch;
-  const Nanos began = 5 * kNanosPerSecond, early = ReachWatch::kEarly;
+  const Nanos began = 5 * kNanosPerSecond, early = tuning::kReachEarly;
   EXPECT_EQ(watch.Tick(false, false, false, began), std::nullopt);
   EXPECT_EQ(watch.Tick(false, false, false, began + early - 1), std::nullopt);
   EXPECT_EQ(watch.Tick(false, false, false, began + early), Missing::kAnswer);
@@ -65,7 +67,7 @@ TEST(ReachWatch, OnceForEach) {
 
 TEST(ReachWatch, AStoppedPeerAndALostRailAreOtherMatters) {
   ReachWatch watch;
-  const Nanos early = ReachWatch::kEarly;
+  const Nanos early = tuning::kReachEarly;
   EXPECT_EQ(watch.Tick(true, false, false, 1), std::nullopt);
   EXPECT_EQ(watch.Tick(true, false, false, 1 + 2 * early), std::nullopt) << "its kernel answers";
   EXPECT_EQ(watch.Tick(true, true, true, 1 + 3 * early), std::nullopt);

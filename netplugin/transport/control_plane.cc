@@ -6,21 +6,12 @@
 #include <cstring>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/record.h"
 
 namespace r2cc::net {
-namespace {
-
-// The link monitor and the daemon wake the thread by their descriptors; this is for what has none: back-off, staleness.
-constexpr Nanos kPollEvery = 20 * kNanosPerMs;
-constexpr Nanos kTotalsEvery = kNanosPerSecond;
-constexpr Nanos kAttachPatience = 300 * kNanosPerMs;
-constexpr int kAttachPollMs = 10;
-
-}  // namespace
-
 void ControlPlane::AwaitDaemon() {
-  const Nanos until = host_->Now() + kAttachPatience;
+  const Nanos until = host_->Now() + tuning::kAttachPatience;
   while (host_->Now() < until) {
     pollfd descriptor{-1, POLLIN, 0};
     {
@@ -29,7 +20,7 @@ void ControlPlane::AwaitDaemon() {
       if (daemon_->attached()) break;
       descriptor.fd = daemon_->fd();
     }
-    poll(&descriptor, 1, kAttachPollMs);
+    poll(&descriptor, 1, tuning::kAttachPollMs);
   }
   RefreshIdentity();
 }
@@ -60,7 +51,7 @@ bool ControlPlane::RefreshIdentity() {
 }
 
 void ControlPlane::Poll(Nanos now) {
-  if (!changed_ && now - polled_ < kPollEvery) return;
+  if (!changed_ && now - polled_ < tuning::kControlPollEvery) return;
   changed_ = false;
   polled_ = now;
 
@@ -70,7 +61,7 @@ void ControlPlane::Poll(Nanos now) {
   if (!events.empty()) listener_.exclusively([&] { LinkEventsCame(events); });
   LoseRails(now);
   PollDaemon(now);
-  if (now - totals_reported_ >= kTotalsEvery) ReportTotals(now);
+  if (now - totals_reported_ >= tuning::kReportEvery) ReportTotals(now);
 }
 
 void ControlPlane::LinkEventsCame(const std::vector<RailLinkEvent>& events) {

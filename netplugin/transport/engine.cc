@@ -13,17 +13,12 @@
 #include <cstring>
 
 #include "base/core/version_range.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/host_policy.h"
 #include "netplugin/transport/record.h"
 
 namespace r2cc::net {
 namespace {
-
-constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
-// While a close waits for a link.
-constexpr int kCloseWaitMs = 1;
-// An RDMA link pins 236 KiB at each end, a TCP link has a socket for each worker: 118 MiB for 64 peers by 8 rails. See LinkDemand.
-constexpr size_t kPeersWithAllLinks = 64;
 
 uint64_t Random() {
   uint64_t value = 0;
@@ -179,13 +174,13 @@ void Engine::Run() {
   transports_.StartThreads(processors_.count());
 
   while (!stop_.load(std::memory_order_relaxed)) {
-    poller_.Wait(closer_.empty() ? peer_watch_.WaitMs() : kCloseWaitMs);
+    poller_.Wait(closer_.empty() ? peer_watch_.WaitMs() : tuning::kCloseLookMs);
     peer_watch_.ServiceMore();
     calls_.Run();
     const Nanos now = clock_.Now();
     closer_.Look(now);
     control_plane_->Poll(now);
-    if (now - ticked_ < Peer::kTickEvery) continue;
+    if (now - ticked_ < tuning::kTickEvery) continue;
     ticked_ = now;
     TickPeers();
     WatchRequests(now);
@@ -240,7 +235,7 @@ void Engine::TickPeers() {
   if (fewest.lost() == rails_fewer_) return;
   // Rails are counted as lost a while after they are.
   const Nanos now = clock_.Now();
-  const Nanos when = fewest.lost() > rails_fewer_ ? std::max(now - RailUse::kLostAfter, used_) : now;
+  const Nanos when = fewest.lost() > rails_fewer_ ? std::max(now - tuning::kAttemptLeast, used_) : now;
   rails_fewer_ = fewest.lost();
   used_ = when;
   RecordUse(&host_, static_cast<uint32_t>(host_.rails.size()) - rails_fewer_, when);
@@ -252,7 +247,7 @@ void Engine::Log(LogLevel level, const std::string& line) {
   if (level != LogLevel::kWarn) return parts_.log(level, line);
   const MutexLock lock(log_mutex_);
   const Nanos now = clock_.Now();
-  std::erase_if(warned_, [now](const auto& entry) { return now - entry.second >= kSameWarningAfter; });
+  std::erase_if(warned_, [now](const auto& entry) { return now - entry.second >= tuning::kSameWarningAfter; });
   if (warned_.emplace(line, now).second) parts_.log(level, line);
 }
 
@@ -281,7 +276,7 @@ void Engine::CloseListen(uint64_t listen_id) {
 SendPeer* Engine::PeerFor(const Handle& handle) {
   std::shared_ptr<SendPeer>& peer = send_peers_[handle.process];
   if (peer == nullptr) {
-    const bool few = send_peers_.size() <= kPeersWithAllLinks;
+    const bool few = send_peers_.size() <= tuning::kPeersWithAllLinks;
     const SendPeer::Target target{handle.process, handle.nonce, {handle.oob_address, handle.oob_port}, few};
     peer = std::make_shared<SendPeer>(&host_, target, Random());
     peer_watch_.Add(peer.get());

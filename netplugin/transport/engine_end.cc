@@ -1,13 +1,8 @@
 // How a process's data plane ends.
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/engine.h"
 
 namespace r2cc::net {
-namespace {
-
-constexpr int kDrainWaitMs = 5;
-
-}  // namespace
-
 void Engine::Stop() {
   if (!thread_.joinable()) return;
   stop_ = true;
@@ -34,7 +29,7 @@ void Engine::Drain() {
     if (!waiting || now - began >= host_.deadline) break;
     control_plane_->Poll(now);
     transports_.Tick(now);
-    poller_.Wait(kDrainWaitMs);
+    poller_.Wait(static_cast<int>(tuning::kTickEvery / kNanosPerMs));
     calls_.Run();
     closer_.Look(now);
   }

@@ -1,17 +1,12 @@
 #include "netplugin/transport/flow_closer.h"
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
-namespace {
-
-// The own device ends a link within milliseconds. After so long one line says that it does not, and again each time.
-constexpr Nanos kWarnAfter = 30 * kNanosPerSecond;
-
-}  // namespace
-
 void FlowCloser::Begin(Close* close, std::function<bool()> holds, Nanos now) {
   if (ended_ || !holds()) return Done(close);
   close->holds_ = std::move(holds);
-  close->warn_at_ = now + kWarnAfter;
+  close->warn_at_ = now + tuning::kCloseWarnAfter;
   closes_.push_back(close);
 }
 
@@ -22,7 +17,7 @@ void FlowCloser::Look(Nanos now) {
       return true;
     }
     if (now < close->warn_at_) return false;
-    close->warn_at_ = now + kWarnAfter;
+    close->warn_at_ = now + tuning::kCloseWarnAfter;
     log_(LogLevel::kWarn,
          "R2CC: a device may still access a buffer of a flow that the job has closed. The close waits until the device ends the link; "
          "restart the process if it does not");

@@ -1,5 +1,6 @@
 #include "netplugin/transport/host_policy.h"
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/chunk_size.h"
 
 namespace r2cc::net {
@@ -21,7 +22,7 @@ StripeMode StripeModeOf(const Config& config) {
 void SetPolicy(const Config& config, Host* host) {
   host->node = config.node;
   host->job = config.job;
-  host->chunk_bytes = config.chunk_bytes.value_or(kChunkBytesBase);
+  host->chunk_bytes = config.chunk_bytes.value_or(tuning::kChunkBytesBase);
   host->chunks_follow_rate = !config.chunk_bytes.has_value();
   host->mode = StripeModeOf(config);
   // Without protection there is nothing to replay a copy for.

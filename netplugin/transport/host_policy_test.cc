@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/chunk_size.h"
 
 namespace r2cc::net {
@@ -11,7 +12,7 @@ TEST(HostPolicy, WhatIsUnsetFollowsTheRails) {
   Host host;
   SetPolicy({.deadline_ms = 30000, .silence_ms = 250}, &host);
   EXPECT_EQ(host.mode, StripeMode::kBalance);
-  EXPECT_EQ(host.chunk_bytes, kChunkBytesBase);
+  EXPECT_EQ(host.chunk_bytes, tuning::kChunkBytesBase);
   EXPECT_TRUE(host.chunks_follow_rate);
   EXPECT_EQ(host.eager_bytes, kEagerBytesMax);
   EXPECT_EQ(host.silence, 250 * kNanosPerMs);

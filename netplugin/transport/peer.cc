@@ -1,19 +1,12 @@
 #include "netplugin/transport/peer.h"
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/transport_choice.h"
 #include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/record.h"
 
 namespace r2cc::net {
 namespace {
-
-// A thread of NCCL's looks where its message is expected; at all links only so often: soon while it waits, seldom on the way of a message.
-constexpr Nanos kPollWaiting = 50 * 1000;
-constexpr Nanos kPollPosting = 1000 * 1000;
-// With workers it only sees to it that all goes on: the lock is theirs.
-constexpr Nanos kPollWithWorkers = 20 * 1000;
-// A sleep costs a worker more than some tries, and so does a call to the scheduler. About 10 microseconds.
-constexpr int kTriesForLock = 100, kPausesOfTry = 3;
 
 void Pause() {
 #if defined(__x86_64__)
@@ -82,7 +75,7 @@ void Peer::Submit(FlowId flow, const Buffer& buffer, uint64_t bytes) {
 }
 
 void Peer::Progress(FlowId flow) {
-  if (bulk_by_workers() && !more() && host_->Now() - polled_.load(std::memory_order_relaxed) < kPollWithWorkers) return;
+  if (bulk_by_workers() && !more() && host_->Now() - polled_.load(std::memory_order_relaxed) < tuning::kPollWithWorkers) return;
   if (TryLock()) RunAsJob(flow, nullptr);
 }
 
@@ -133,9 +126,9 @@ bool Peer::Service() {
 }
 
 void Peer::LockSoon() {
-  for (int i = 0; i < kTriesForLock; ++i) {
+  for (int i = 0; i < tuning::kTriesForLock; ++i) {
     if (TryLock()) return;
-    for (int k = 0; k < kPausesOfTry; ++k) Pause();
+    for (int k = 0; k < tuning::kPausesOfTry; ++k) Pause();
   }
   Lock();
 }
@@ -199,10 +192,10 @@ bool Peer::RunInbox() {
 }
 
 Nanos Peer::PollEvery(bool waits) const {
-  if (!waits) return kPollPosting;
-  if (bulk_by_workers()) return kPollWithWorkers;
+  if (!waits) return tuning::kPollPosting;
+  if (bulk_by_workers()) return tuning::kPollWithWorkers;
   // Small messages keep to their sockets: while they come, nothing is missed on others.
-  return !has_bulk() && now() - found_ < kPollWaiting ? kPollPosting : kPollWaiting;
+  return !has_bulk() && now() - found_ < tuning::kPollWaiting ? tuning::kPollPosting : tuning::kPollWaiting;
 }
 
 Peer::Moved Peer::Move(FlowId flow, bool waits) {
@@ -210,7 +203,7 @@ Peer::Moved Peer::Move(FlowId flow, bool waits) {
     found_ = now();
     return Moved::kFound;
   }
-  if (now() - ticked_ >= kTickEvery) {
+  if (now() - ticked_ >= tuning::kTickEvery) {
     PollAndTick();
     return Moved::kSomething;
   }

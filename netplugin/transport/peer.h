@@ -50,7 +50,6 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool Service();
   // Handles what has arrived, then lets time pass. NCCL's threads do so themselves while they come.
   void Tick();
-  static constexpr Nanos kTickEvery = 5 * kNanosPerMs;
   // The lock was given back before everything was moved.
   bool more() const { return more_.load(std::memory_order_relaxed); }
   // Their descriptors are readable while something has arrived, as long as Port::WatchAll() holds.

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/fake_peer.h"
 
 namespace r2cc::net {
@@ -152,7 +153,7 @@ TEST_F(PeerTest, WhoWaitsLooksAtAllSocketsSoonAndLetsTimePass) {
   peer.Progress(kFlow);
   EXPECT_EQ(peer.events, 1);
   EXPECT_EQ(peer.ticks, 1);
-  clock.Advance(Peer::kTickEvery);
+  clock.Advance(tuning::kTickEvery);
   peer.Progress(kFlow);
   EXPECT_EQ(peer.ticks, 2);
 }
@@ -228,7 +229,7 @@ struct WorkersPeerTest : PeerTest {
     busy.MoveBytes(bytes);
   }
 
-  static constexpr uint32_t kLargeBytes = WorkloadClassifier::kSmallBytesMost + 1;
+  static constexpr uint32_t kLargeBytes = tuning::kSmallBytesMost + 1;
   FakeHost host{&clock, true};
   FakePeer busy{&host};
 };
@@ -241,7 +242,7 @@ TEST_F(WorkersPeerTest, WorkersMoveFromTheFirstLargeMessageToARunOfSmallOnes) {
   clock.Advance(kNanosPerSecond);
   busy.Progress(kFlow);
   EXPECT_TRUE(busy.bulk_by_workers()) << "who waits for more does not end it";
-  for (int i = 0; i < WorkloadClassifier::kSmallMost; ++i) MoveBytes(8);
+  for (int i = 0; i < tuning::kSmallMessagesMost; ++i) MoveBytes(8);
   EXPECT_FALSE(busy.bulk_by_workers());
 }
 

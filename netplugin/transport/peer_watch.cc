@@ -5,16 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
-namespace {
-
-constexpr int kActiveWaitMs = 5;
-// While NCCL's threads do the work: only to see that they still do.
-constexpr int kDrivenWaitMs = 10;
-constexpr int kIdleWaitMs = 100;
-
-}  // namespace
-
 void PeerWatch::Add(Peer* peer) {
   if (!watched_.contains(peer)) Arm(peer, &watched_[peer]);
 }
@@ -44,15 +37,15 @@ void PeerWatch::Disarm(Watched* watched) {
 }
 
 int PeerWatch::WaitMs() {
-  int wait_ms = kIdleWaitMs;
+  int wait_ms = tuning::kIdleWaitMs;
   for (auto& [peer, watched] : watched_) {
     const bool driven = std::exchange(watched.progress, peer->progress_calls()) != watched.progress;
     if (!driven) Arm(peer, &watched);
     if (!watched.armed.empty() && peer->more()) wait_ms = 0;
     if (driven)
-      wait_ms = std::min(wait_ms, kDrivenWaitMs);
+      wait_ms = std::min(wait_ms, tuning::kDrivenWaitMs);
     else if (watched.active)
-      wait_ms = std::min(wait_ms, kActiveWaitMs);
+      wait_ms = std::min(wait_ms, static_cast<int>(tuning::kTickEvery / kNanosPerMs));
   }
   return wait_ms;
 }

@@ -1,6 +1,7 @@
 #include "netplugin/transport/probes.h"
 
 #include "base/core/check.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 
@@ -48,9 +49,9 @@ void Probes::Ended(uint64_t connection, ProbeResult result, Nanos now) {
 void Probes::Tick(Nanos now) {
   for (Place at = probes_.begin(); at != probes_.end();) {
     const Place probe = at++;
-    if (probe->second.state == ProbeState::kConnecting && now - probe->second.since >= kPatience)
+    if (probe->second.state == ProbeState::kConnecting && now - probe->second.since >= tuning::kConnectMost)
       Do(probe, ProbeEvent::kLate, ProbeResult::kSilent, now);
-    if (now - probe->second.asked >= kUnaskedFor) Do(probe, ProbeEvent::kUnasked, ProbeResult::kSilent, now);
+    if (now - probe->second.asked >= tuning::kProbeUnaskedFor) Do(probe, ProbeEvent::kUnasked, ProbeResult::kSilent, now);
   }
 }
 

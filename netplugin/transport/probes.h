@@ -29,8 +29,8 @@ enum class ProbeEvent : uint8_t {
   kAskedAnew,  // it is too old for one
   kConnected,
   kEnded,    // refused, reset, or without an answer to its keep-alives
-  kLate,     // nobody has answered the attempt for kPatience
-  kUnasked,  // nobody has asked for kUnaskedFor
+  kLate,     // nobody has answered the attempt for kConnectMost
+  kUnasked,  // nobody has asked for kProbeUnaskedFor
 };
 
 enum class ProbeStep : uint8_t { kImpossible, kNothing, kConnect, kReplace, kStand, kFail, kGiveUp, kForget, kClose };
@@ -40,11 +40,6 @@ ProbeStep StepOf(ProbeState state, ProbeEvent event);
 
 class Probes {
  public:
-  // To connect takes a round trip, or a second more if the first packet is lost.
-  static constexpr Nanos kPatience = 2 * kNanosPerSecond;
-  // Who waits for a peer asks several times a second; longer than a busy process leaves between two questions.
-  static constexpr Nanos kUnaskedFor = 10 * kNanosPerSecond;
-
   struct Question {
     Nanos asked = 0;
     Nanos heard = 0;  // when the asker heard of the peer's process last

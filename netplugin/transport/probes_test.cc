@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -75,9 +77,9 @@ TEST_F(ProbesTest, AnAttemptIsRefusedOrStaysWithoutAnAnswer) {
   Ask();
   EXPECT_EQ(Answer(), std::nullopt) << "an answer from before the question";
   EXPECT_EQ(Actions(), "c");
-  probes_.Tick(now_ + Probes::kPatience - 1);
+  probes_.Tick(now_ + tuning::kConnectMost - 1);
   EXPECT_EQ(Answer(), std::nullopt);
-  probes_.Tick(now_ + Probes::kPatience);
+  probes_.Tick(now_ + tuning::kConnectMost);
   EXPECT_EQ(Answer(), ProbeResult::kSilent);
   EXPECT_EQ(Actions(), "x");
 }
@@ -99,14 +101,14 @@ TEST_F(ProbesTest, WhatNobodyAsksForIsClosedAndForgotten) {
   Ask(0, kOther);
   EXPECT_EQ(Actions(), "cc");
   probes_.Connected(last_, now_);
-  probes_.Tick(now_ + Probes::kUnaskedFor - 1);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor - 1);
   EXPECT_EQ(Actions(), "x") << "that of the peer that does not answer";
-  probes_.Tick(now_ + Probes::kUnaskedFor);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor);
   EXPECT_EQ(Actions(), "x");
   EXPECT_EQ(probes_.AnswerTo(kOther, {now_, 0}), std::nullopt);
-  probes_.Tick(now_ + Probes::kUnaskedFor + 1);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor + 1);
   EXPECT_EQ(Answer(), std::nullopt) << "its failure is forgotten, too";
-  probes_.Tick(now_ + Probes::kUnaskedFor + 2);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor + 2);
   EXPECT_EQ(Actions(), "");
 }
 

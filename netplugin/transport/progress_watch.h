@@ -6,16 +6,12 @@
 #include <utility>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 
 class ProgressWatch {
  public:
-  // A wait is as long as between two looks more than is known.
-  static constexpr Nanos kLookEvery = kNanosPerSecond;
-  // Pauses that are shorter are those of a job that computes.
-  static constexpr Nanos kTellAfter = 2 * kNanosPerSecond;
-
   // Of all peers of the process.
   struct Facts {
     uint64_t outstanding = 0;
@@ -34,16 +30,14 @@ class ProgressWatch {
     const bool moves =
         facts.outstanding == 0 || facts_.outstanding == 0 || facts.done != facts_.done || facts.moved_bytes != facts_.moved_bytes;
     facts_ = facts;
-    waited_ = moves || passed > kStoppedAfter ? 0 : waited_ + passed;
-    if (waited_ < kTellAfter) return {std::exchange(told_, false), 0};
+    waited_ = moves || passed > 3 * tuning::kProgressLookEvery ? 0 : waited_ + passed;
+    if (waited_ < tuning::kProgressTellAfter) return {std::exchange(told_, false), 0};
     told_ = true;
     return {true, waited_};
   }
-  bool due(Nanos now) const { return now - looked_ >= kLookEvery; }
+  bool due(Nanos now) const { return now - looked_ >= tuning::kProgressLookEvery; }
 
  private:
-  static constexpr Nanos kStoppedAfter = 3 * kLookEvery;
-
   Facts facts_;
   Nanos looked_ = 0;
   Nanos waited_ = 0;

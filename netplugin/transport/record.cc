@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
 #include "plan/page/attach.h"
 #include "plan/page/gave_up.h"
 
@@ -259,7 +260,7 @@ std::string TriedWays(const Host& host, const OobAddress* oob, std::span<const R
 
 void WarnNotReached(Host* host, ReachWatch::Missing missing, const std::string& peer, const std::string& ways) {
   const std::string what = missing == ReachWatch::Missing::kRail ? "no rail reaches " : "no answer from ";
-  host->log(LogLevel::kWarn, "R2CC: " + what + peer + " for " + std::to_string(ReachWatch::kEarly / kNanosPerSecond) +
+  host->log(LogLevel::kWarn, "R2CC: " + what + peer + " for " + std::to_string(tuning::kReachEarly / kNanosPerSecond) +
                                  " s, trying on until R2CC_DEADLINE_MS: tried " + ways + "; r2ccctl path probe " + host->node + " " + peer);
 }
 

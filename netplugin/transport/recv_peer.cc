@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/record.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 using plan::EvidenceCause;
 
-// The initiator waits no longer for an answer (SendLinks gives a link that is being opened so much time).
-constexpr Nanos kKeepFor = kNanosPerSecond;
 // Of one link, sockets or offers that are told again: more than R2CC_SOCKETS_PER_RAIL and its control channel.
 constexpr int kKeptOfLinkMost = 64;
 
@@ -155,7 +154,7 @@ void RecvPeer::ApplyVerdicts() {
 void RecvPeer::OnTick() {
   oob_->Tick();
   was_linked_ = was_linked_ || has_link();
-  std::erase_if(kept_, [this](const Kept& kept) R2CC_REQUIRES(mutex_) { return now() - kept.since >= kKeepFor; });
+  std::erase_if(kept_, [this](const Kept& kept) R2CC_REQUIRES(mutex_) { return now() - kept.since >= tuning::kAttemptLeast; });
   session_.Tick(now());
 }
 

@@ -4,16 +4,13 @@
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/transport_choice.h"
 
 namespace r2cc::net {
 namespace {
 
 using plan::EvidenceCause;
-
-constexpr Nanos kSampleEvery = 25 * kNanosPerMs;
-// A device that reads longer from the buffers of a closed flow loses the link: the job waits for them.
-constexpr Nanos kReleaseMost = 250 * kNanosPerMs;  // more than the 134 ms after which it sends a lost packet again
 
 SendSession::Options OptionsOf(const Host& host, const SendPeer::Target& target, uint64_t session) {
   SendSession::Options options;
@@ -108,7 +105,7 @@ void SendPeer::OnTick() {
   WarnOfReach();
   std::erase_if(releasing_, [this](const Releasing& one) R2CC_REQUIRES(mutex_) {
     if (!links_.alive(one.name) || !links_.at(one.name.link)->Holds(one.flow)) return true;
-    if (now() - one.since < kReleaseMost) return false;
+    if (now() - one.since < tuning::kRetireMost) return false;
     Trouble(one.name, EvidenceCause::kFlowClosed);
     return true;
   });
@@ -126,7 +123,7 @@ void SendPeer::WarnOfReach() {
 }
 
 void SendPeer::SampleRates(Nanos now) {
-  if (now - sampled_ < kSampleEvery) return;
+  if (now - sampled_ < tuning::kRateSampleEvery) return;
   sampled_ = now;
   const bool bulk = std::exchange(sampled_bulk_, has_bulk()) && has_bulk();
   links_.ForEach([&](const LinkName& name, SendLink& link) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/transport_choice.h"
 #include "netplugin/transport/memory_table.h"
 #include "netplugin/transport/send_peer.h"
@@ -41,7 +42,7 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
 
 bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
   // Workers move it, by sockets of their own.
-  if (has_workers() && bytes > WorkloadClassifier::kSmallBytesMost) return false;
+  if (has_workers() && bytes > tuning::kSmallBytesMost) return false;
   const LinkId home = session_.flows().at(flow).home;
   SendLink* const link = links_.at(home);
   if (link == nullptr) return false;

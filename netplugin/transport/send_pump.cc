@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
-namespace {
-
-constexpr int kRoundChunks = 32;  // leave before input is looked at again
-
-}  // namespace
-
 void SendPump::Advise(bool always) {
   if (!always && !advice_is_due()) return;
   spread_ = session_->links().spread();
@@ -23,7 +19,7 @@ bool SendPump::PumpAll() {
   links_->ForEach([this](const LinkName& name, SendLink& link) {
     if (link.Pump(0, false) == SendLink::Room::kLeft) ready_.push_back(name.link);
   });
-  for (int chunks = 0; chunks < kRoundChunks;) {
+  for (int chunks = 0; chunks < tuning::kPumpChunks;) {
     if (ready_.empty() || !session_->flows().ready()) return false;
     const auto next = std::min_element(ready_.begin(), ready_.end(),
                                        [this](LinkId a, LinkId b) { return session_->links().Load(a) < session_->links().Load(b); });
@@ -37,7 +33,7 @@ bool SendPump::PumpAll() {
 
 void SendPump::PumpHome(FlowId flow) {
   SendLink* const link = links_->at(session_->flows().at(flow).home);
-  if (link != nullptr && !session_->links().spread() && (session_->flows().ready() || link->busy())) link->Pump(kRoundChunks, true);
+  if (link != nullptr && !session_->links().spread() && (session_->flows().ready() || link->busy())) link->Pump(tuning::kPumpChunks, true);
 }
 
 void SendPump::MarkDirty(LinkId link) {

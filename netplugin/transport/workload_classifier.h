@@ -4,23 +4,19 @@
 
 #include <cstdint>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 
 class WorkloadClassifier {
  public:
-  // To send or receive a larger message takes longer than to wake another thread for it, though that one has its copy made first.
-  static constexpr uint64_t kSmallBytesMost = 12 * 1024;
-  // So many small messages one after another end bulk. A few, such as a job's flags, or the rests that an operation leaves in each of its
-  // channels, do not.
-  static constexpr int kSmallMost = 16;
-
   // Some of such a message moves, or is about to. An empty one, of a slice that NCCL's operation does not fill, says nothing.
   void Account(uint64_t message_bytes) {
     if (message_bytes == 0) return;
-    if (message_bytes > kSmallBytesMost) {
+    if (message_bytes > tuning::kSmallBytesMost) {
       is_bulk_ = true;
       small_ = 0;
-    } else if (++small_ >= kSmallMost) {
+    } else if (++small_ >= tuning::kSmallMessagesMost) {
       is_bulk_ = false;
     }
   }

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
-constexpr uint64_t kLarge = WorkloadClassifier::kSmallBytesMost + 1, kSmall = WorkloadClassifier::kSmallBytesMost;
+constexpr uint64_t kLarge = tuning::kSmallBytesMost + 1, kSmall = tuning::kSmallBytesMost;
 
 struct WorkloadClassifierTest : testing::Test {
   void Account(uint64_t message_bytes, int times) {
@@ -27,14 +29,14 @@ TEST_F(WorkloadClassifierTest, OneLargeMessageIs) {
 TEST_F(WorkloadClassifierTest, AFewSmallMessagesDoNotEndIt) {
   for (int i = 0; i < 100; ++i) {
     Account(kLarge, 1);
-    Account(kSmall, WorkloadClassifier::kSmallMost - 1);
+    Account(kSmall, tuning::kSmallMessagesMost - 1);
     EXPECT_TRUE(workload.is_bulk());
   }
 }
 
 TEST_F(WorkloadClassifierTest, ARunOfThemEndsItAndItBeginsAnew) {
   Account(kLarge, 100);
-  Account(kSmall, WorkloadClassifier::kSmallMost);
+  Account(kSmall, tuning::kSmallMessagesMost);
   EXPECT_FALSE(workload.is_bulk());
   Account(kLarge, 1);
   EXPECT_TRUE(workload.is_bulk());

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/workload_classifier.h"
 #include "tests/contract/fixture.h"
 
@@ -137,7 +138,7 @@ TEST_P(Contract, ExactlyOnceLargeAmongSmall) {
         job_->Exchange(flows_[i], 300'000 + static_cast<size_t>(round) * 1000);
       } else {
         // More than end a run of bulk.
-        for (int small = 0; small < net::WorkloadClassifier::kSmallMost + 8; ++small)
+        for (int small = 0; small < net::tuning::kSmallMessagesMost + 8; ++small)
           job_->Exchange(flows_[i], 2000 + static_cast<size_t>(round));
       }
     }

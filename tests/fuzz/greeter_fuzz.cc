@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/tcp/listener.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/packets.h"
@@ -96,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while (!poller.Wait(0)) {
   }
   poller.Wait(0);  // what was accepted in the round before
-  clock.Advance(TcpListener::kPatience);
+  clock.Advance(tuning::kSpeaksWithin);
   listener.Tick(clock.Now());
   R2CC_CHECK(asked >= accepted && listener.refused() + accepted == connected);
   return 0;

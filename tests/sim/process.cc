@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::sim {
 namespace {
 
@@ -190,7 +192,7 @@ void Process::Turn() {
   transport_->Tick(io_.now());
   if (rails_ != nullptr) rails_->Tick(io_.now());
   ForEachPeer([](net::Peer* peer) { peer->Service(); });
-  if (io_.now() - ticked_ >= net::Peer::kTickEvery) TickPeers();
+  if (io_.now() - ticked_ >= net::tuning::kTickEvery) TickPeers();
   if (progress && !exiting_) progress();
   if (exiting_ && (Drained() || io_.now() - exit_began_ >= io_.options.deadline)) {
     gave_up_ = !Drained();

@@ -139,6 +139,7 @@ def report(sources: list[rules.Source]) -> list[tuple[str, str]]:
       ("lines of BUILD files", count(lambda source: source.path.endswith("BUILD.bazel"))),
       ("constants of the data plane", str(sum(constants(source.text) for source in sources if source.path.startswith(DATA_PLANE)
                                               and source.is_cpp() and not source.is_test()))),
+      ("of these, tuning", str(constants(text.get(rules.TUNING, "")))),
       ("C++ files in the root of daemon/", str(len(loose))),
       *((f"layers of {top}/", str(max(layers(below(graph, top)).values(), default=0))) for top in ("client", "daemon", "netplugin")),
       ("arrows between folders", str(sum(map(len, graph.values())))),

@@ -8,6 +8,7 @@ import re
 
 COLUMNS_MAX = 140
 FILE_LINES_MAX = 400
+TUNING = "netplugin/flow/tuning.h"
 
 CPP = (".cc", ".h", ".cu", ".cuh")
 CODE = CPP + (".css", ".html", ".js", ".mjs", ".py", ".sh", ".bzl", ".bazel", ".proto")
@@ -201,12 +202,12 @@ MAY_INCLUDE = {
     "netplugin/abi": ("netplugin/abi",),
     "netplugin/attach": ("base/core", "plan/page", "netplugin/attach", "netplugin/config", "netplugin/rails"),
     "netplugin/collnet": ("base/core", "plan", "netplugin/abi", "netplugin/collnet", "netplugin/flow/flow_port.h",
-                          "netplugin/flow/memory.h"),
+                          "netplugin/flow/memory.h", "netplugin/flow/tuning.h"),
     "netplugin/config": ("netplugin/config",),
     "netplugin/flow": ("base/core", "plan/model.h", "netplugin/flow"),
     "netplugin/gpu": ("base/core", "netplugin/abi", "netplugin/gpu"),
     "netplugin/link": ("base/core", "plan/model.h", "plan/page/ring.h", "netplugin/flow", "netplugin/link"),
-    "netplugin/rails": ("base/core", "netplugin/rails"),
+    "netplugin/rails": ("base/core", "netplugin/flow/tuning.h", "netplugin/rails"),
     "netplugin/transport": ("base/core", "plan", "netplugin"),
     "netplugin/transport/os": ("base/core", "netplugin/transport/os"),
     "netplugin/transport/tcp": ("base/core", "netplugin/config", "netplugin/flow", "netplugin/link", "netplugin/transport/fake_bugs.h",
@@ -331,6 +332,15 @@ def mutexes(source):
     found = re.match(r"\s*(?:mutable |static )*(?:absl::|r2cc::)?Mutex (\w+)(?: R2CC_\w+\(.*\))?;", line)
     if found and not re.search(rf"GUARDED_BY\({found.group(1)}\)", source.text):
       yield number, f"{found.group(1)}: no member of this file is GUARDED_BY it"
+
+
+@rule
+def times_of_the_data_plane(source):
+  """How long the data plane waits, and how often it looks, is in one header, with the reason and the measurement."""
+  planes = ("netplugin/collnet/", "netplugin/flow/", "netplugin/link/", "netplugin/rails/", "netplugin/transport/")
+  fake = source.path.rsplit("/", 1)[-1].startswith("fake_")
+  if source.is_cpp() and source.path.startswith(planes) and source.path != TUNING and not source.is_test() and not fake:
+    yield from _matches(source, r"\bconstexpr Nanos k\w+ =|\bconstexpr \w+ k\w+(?:Ms|Seconds) =", "{} outside " + TUNING)
 
 
 # The one place that knows ibverbs, the stub that its test opens instead, and the library that stands before the machine's.

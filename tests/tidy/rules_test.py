@@ -92,6 +92,11 @@ SPECIMENS = {
         ("health/view/a.cc", "#include <time.h>\n", '#include "base/core/clock.h"\n'),
         ("plan/a.cc", "#include <fcntl.h>\n", "#include <cmath>\n"),
     ],
+    "times_of_the_data_plane": [
+        ("netplugin/link/a.h", "  static constexpr Nanos kWait = kNanosPerSecond;\n", "  const Nanos wait = tuning::kWait;\n"),
+        ("netplugin/transport/tcp/a.cc", "constexpr int kWaitMs = 5;\n", "constexpr int kMostBytes = 5;\n"),
+        ("netplugin/collnet/a.cc", "constexpr double kQueuedSeconds = 0.1;\n", "constexpr double kQueued = 0.1;\n"),
+    ],
     "mutexes": [
         ("netplugin/a.h", "  Mutex mutex_;\n  int a_ = 0;\n", "  Mutex mutex_;\n  int a_ R2CC_GUARDED_BY(mutex_) = 0;\n"),
         ("netplugin/a.h", "  mutable Mutex a_ R2CC_ACQUIRED_BEFORE(b_);\n  int c_ R2CC_GUARDED_BY(b_);\n",

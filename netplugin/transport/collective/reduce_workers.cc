@@ -9,18 +9,9 @@
 
 #include "base/core/check.h"
 #include "netplugin/collnet/reduce.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
-namespace {
-
-// Of the result: with the sources' pieces it fits into a processor's second cache, and taking the next one costs nothing beside it.
-constexpr size_t kPieceBytes = 64 << 10;
-constexpr int kProcessorsForNone = 4;  // NCCL's threads and the bulk workers need these
-constexpr int kProcessorsForEach = 4;
-constexpr int kThreadsMost = 4;
-
-}  // namespace
-
 Reduction::Reduction(abi::DataType type, abi::RedOp op, std::vector<const std::byte*> sources, std::byte* out, size_t count)
     : type_(type), op_(op), sources_(std::move(sources)), out_(out), count_(count), pieces_left_(pieces()) {
   R2CC_CHECK(collnet::CanReduce(type, op) && !sources_.empty());
@@ -32,12 +23,12 @@ void Reduction::Wait() const {
 }
 
 size_t Reduction::pieces() const {
-  const size_t elements = kPieceBytes / collnet::ElementBytes(type_);
+  const size_t elements = tuning::kReducePieceBytes / collnet::ElementBytes(type_);
   return (count_ + elements - 1) / elements;
 }
 
 void Reduction::ReducePiece(size_t piece) {
-  const size_t element_bytes = collnet::ElementBytes(type_), elements = kPieceBytes / element_bytes;
+  const size_t element_bytes = collnet::ElementBytes(type_), elements = tuning::kReducePieceBytes / element_bytes;
   const size_t first = piece * elements, offset = first * element_bytes;
   std::vector<const std::byte*> sources = sources_;
   for (const std::byte*& source : sources) source += offset;
@@ -55,7 +46,7 @@ struct ReduceWorkers::Task final : Workers::Task {
 };
 
 int ReduceWorkers::ThreadsFor(int processors) {
-  return std::clamp((processors - kProcessorsForNone) / kProcessorsForEach, 0, kThreadsMost);
+  return std::clamp((processors - tuning::kProcessorsOfNccl) / tuning::kProcessorsOfNccl, 0, tuning::kReduceThreadsMost);
 }
 
 std::unique_ptr<ReduceWorkers> ReduceWorkers::Start(int threads, const Processors& processors, std::string* error) {

@@ -13,14 +13,13 @@
 #include <utility>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 namespace {
 
 constexpr uint64_t kWakeToken = 0;
 constexpr int kEventsMax = 64;
-// To be woken up takes a thread some ten microseconds, and who wakes it a few: where one message has come, the next is near.
-constexpr Nanos kAwakeFor = 50 * 1000;
 
 }  // namespace
 
@@ -113,7 +112,7 @@ void Workers::Run(Worker* worker, const char* name) {
     {
       const MutexLock lock(worker->mutex);
       woken.swap(worker->woken);
-      asleep = worker->asleep = woken.empty() && clock.Now() - busy >= kAwakeFor;
+      asleep = worker->asleep = woken.empty() && clock.Now() - busy >= tuning::kWorkerAwakeFor;
     }
     for (const Token token : woken)
       if (const auto task = Find(worker, token)) task->Run();

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 
@@ -19,9 +20,6 @@ struct BudgetFacts {
 };
 
 struct Budget {
-  // With workers a message goes by several sockets at a time, each in its own thread: none takes more than this with one call.
-  static constexpr uint32_t kWorkerCallBytes = 256 * 1024;
-
   // How many of the sockets take chunks.
   size_t sockets;
   // Of each socket: how many bytes may wait, not sent yet, with the kernel and of chunks that leave together.
@@ -30,7 +28,7 @@ struct Budget {
   uint64_t held_bytes;
 
   // How many bytes of chunks leave a socket with one call. Without workers as many as the queue has room for, which saves calls.
-  uint32_t call_bytes(bool by_worker) const { return by_worker ? std::min(unsent_bytes, kWorkerCallBytes) : unsent_bytes; }
+  uint32_t call_bytes(bool by_worker) const { return by_worker ? std::min(unsent_bytes, tuning::kWorkerCallBytes) : unsent_bytes; }
 };
 
 Budget BudgetOf(const BudgetFacts& facts);

@@ -8,17 +8,14 @@
 #include <cstring>
 
 #include "base/core/hash.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 namespace {
 
-// How much one socket moves before the others get their turn.
-constexpr uint64_t kTurnBytes = 1 << 20;
 // A small message comes with its header in one call. Behind a large chunk only the next header is read ahead: its payload is better read
 // to where it belongs.
-constexpr size_t kAheadBytes = 8192 + kBulkHeaderBytes;
-constexpr size_t kSmallBytes = 16 * 1024;
-constexpr size_t kCopiedBytes = 1024;
+constexpr size_t kAheadBytes = tuning::kPayloadAheadBytes + kBulkHeaderBytes;
 
 // One part is the rule while nothing comes, and recv() is the cheaper call.
 ssize_t Receive(int fd, std::span<iovec> parts) {
@@ -33,8 +30,8 @@ ssize_t Receive(int fd, std::span<iovec> parts) {
 ssize_t Send(int fd, std::span<iovec> parts, bool alone) {
   size_t bytes = 0;
   for (const iovec& part : parts) bytes += part.iov_len;
-  if (bytes <= kCopiedBytes && !alone) {
-    uint8_t copy[kCopiedBytes];
+  if (bytes <= tuning::kCopiedBytes && !alone) {
+    uint8_t copy[tuning::kCopiedBytes];
     size_t at = 0;
     for (const iovec& part : parts) {
       std::memcpy(copy + at, part.iov_base, part.iov_len);
@@ -224,7 +221,7 @@ bool BulkReceiver::Fetch(Look look) {
     const std::span<std::byte> to = Next();
     fetched_.payload_room = to.size();
     parts[count++] = {to.data(), to.size()};
-    if (current_.chunk.bytes > kSmallBytes) ahead_room = kBulkHeaderBytes;
+    if (current_.chunk.bytes > tuning::kReadAheadBelowBytes) ahead_room = kBulkHeaderBytes;
     ahead_begin_ = ahead_end_ = 0;
   } else if (ahead_begin_ > 0) {
     std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
@@ -255,7 +252,7 @@ BulkReceiver::Result BulkReceiver::Take(const Sink& sink, uint64_t* received_byt
 
 BulkReceiver::Result BulkReceiver::ReadOn(const Sink& sink, Look look, uint64_t* received_bytes) {
   Result result = Take(sink, received_bytes);
-  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < kTurnBytes && result == Result::kMore;
+  for (auto turn = static_cast<size_t>(fetched_.bytes); turn < tuning::kTurnBytes && result == Result::kMore;
        turn += static_cast<size_t>(fetched_.bytes)) {
     Fetch(look);
     result = Take(sink, received_bytes);

@@ -4,14 +4,9 @@
 
 #include <cerrno>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
-namespace {
-
-// Longer than the tries of a connection are apart.
-constexpr Nanos kLately = 10 * kNanosPerSecond;
-
-}  // namespace
-
 uint64_t DescriptorsMost() {
   rlimit limit;
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
@@ -41,7 +36,7 @@ void DescriptorWatch::Failed(int failure) {
 }
 
 std::string DescriptorWatch::Trouble() const {
-  const bool lately = failure_ != 0 && clock_->Now() - failed_ < kLately;
+  const bool lately = failure_ != 0 && clock_->Now() - failed_ < tuning::kShortageLately;
   return lately ? OutOfDescriptors(failure_, DescriptorsMost()) : "";
 }
 

@@ -27,8 +27,6 @@ class IoTask : public Workers::Task {
   virtual bool Commit() = 0;
   // With the lock: the link is about to be destroyed.
   virtual void Detach() = 0;
-  // So many calls one after another; then the other sockets of its thread have their turn.
-  static constexpr int kCallsTogether = 16;
 
  private:
   friend class SocketOwnership;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/tcp/tcp_connection.h"
 
 namespace r2cc::net {
@@ -95,7 +96,7 @@ void TcpListener::Tick(Nanos now) {
   for (Listening& listener : listeners_)
     if (std::exchange(listener.paused, false)) poller_->Modify(listener.token, listener.fd.get(), EPOLLIN);
   // Identifiers grow with time: the oldest is first.
-  while (!waiting_.empty() && now - waiting_.begin()->second.since >= kPatience) {
+  while (!waiting_.empty() && now - waiting_.begin()->second.since >= tuning::kSpeaksWithin) {
     ++refused_;
     Drop(waiting_.begin()->first);
   }

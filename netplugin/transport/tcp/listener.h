@@ -19,8 +19,6 @@ namespace r2cc::net {
 
 class TcpListener {
  public:
-  // A stranger's connection is dropped after so long without a greeting.
-  static constexpr Nanos kPatience = 5 * kNanosPerSecond;
   // Of so many who have not said who they are the one who has waited longest makes room for the next: an eighth of the descriptors that the
   // process may open, which leaves the job its own. A peer with 8 rails and 16 sockets per rail opens 137 connections at once.
   static constexpr size_t WaitingMax(uint64_t descriptors) {

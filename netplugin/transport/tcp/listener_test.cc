@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 namespace {
@@ -106,7 +107,7 @@ TEST_F(ListenerTest, OfTheSilentTheOldestMakeRoom) {
 TEST_F(ListenerTest, WhoStaysSilentIsGivenUp) {
   const UniqueFd silent = Connected();
   Look();
-  clock.Advance(TcpListener::kPatience - 1);
+  clock.Advance(tuning::kSpeaksWithin - 1);
   listener.Tick(clock.Now());
   EXPECT_EQ(listener.refused(), 0u);
   clock.Advance(1);

@@ -35,8 +35,6 @@ class PacketStream {
   // Reads what has arrived, kReadBytesMost at the most, and hands over each whole packet; stops early if `on_packet` returns false (the
   // stream may be gone then: the caller must not touch it).
   State Read(FunctionRef<bool(std::span<const uint8_t>)> on_packet);
-  // So that who sends as fast as we read does not keep the thread: it may be NCCL's. Some 1,200 acknowledgements.
-  static constexpr size_t kReadBytesMost = 64 * 1024;
   // The last Read() ended before it had seen the end of what has arrived: read again soon. The socket stays readable until then.
   bool more() const { return more_; }
   // Reads at most one packet, and not a byte beyond it: for greetings, after which the socket may turn into a bulk socket. A stranger's

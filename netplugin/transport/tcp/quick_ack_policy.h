@@ -7,17 +7,16 @@
 #include <optional>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 
 class QuickAckPolicy {
  public:
-  // Told less often, a kernel that has gone back to acknowledging at once after a pause would stay there for too long.
-  static constexpr int kToldEvery = 64;
-
   // Messages were read, while bulk is about or not. What the kernel is to be told: true: they may be late; nothing: all stays.
   std::optional<bool> Read(bool bulk) {
     if (bulk) return std::exchange(late_, false) ? std::optional(false) : std::nullopt;
-    if (late_ && ++reads_ < kToldEvery) return std::nullopt;
+    if (late_ && ++reads_ < tuning::kQuickAckToldEvery) return std::nullopt;
     late_ = true;
     reads_ = 0;
     return true;

@@ -8,6 +8,7 @@
 
 #include "base/core/check.h"
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/tcp/astray.h"
 #include "netplugin/transport/tcp/endpoint.h"
 #include "netplugin/transport/tcp/tcp_connection.h"
@@ -18,10 +19,6 @@ namespace {
 
 using plan::EvidenceCause;
 using Look = BulkReceiver::Look;
-
-// Whoever has found something so often by looking need not be told: the kernel does that for each packet, and on loopback in the sender's
-// own call.
-constexpr int kFoundEnough = 4;
 
 }  // namespace
 
@@ -166,7 +163,7 @@ void TcpRecvLink::Watch(size_t index) {
 }
 
 void TcpRecvLink::Found(Bulk* bulk) {
-  if (bulk->token == 0 || ++bulk->found < kFoundEnough) return;
+  if (bulk->token == 0 || ++bulk->found < tuning::kFoundEnough) return;
   port_->poller()->Remove(std::exchange(bulk->token, 0), bulk->receiver->fd());
   port_->set_unwatched();
 }
@@ -190,7 +187,7 @@ class TcpRecvLink::Task final : public IoTask {
  private:
   bool Prepare() override {
     if (!mine() || !link_->owner_->Alive(link_->name_)) return false;
-    if (calls_++ < kCallsTogether) return true;
+    if (calls_++ < tuning::kCallsTogether) return true;
     calls_ = 0;
     ownership().Wake(link_->port_->workers());
     return false;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/recv_peer.h"
 #include "netplugin/transport/tcp/bulk.h"
 #include "netplugin/transport/tcp/endpoint.h"
@@ -242,7 +243,7 @@ TEST_F(TwoSocketsTest, WhereBulkCameFromNobodyLooksForTheSmallMessagesAfterIt) {
   EXPECT_TRUE(peer->Service());
   ASSERT_EQ(comm.done_through, 1u);
   // Of another flow, so that nothing tells where those of this one will come from.
-  for (MessageId message = 0; message < WorkloadClassifier::kSmallMost; ++message) {
+  for (MessageId message = 0; message < tuning::kSmallMessagesMost; ++message) {
     Send(kOtherFlow, message, 8, 0);
     peer->Progress(kOtherFlow);
     ASSERT_EQ(other_comm.done_through, message + 1);
@@ -290,7 +291,7 @@ TEST_F(TcpSocketsTest, OfSmallMessagesTheKernelMayTellTheSenderLater) {
 TEST_F(TcpSocketsTest, OfBulkItTellsHimAtOnce) {
   Move(16 * 1024);
   EXPECT_TRUE(Quick());
-  for (int i = 0; i < WorkloadClassifier::kSmallMost; ++i) Move(8);
+  for (int i = 0; i < tuning::kSmallMessagesMost; ++i) Move(8);
   ASSERT_FALSE(Quick());
   Move(16 * 1024);
   EXPECT_TRUE(Quick());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/core/check.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/tcp/endpoint.h"
 #include "netplugin/transport/tcp/tcp_port.h"
 
@@ -283,7 +284,7 @@ class TcpSendLink::Task final : public IoTask {
   bool Prepare() override {
     if (!mine()) return false;
     ownership().set_pending(false);
-    if (calls_++ == kCallsTogether) {
+    if (calls_++ == tuning::kCallsTogether) {
       calls_ = 0;
       ownership().Wake(link_->port_->workers());
       return false;

@@ -13,14 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
-// Channels on the management network: how soon a host that vanished shows.
-constexpr int kKeepAliveIdleS = 2;
-constexpr int kKeepAliveIntervalS = 1;
-constexpr int kKeepAliveProbes = 5;
-constexpr int kOobUserTimeoutMs = 8000;
 constexpr size_t kCongestionControlBytes = 17;  // TCP_CA_NAME_MAX and an end
 
 void Set(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof(value)); }
@@ -108,10 +105,10 @@ void Prepare(int fd, SocketUse use, const std::string& interface) {
   Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   if (use == SocketUse::kOob) {
     Set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleS);
-    Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalS);
-    Set(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
-    Set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kOobUserTimeoutMs);
+    Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, tuning::kKeepAliveIdleS);
+    Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, tuning::kKeepAliveIntervalS);
+    Set(fd, IPPROTO_TCP, TCP_KEEPCNT, tuning::kKeepAliveProbes);
+    Set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, tuning::kOobUserTimeoutMs);
   }
   BindToDevice(fd, interface);
 }

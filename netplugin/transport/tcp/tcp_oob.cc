@@ -3,16 +3,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/tcp/tcp_connection.h"
 
 namespace r2cc::net {
-namespace {
-
-// Until the peer's kernel answers: a round trip, or a second more if the first packet is lost.
-constexpr Nanos kConnectLimit = 2 * kNanosPerSecond;
-
-}  // namespace
-
 TcpOob::TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner)
     : port_(port),
       owner_(owner),
@@ -72,7 +66,7 @@ void TcpOob::Probe(Nanos heard) {
 void TcpOob::Tick() {
   if (connector_ != nullptr && connector_->connected()) {
     if (!std::exchange(ungreeted_told_, true)) owner_->OobUngreeted();
-  } else if (connector_ != nullptr && port_->Now() - connecting_since_ >= kConnectLimit) {
+  } else if (connector_ != nullptr && port_->Now() - connecting_since_ >= tuning::kConnectMost) {
     Lost(ProbeResult::kSilent);
   }
   if (!question_.has_value()) return;

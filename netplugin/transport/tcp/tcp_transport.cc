@@ -4,14 +4,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/tcp/budget.h"
 #include "netplugin/transport/tcp/congestion.h"
 #include "netplugin/transport/tcp/endpoint.h"
 
 namespace r2cc::net {
 namespace {
-
-constexpr int kSocketsMost = 4;
 
 SocketAddress ToSocketAddress(const IpAddress& address) {
   SocketAddress out;
@@ -128,7 +127,7 @@ void TcpTransport::StartThreads(int processors) {
   const int threads = options_.workers.value_or(WorkersFor(processors));
   // So many that each worker has one to send or to receive with, and twice as many where rails are quick (SocketsInUse).
   const int rails = std::max(static_cast<int>(shared_.rails.size()), 1);
-  const int streams = options_.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, kSocketsMost));
+  const int streams = options_.sockets_per_rail.value_or(std::clamp((threads + rails - 1) / rails, 1, tuning::kSocketsMost));
   shared_.streams_per_rail = static_cast<uint8_t>(streams);
   if (threads == 0) return;
   std::string error;

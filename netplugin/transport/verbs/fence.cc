@@ -6,6 +6,7 @@
 
 #include "base/core/check.h"
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net::verbs {
 namespace {
@@ -63,7 +64,7 @@ bool Fence::PostOwn() {
 
 FenceEvent Fence::Drain(Nanos now) {
   if (!posted_) return FenceEvent::kFailed;
-  if (drain_until_ == 0) drain_until_ = now + kDrainMost;
+  if (drain_until_ == 0) drain_until_ = now + tuning::kDrainMost;
   const uint64_t awaited = IsActive(Mutant::kNoOwnReceive) ? target_.newest_receive : target_.own_receive;
   // What completes besides is not told: it is replayed.
   std::array<Completion, kPolledMost> completions;
@@ -115,7 +116,7 @@ FenceEvent Fence::Do(Nanos now) {
 std::optional<Nanos> Fence::Step(Nanos now) {
   const FenceStep before = step_;
   const FenceEvent event = Do(now);
-  if (waits_) return kDrainEvery;
+  if (waits_) return tuning::kDrainEvery;
   const FenceNext next = Next(step_, event, sound_, kind_);
   step_ = next.step;
   sound_ = next.sound;
@@ -125,9 +126,9 @@ std::optional<Nanos> Fence::Step(Nanos now) {
   }
   if (before != step_) return 0;
   // The last step failed.
-  if (++tries_ <= kFenceSoonTries) return kFenceSoon;
+  if (++tries_ <= tuning::kFenceSoonTries) return tuning::kFenceSoon;
   result_ = Result::kUnproved;
-  return kFenceAgainAfter;
+  return tuning::kFenceAgainAfter;
 }
 
 }  // namespace r2cc::net::verbs

@@ -21,17 +21,6 @@
 
 namespace r2cc::net::verbs {
 
-// How long the receive may take to come back flushed. Measured: mean 2.5 to 9 ms, worst 188 ms on a busy emulated machine with one
-// processor; a device of silicon takes microseconds. What takes longer proves nothing, and the second line decides.
-constexpr Nanos kDrainMost = 50 * kNanosPerMs;
-// Between two looks at the completion queue.
-constexpr Nanos kDrainEvery = 200'000;
-// The last step is tried again this often, this soon: a device that is lost fails calls before its event is read.
-constexpr int kFenceSoonTries = 10;
-constexpr Nanos kFenceSoon = 10 * kNanosPerMs;
-// Between two attempts of a fence that could not be proved: its buffers wait.
-constexpr Nanos kFenceAgainAfter = kNanosPerSecond;
-
 enum class FenceStep : uint8_t {
   kError,  // the own receive is posted; to the error state
   kDrain,  // the own receive comes back flushed

@@ -6,6 +6,7 @@
 
 #include "base/core/verbs/fake_pair.h"
 #include "base/core/verbs/faulty_verbs.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
 
 namespace r2cc::net::verbs {
@@ -147,20 +148,20 @@ TEST_F(FenceOnFake, WhatIsNotFlushedInTimeProvesNothing) {
   RunFence("rdma_rxe", 200 * kNanosPerMs);
   EXPECT_EQ(second_lines_, 1);
   EXPECT_EQ(fence_->result(), Fence::Result::kProved);
-  EXPECT_GE(took_, kDrainMost);
+  EXPECT_GE(took_, tuning::kDrainMost);
   EXPECT_TRUE(clean());
 }
 
 TEST_F(FenceOnFake, WithoutBothLinesItIsUnprovedUntilTheSecondOneHolds) {
   Begin("mlx5_core");
   faulty_->FailCall(Call::kError, 1, EINVAL);
-  faulty_->FailCall(Call::kDeregister, 1, EINVAL, kFenceSoonTries + 1);
+  faulty_->FailCall(Call::kDeregister, 1, EINVAL, tuning::kFenceSoonTries + 1);
   RunFence("mlx5_core", 500 * kNanosPerMs);
   EXPECT_EQ(fence_->result(), Fence::Result::kUnproved);
   EXPECT_FALSE(painted_);
   time_.RunFor(4 * kNanosPerSecond);
   EXPECT_EQ(fence_->result(), Fence::Result::kProved);
-  EXPECT_EQ(second_lines_, kFenceSoonTries + 3);
+  EXPECT_EQ(second_lines_, tuning::kFenceSoonTries + 3);
   EXPECT_TRUE(clean());
   EXPECT_TRUE(control_->idle());
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net::verbs {
@@ -13,8 +14,6 @@ namespace {
 // Several packets, and several lines of each cache on the way.
 constexpr uint32_t kPatternBytes = 16 * 1024;
 constexpr uint64_t kGpuBytes = 2 << 20;
-// The device's own retries take 0.94 s.
-constexpr Nanos kAwaitMost = 2 * kNanosPerSecond;
 constexpr uint32_t kAccess = kLocalWrite | kRemoteWrite | kRemoteRead | kRelaxedOrdering;
 
 std::string Failed(const char* what, int error) { return std::string(what) + ": " + std::strerror(error); }
@@ -30,7 +29,7 @@ struct GpuProof::Means {
 };
 
 bool GpuProof::Await(LoopbackPair* pair, uint32_t requests) const {
-  const Nanos until = options_.clock->Now() + kAwaitMost;
+  const Nanos until = options_.clock->Now() + tuning::kGpuProofMost;
   while (requests > 0) {
     uint32_t ended = 0;
     if (!pair->Poll(&ended) || options_.clock->Now() >= until) return false;

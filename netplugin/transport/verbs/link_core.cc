@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/repeated.h"
 
 namespace r2cc::net::verbs {
@@ -15,10 +16,6 @@ using plan::EvidenceCause;
 // Kinds of words. A frame that does not fit into one word comes in parts.
 constexpr uint8_t kPart = 1, kLastPart = 2, kProofWord = 3;
 constexpr size_t kPartBytes = kFrameSlotBytes - 8;
-// The initiator takes no notice of an answer after at most 4 s (RetryPolicy): who has not spoken within that and a little more never will.
-constexpr Nanos kSpeaksWithin = 5 * kNanosPerSecond;
-// With so many words waiting, repeated frames wait until there are none: a peer that is stopped takes nothing, perhaps for hours.
-constexpr size_t kWordsForRepeats = 256;
 
 // Retry counters that ran out say that the other device has answered nothing, as often as it was asked.
 EvidenceCause CauseOf(Status status) {
@@ -32,9 +29,6 @@ Nanos ReportsWithin(const SiteSettings& site) {
   const Nanos timer = 4'096 * (Nanos{1} << std::min<uint8_t>(site.timeout, 31));
   return std::max<Nanos>(5 * kNanosPerSecond, 4 * timer * (site.retry_cnt + 1));
 }
-
-// How often a close looks whether what makes its queue pair has come back: seldom, and then within a second.
-constexpr Nanos kOpeningEvery = kNanosPerMs;
 
 class Opened {
  public:
@@ -189,7 +183,7 @@ bool LinkCore::Close() {
           },
           [](bool) { return false; });
     };
-    if (state->opening.load() > 0) return kOpeningEvery;
+    if (state->opening.load() > 0) return tuning::kCloseLookMs * kNanosPerMs;
     if (state->pair == nullptr || !state->pair->may_place()) {
       state->pair = nullptr;
       tell(true);
@@ -234,7 +228,7 @@ void LinkCore::Queue(const Frame& frame) {
     }
     writer_.Sent(*report);
   }
-  if (IsFirstPart(frame)) repeats_wait_ = out_.size() >= kWordsForRepeats;
+  if (IsFirstPart(frame)) repeats_wait_ = out_.size() >= tuning::kWordsForRepeats;
   if (repeats_wait_ && IsRepeatedAnyway(TypeOf(frame))) return;
   const Bytes packet = Encode(frame, key_.tag);
   for (size_t at = 0; at < packet.size(); at += kPartBytes) {
@@ -320,7 +314,7 @@ bool LinkCore::IsMute(const QueuePair& pair) {
 void LinkCore::Look() {
   QueuePair* const of = pair();
   if (of == nullptr || broken_) return;
-  if (joined() && !other_ready_ && shared_->clock->Now() - joined_ >= kSpeaksWithin) return Trouble(EvidenceCause::kSilence);
+  if (joined() && !other_ready_ && shared_->clock->Now() - joined_ >= tuning::kSpeaksWithin) return Trouble(EvidenceCause::kSilence);
   const uint32_t credit = of->credit();
   const bool ok = of->Poll([this](const QueuePair::Event& event) {
     switch (event.kind) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/core/check.h"
+#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net::verbs {
 namespace {
@@ -129,7 +130,7 @@ int QueuePair::PostReceives(std::span<const uint32_t> slots) {
 
 int QueuePair::Reuse(uint32_t slot) {
   to_post_.push_back(slot);
-  if (to_post_.size() < kReceivesTogether) return 0;
+  if (to_post_.size() < tuning::kReceivesTogether) return 0;
   const int failed = PostReceives(to_post_);
   to_post_.clear();
   return failed;
@@ -159,7 +160,7 @@ int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
 int QueuePair::Write(std::span<SendRequest> requests, uint32_t uses, bool signaled) {
   for (size_t i = 0; i < requests.size(); ++i) requests[i].wr_id = WorkId(WorkKind::kSend, NameOf(posted_ + i + 1));
   unsignaled_ += requests.size();
-  requests.back().signaled = signaled || unsignaled_ >= kSignalEvery;
+  requests.back().signaled = signaled || unsignaled_ >= tuning::kSignalEvery;
   size_t posted = 0;
   const int failed = device_->verbs()->PostSend(info_.id, requests, &posted);
   posted_ += posted;

@@ -38,11 +38,6 @@ constexpr uint32_t kFrameSlots = 32;
 // Tail records by ticket, 64 KiB a link: 64 flows do not meet. Who meets waits for the other's message.
 constexpr uint32_t kTailSlots = 4096;
 constexpr uint32_t kQueuePairProofBytes = 4096;
-// Receives are posted again in lists of so many.
-constexpr uint32_t kReceivesTogether = 16;
-// One of so many requests is signaled, whatever else is, as completions alone give back the queue's places: eight in a full queue, so that
-// its end is never waited for. A chunk with its tail record takes two.
-constexpr uint32_t kSignalEvery = 32;
 // Of the memory that the other end writes records into, each of kRecordPlaceBytes: see record_channel.h.
 constexpr uint32_t kRecordPlaces = 129;
 constexpr size_t kRecordPlaceBytes = 64;

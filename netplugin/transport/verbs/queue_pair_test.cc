@@ -11,6 +11,7 @@
 #include "base/core/verbs/fake_fabric.h"
 #include "base/core/verbs/fake_verbs.h"
 #include "base/core/verbs/faulty_verbs.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
 #include "netplugin/transport/verbs/record_channel.h"
 
@@ -170,9 +171,9 @@ TEST_F(QueuePairTest, OneInSoManyIsSignaled) {
     ASSERT_EQ(ends_[0].pair->Write(std::span(&request, 1), 0, false), 0);
     time_.RunFor(100'000);
     ASSERT_TRUE(Poll(0));
-    EXPECT_EQ(ends_[0].retired, i - i % kSignalEvery);
+    EXPECT_EQ(ends_[0].retired, i - i % tuning::kSignalEvery);
   }
-  EXPECT_EQ(ends_[0].fake->counts().completions, 10 * kSends / kSignalEvery);
+  EXPECT_EQ(ends_[0].fake->counts().completions, 10 * kSends / tuning::kSignalEvery);
 }
 
 // A list of any length leaves something that will be told.

@@ -6,6 +6,7 @@
 
 #include "base/core/hash.h"
 #include "netplugin/flow/mutant.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/verbs/verbs_port.h"
 
 namespace r2cc::net::verbs {
@@ -13,16 +14,8 @@ namespace {
 
 using plan::EvidenceCause;
 
-// Bulk that is with the device at a time: control words wait behind it.
-constexpr double kBulkOutstandingSeconds = 0.002;
-// And at least so many chunks, so that the device never waits for us.
-constexpr size_t kChunksLeast = 2;
 // A chunk and its tail record.
 constexpr uint32_t kRequestsPerChunk = 2;
-// Places in the send queue that bulk leaves to what a link says beside it: credit, and some words.
-constexpr uint32_t kRequestsKept = 4;
-// A request is reported as a whole. A rail whose rate fell to a part of what was measured takes longer, so many times as long at most.
-constexpr double kSlowerMost = 4;
 
 }  // namespace
 
@@ -87,9 +80,10 @@ void VerbsSendLink::Start() {
 
 bool VerbsSendLink::HasRoom(size_t more, uint64_t more_bytes) const {
   const QueuePair* const pair = core_.pair();
-  if (!started_ || pair == nullptr || pair->credit() <= more || pair->room() < kRequestsKept + more * kRequestsPerChunk) return false;
-  const auto most = static_cast<uint64_t>(advice_.rate_bytes_per_s * kBulkOutstandingSeconds);
-  return outstanding_.size() + more < kChunksLeast || outstanding_bytes_ + more_bytes < most;
+  if (!started_ || pair == nullptr || pair->credit() <= more || pair->room() < tuning::kRequestsKept + more * kRequestsPerChunk)
+    return false;
+  const auto most = static_cast<uint64_t>(advice_.rate_bytes_per_s * tuning::kQueuedSeconds);
+  return outstanding_.size() + more < tuning::kDeviceChunksLeast || outstanding_bytes_ + more_bytes < most;
 }
 
 // Of a chunk the next one is pulled first, because the last one before the link rests is signaled: when there is no room for another, as
@@ -238,7 +232,7 @@ PathFacts VerbsSendLink::Progress() {
   facts.timeouts = 1;
   if (advice_.rate_bytes_per_s > 0) {
     const double expected_s = static_cast<double>(outstanding_bytes_) / advice_.rate_bytes_per_s;
-    facts.silent_most = static_cast<Nanos>(kSlowerMost * expected_s * static_cast<double>(kNanosPerSecond));
+    facts.silent_most = static_cast<Nanos>(tuning::kSlowerMost * expected_s * static_cast<double>(kNanosPerSecond));
   }
   return facts;
 }

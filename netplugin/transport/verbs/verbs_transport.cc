@@ -10,17 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/transport/verbs/verbs_port.h"
 
 namespace r2cc::net::verbs {
-namespace {
-
-// The end waits so long for the links of a device to be closed. Fences take some milliseconds; one that cannot be proved goes on for ever,
-// and the kernel ends its queue pair with the process.
-constexpr Nanos kClosingMost = kNanosPerSecond;
-
-}  // namespace
-
 VerbsTransport::VerbsTransport(const Options& options)
     : options_(options), gpu_paths_({options.gpu, options.clock, options.random, options.pause}) {
   shared_.clock = options.clock;
@@ -280,7 +273,7 @@ void VerbsTransport::StopThreads() {
   std::vector<std::shared_ptr<Device>> all = replaced_;
   for (const auto& [name, watched] : watched_) all.push_back(watched.device);
   for (const auto& device : all) {
-    device->control()->FinishClosing(kClosingMost);
+    device->control()->FinishClosing(tuning::kClosingMost);
     device->control()->Stop();
   }
 }

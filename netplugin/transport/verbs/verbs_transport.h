@@ -16,6 +16,7 @@
 
 #include "base/core/mutex.h"
 #include "base/core/retry.h"
+#include "netplugin/flow/tuning.h"
 #include "netplugin/gpu/gpu.h"
 #include "netplugin/transport/links.h"
 #include "netplugin/transport/os/poller.h"
@@ -78,17 +79,13 @@ class VerbsTransport final : public Transport {
     VerbsShared::RailDevice rail;
     Endpoint own;  // empty: it has no address now
   };
-  // A device that is lost is looked for this soon, and then each time after twice as long: it takes a driver seconds to come back. The
-  // link monitor tells of most that do.
-  static constexpr Nanos kLostEvery = kNanosPerSecond;
-  static constexpr Nanos kLostEveryMost = 4 * kNanosPerSecond;
   // A rail that was listened on. The I/O thread's, but for what is looked at.
   struct Listened {
     Rail rail;
     Endpoint own;
     bool to_tell = false;  // Listen() is about to be asked where it is
     bool looking = false, look_again = false;
-    Retry retry{kLostEvery, kLostEveryMost};
+    Retry retry{tuning::kDeviceLookLeast, tuning::kDeviceLookMost};
   };
   // Readable events of a device. I/O thread.
   struct Watched {
