@@ -22,8 +22,16 @@ using namespace r2cc::gpu;      // NOLINT
 
 constexpr Result kInvalid = 1, kIllegalAddress = 700, kCaptureUnsupported = 900;
 
+// Words are atomic with more order than a GPU has: ThreadSanitizer does not understand fences.
 struct StubOps : HostOps {
-  uint64_t LoadSystem(uint64_t at) { return __atomic_load_n(reinterpret_cast<uint64_t*>(at), __ATOMIC_RELAXED); }
+  template <typename T>
+  void Store(uint64_t at, T value) {
+    if constexpr (sizeof(T) == 8)
+      __atomic_store_n(reinterpret_cast<T*>(at), value, __ATOMIC_RELEASE);
+    else
+      HostOps::Store(at, value);
+  }
+  uint64_t LoadSystem(uint64_t at) { return __atomic_load_n(reinterpret_cast<uint64_t*>(at), __ATOMIC_ACQUIRE); }
   void FenceDevice() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
   void FenceSystem() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
   void StoreAlone(uint64_t at, uint64_t value) { Store(at, value); }
