@@ -44,6 +44,10 @@ TEST(Arguments, CommandsWithoutArguments) {
   RequestOf<v1::GetPlanRequest>("plan show");
   RequestOf<v1::ConfigRequest>("config show");
   RequestOf<v1::ReloadRequest>("config reload");
+  const auto differs =
+      RequestOf<v1::DisagreementRequest>("report-disagreement run1 --step 18446744073709551615 --point h:hash --rank 1 --rank 2");
+  EXPECT_EQ(differs.ShortDebugString(), "run: \"run1\" step: 18446744073709551615 point: \"h:hash\" ranks: \"1\" ranks: \"2\"");
+  EXPECT_THAT(ErrorOf("report-disagreement run1 --step 1 --point h"), HasSubstr("--rank"));
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list").node(), "");
   EXPECT_EQ(RequestOf<v1::ListNicsRequest>("nic list n1").node(), "n1");
 }

@@ -154,6 +154,7 @@ struct Runner {
   absl::Status operator()(const v1::ReloadRequest& request) {
     return Write(client.Reload(request), [&](const v1::ReloadReply& reply) { return FormatReload(reply, style); });
   }
+  absl::Status operator()(const v1::DisagreementRequest& request) { return Write(client.ReportDisagreement(request), FormatDisagreement); }
   absl::Status operator()(const JobReportCommand& command) {
     v1::ReportJobsRequest request;
     request.set_job_glob(command.job_glob);

@@ -164,5 +164,67 @@ TEST_F(WiringTest, ADrainAtOnceIsAFailureToJobsAndADrainToPeople) {
   EXPECT_EQ(Act("n0", "rail2", v1::DRAIN_NOW).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(WiringTest, ADisagreementOfRanksIsAnEventAndIsAudited) {
+  const auto report = [&](const v1::DisagreementRequest& request, const Caller& caller = kRoot) {
+    absl::StatusOr<v1::DisagreementReply> result = absl::UnknownError("no answer");
+    wiring_->backend().Ask(request, caller, [&](absl::StatusOr<v1::DisagreementReply> reply) { result = std::move(reply); });
+    Settle();
+    return result;
+  };
+  v1::DisagreementRequest request;
+  request.set_run("run1");
+  request.set_step(~uint64_t{0});
+  request.set_point("layers.3:hash");
+  EXPECT_EQ(report(request).status(), absl::InvalidArgumentError("a disagreement has a run, a point and at least one rank"));
+  request.add_ranks("rank 2 of run1");
+  const auto reply = report(request);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->node(), "n0");
+  const v1::Event event = Newest("disagreement");
+  EXPECT_EQ(
+      event.message(),
+      "ranks of run run1 disagree at step 18446744073709551615, point layers.3:hash: rank 2 of run1 differs; reported by uid 0 (pid 1)");
+  EXPECT_EQ(event.audit().action(), "disagreement");
+  EXPECT_EQ(event.audit().target(), "n0");
+  EXPECT_EQ(event.audit().who(), "uid 0 (pid 1)");
+  EXPECT_EQ(event.audit().uid(), 0u);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kHealthy) << "it names no rail";
+
+  // Text that is no text, and too much of it.
+  request.set_run("r\x1b[2J\n" + std::string(100'000, 'x'));
+  request.set_point("p\tq\xff");
+  for (int i = 0; i < 1000; ++i) request.add_ranks(std::string(1000, '\n'));
+  ASSERT_TRUE(report(request).ok());
+  const std::string message = Newest("disagreement").message();
+  EXPECT_LT(message.size(), 2000u);
+  EXPECT_EQ(message.rfind("ranks of run r?[2J?xxx", 0), 0u) << message;
+  EXPECT_NE(message.find(", point p?q?: rank 2 of run1, ???"), std::string::npos) << message;
+  EXPECT_NE(message.find(" and 993 more differ; "), std::string::npos) << message;
+}
+
+TEST_F(WiringTest, EachUserReportsFewDisagreements) {
+  const auto report = [&](uint32_t uid) {
+    v1::DisagreementRequest request;
+    request.set_run("run1");
+    request.set_point("h:hash");
+    request.add_ranks("rank 0");
+    Caller caller = kRoot;
+    caller.uid = uid;
+    absl::Status status = absl::UnknownError("no answer");
+    wiring_->backend().Ask(request, caller, [&](const absl::StatusOr<v1::DisagreementReply>& reply) { status = reply.status(); });
+    Settle();
+    return status;
+  };
+  const int before = Count("disagreement");
+  int made = 0;
+  for (int i = 0; i < 1000; ++i) made += report(0).ok() ? 1 : 0;
+  EXPECT_EQ(made, 8);
+  EXPECT_EQ(Count("disagreement") - before, 8);
+  EXPECT_TRUE(absl::IsResourceExhausted(report(0)));
+  core_.Advance(60 * kNanosPerSecond);
+  EXPECT_TRUE(report(0).ok());
+  EXPECT_NE(Newest("disagreement").message().find("; 993 more reports before it are left out"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -141,6 +141,7 @@ ServiceParts::ServiceParts(const Needs& needs)
               .peers = needs.world->peers,
               .reporter = needs.reporter,
               .view = needs.view}),
+      disagreement(&needs.kept->audit, needs.reporter),
       explain({.local = &needs.probes->local,
                .rails = &needs.probes->rails,
                .view = needs.view,
@@ -209,7 +210,8 @@ ServiceParts::ServiceParts(const Needs& needs)
                   .report = &report,
                   .explain = &explain,
                   .metrics = &metrics,
-                  .reload = &needs.configured->reload},
+                  .reload = &needs.configured->reload,
+                  .disagreement = &disagreement},
                  &control);
 }
 

@@ -34,6 +34,7 @@
 #include "daemon/services/control_rows.h"
 #include "daemon/services/core_backend.h"
 #include "daemon/services/explain_service.h"
+#include "daemon/services/disagreement_service.h"
 #include "daemon/services/forget_service.h"
 #include "daemon/services/metrics_service.h"
 #include "daemon/services/operator_service.h"
@@ -155,6 +156,7 @@ struct ServiceParts {
   OperatorService operators;
   ForgetService forget;
   ReportService report;
+  DisagreementService disagreement;
   ExplainService explain;
   MetricsService metrics;
   StatusService status;

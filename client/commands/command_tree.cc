@@ -70,6 +70,7 @@ void AddAllCommands(CommandTree* tree) {
   AddConditionsCommand(tree);
   AddBundleCommand(tree);
   AddEventsCommand(tree);
+  AddDisagreementCommand(tree);
   AddJobCommands(tree);
   AddPlanCommands(tree);
   AddPathCommands(tree);

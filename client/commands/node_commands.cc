@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "client/commands/events_sought.h"
@@ -25,6 +26,13 @@ struct PathTyped {
 
 struct HealthTyped {
   double within_s = 0.8;
+};
+
+struct DisagreementTyped {
+  std::string run;
+  std::string point;
+  size_t step = 0;
+  std::vector<std::string> ranks;
 };
 
 struct WatchTyped {
@@ -92,6 +100,27 @@ void AddEventsCommand(CommandTree* tree) {
     if (!sought->run.empty() && !list->follow()) return absl::InvalidArgumentError("--run is for --follow");
     if (!sought->run.empty()) return Request(HookCommand{*list, sought->run});
     return Request(*list);
+  });
+}
+
+void AddDisagreementCommand(CommandTree* tree) {
+  const auto typed = std::make_shared<DisagreementTyped>();
+  const Command command = tree->Add(tree->root(), "report-disagreement",
+                                    "report that tensors of ranks differ, as an event; `r2cc-observe agree --report` runs it");
+  command.AddOption("RUN", &typed->run, "the run of the tensor taps").Required();
+  command.AddOption("--step", &typed->step, "the first step that differs").Value("N").Required();
+  command.AddOption("--point", &typed->point, "the tap that differs").Value("POINT").Required();
+  command.AddOption("--rank", &typed->ranks, "a rank that differs from the others, which may be repeated")
+      .Value("RANK ...")
+      .OneAtATime()
+      .Required();
+  tree->Means(command, [typed] {
+    v1::DisagreementRequest request;
+    request.set_run(typed->run);
+    request.set_step(typed->step);
+    request.set_point(typed->point);
+    for (const std::string& rank : typed->ranks) request.add_ranks(rank);
+    return Chosen(Request(request));
   });
 }
 

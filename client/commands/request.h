@@ -70,8 +70,8 @@ struct SavedCommand {
 // Asked of a daemon.
 using Request = std::variant<v1::StatusRequest, v1::ListNicsRequest, v1::NicActionRequest, v1::EventsRequest, v1::ListJobsRequest,
                              v1::GetPlanRequest, v1::ExplainNicRequest, v1::ProbePathsRequest, v1::ExplainPlanRequest,
-                             v1::ForgetNodeRequest, v1::ConfigRequest, v1::ReloadRequest, HealthCommand, WatchCommand, ActCommand,
-                             JobReportCommand, SavedCommand, WideNicsCommand, HookCommand, JobSeatsCommand>;
+                             v1::ForgetNodeRequest, v1::ConfigRequest, v1::ReloadRequest, v1::DisagreementRequest, HealthCommand,
+                             WatchCommand, ActCommand, JobReportCommand, SavedCommand, WideNicsCommand, HookCommand, JobSeatsCommand>;
 
 // Those behind Request ask no daemon, or in a way of their own.
 using Chosen = std::variant<Request, SimulateCommand, CertsCommand, CheckConfigCommand, DoctorCommand, SuggestCommand, ReadyCommand,

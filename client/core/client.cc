@@ -269,6 +269,10 @@ absl::StatusOr<v1::ReloadReply> Client::Reload(const v1::ReloadRequest& request)
   return Call(&v1::Control::Stub::Reload, stub_.get(), request, v1::ReloadReply(), socket_path_);
 }
 
+absl::StatusOr<v1::DisagreementReply> Client::ReportDisagreement(const v1::DisagreementRequest& request) {
+  return Call(&v1::Control::Stub::ReportDisagreement, stub_.get(), request, v1::DisagreementReply(), socket_path_);
+}
+
 absl::Status Client::Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event) {
   grpc::ClientContext context;
   if (!request.follow()) SetDeadline(&context);

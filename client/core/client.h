@@ -51,6 +51,7 @@ class Client {
   absl::StatusOr<v1::ForgetNodeReply> ForgetNode(const v1::ForgetNodeRequest& request);
   absl::StatusOr<v1::ConfigReply> GetConfig(const v1::ConfigRequest& request);
   absl::StatusOr<v1::ReloadReply> Reload(const v1::ReloadRequest& request);
+  absl::StatusOr<v1::DisagreementReply> ReportDisagreement(const v1::DisagreementRequest& request);
   // Calls `on_event` for each event in order until the daemon ends the stream or `on_event` returns false (OK both).
   absl::Status Events(const v1::EventsRequest& request, absl::FunctionRef<bool(const v1::Event&)> on_event);
 

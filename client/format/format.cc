@@ -226,6 +226,10 @@ std::string FormatNicAction(const v1::NicActionRequest& request, const v1::NicAc
          "\n" + NotKept(reply);
 }
 
+std::string FormatDisagreement(const v1::DisagreementReply& reply) {
+  return Printable(absl::StrCat("r2ccd of node ", reply.node(), " has an event of kind disagreement")) + "\n";
+}
+
 std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::ForgetNodeReply& reply) {
   std::string text =
       Printable(absl::StrCat(request.node(), " is forgotten; it had sent nothing for ", FormatDuration(reply.silent_ns()),

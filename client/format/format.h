@@ -37,6 +37,7 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
 std::string FormatPaths(const v1::ProbePathsReply& reply, const Style& style);
 std::string FormatConfig(const v1::ConfigReply& reply, const Style& style);
 std::string FormatReload(const v1::ReloadReply& reply, const Style& style);
+std::string FormatDisagreement(const v1::DisagreementReply& reply);
 std::string FormatExplainPlan(const v1::ExplainPlanReply& reply, const Style& style);
 
 }  // namespace r2cc::client

@@ -51,19 +51,20 @@ struct ControlRow {
   std::function<void(const Request& request, const Caller& caller, const absl::Status& may, Answer<Reply> answer)> answer;
 };
 
-using ControlRows = std::tuple<                                //
-    ControlRow<v1::StatusRequest, v1::StatusReply>,            //
-    ControlRow<v1::ListNicsRequest, v1::ListNicsReply>,        //
-    ControlRow<v1::NicActionRequest, v1::NicActionReply>,      //
-    ControlRow<v1::ListJobsRequest, v1::ListJobsReply>,        //
-    ControlRow<v1::ReportJobsRequest, v1::ReportJobsReply>,    //
-    ControlRow<v1::GetPlanRequest, v1::Plan>,                  //
-    ControlRow<v1::ExplainNicRequest, v1::ExplainNicReply>,    //
-    ControlRow<v1::ProbePathsRequest, v1::ProbePathsReply>,    //
-    ControlRow<v1::ExplainPlanRequest, v1::ExplainPlanReply>,  //
-    ControlRow<v1::ForgetNodeRequest, v1::ForgetNodeReply>,    //
-    ControlRow<v1::ConfigRequest, v1::ConfigReply>,            //
-    ControlRow<v1::ReloadRequest, v1::ReloadReply>,            //
+using ControlRows = std::tuple<                                  //
+    ControlRow<v1::StatusRequest, v1::StatusReply>,              //
+    ControlRow<v1::ListNicsRequest, v1::ListNicsReply>,          //
+    ControlRow<v1::NicActionRequest, v1::NicActionReply>,        //
+    ControlRow<v1::ListJobsRequest, v1::ListJobsReply>,          //
+    ControlRow<v1::ReportJobsRequest, v1::ReportJobsReply>,      //
+    ControlRow<v1::GetPlanRequest, v1::Plan>,                    //
+    ControlRow<v1::ExplainNicRequest, v1::ExplainNicReply>,      //
+    ControlRow<v1::ProbePathsRequest, v1::ProbePathsReply>,      //
+    ControlRow<v1::ExplainPlanRequest, v1::ExplainPlanReply>,    //
+    ControlRow<v1::ForgetNodeRequest, v1::ForgetNodeReply>,      //
+    ControlRow<v1::ConfigRequest, v1::ConfigReply>,              //
+    ControlRow<v1::ReloadRequest, v1::ReloadReply>,              //
+    ControlRow<v1::DisagreementRequest, v1::DisagreementReply>,  //
     ControlRow<MetricsRequest, std::shared_ptr<const MetricFacts>>>;
 
 template <typename Request, size_t index = 0>

@@ -11,8 +11,8 @@
 namespace r2cc::daemon {
 namespace {
 
-constexpr std::string_view kWarnings[] = {"duplicate-node", "job-gave-up", "job-hang",    "link-flaps",
-                                          "peer-held",      "peer-lost",   "plan-refused"};
+constexpr std::string_view kWarnings[] = {"disagreement", "duplicate-node", "job-gave-up", "job-hang",
+                                          "link-flaps",   "peer-held",      "peer-lost",   "plan-refused"};
 
 }  // namespace
 

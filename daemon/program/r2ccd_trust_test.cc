@@ -154,12 +154,14 @@ TEST_F(TrustTest, AnotherUserMayAskAndAnOperatorFromAfarMaySteer) {
   const std::string nobody = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
   if (!nobody.empty()) {
     EXPECT_THAT(Ctl("--run_dir " + RunDir(0) + " nic list", nobody), HasSubstr("n0/rail0"));
-    for (const std::string words : {"nic drain n0/rail0", "fail-nic n0/rail0", "nic weight n0/rail0 50%"})
+    for (const std::string words :
+         {"nic drain n0/rail0", "fail-nic n0/rail0", "nic weight n0/rail0 50%", "report-disagreement run1 --step 1 --point h --rank 0"})
       EXPECT_THAT(Ctl("--run_dir " + RunDir(0) + " " + words, nobody),
                   testing::AllOf(testing::StartsWith("1 r2ccctl: uid 65534 (pid "), HasSubstr("does not have the role")));
     std::string last;
-    EXPECT_EQ(Refused(0, "role", &last), 3u);
+    EXPECT_EQ(Refused(0, "role", &last), 4u);
     EXPECT_THAT(last, HasSubstr("uid 65534"));
+    EXPECT_TRUE(Events(0, "disagreement").empty());
   }
   const std::string alice = "--server 127.0.0.1:" + std::to_string(ports_[0]) + " --certs " + folder_ + "/alice ";
   EXPECT_THAT(Ctl(alice + "status"), HasSubstr("n2"));

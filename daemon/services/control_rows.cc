@@ -39,6 +39,7 @@ void SetControlRows(const ControlServices& services, ControlTable* table) {
   ReportService* const report = services.report;
   MetricsService* const metrics = services.metrics;
   ReloadService* const reload = services.reload;
+  DisagreementService* const disagreement = services.disagreement;
 
   // Each node answers for itself, at once.
   table->Set<v1::StatusRequest>(std::function(AccessToStatus), [status](const auto& request) { return status->Status(request); });
@@ -64,6 +65,10 @@ void SetControlRows(const ControlServices& services, ControlTable* table) {
                                 [reload](const auto&, const Caller& caller, const absl::Status& may, auto answer) {
                                   reload->Reload(caller, may, std::move(answer));
                                 });
+  table->Set<v1::DisagreementRequest>(Access{.what = "to report that ranks disagree", .role = Role::kOperate, .judged = Where::kHere},
+                                      [disagreement](const auto& request, const Caller& caller, const absl::Status& may, auto answer) {
+                                        answer(disagreement->Report(request, caller, may));
+                                      });
 
   // The node that the request names judges.
   table->Set<v1::NicActionRequest>(std::function(AccessToAction),

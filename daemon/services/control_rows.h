@@ -4,6 +4,7 @@
 
 #include "daemon/core/control_table.h"
 #include "daemon/reload/reload_service.h"
+#include "daemon/services/disagreement_service.h"
 #include "daemon/services/explain_service.h"
 #include "daemon/services/forget_service.h"
 #include "daemon/services/metrics_service.h"
@@ -22,6 +23,7 @@ struct ControlServices {
   const ExplainService* explain;
   MetricsService* metrics;
   ReloadService* reload;
+  DisagreementService* disagreement;
 };
 
 // Sets all rows. The services outlive the table.

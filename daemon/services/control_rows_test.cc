@@ -46,6 +46,7 @@ TEST_F(ControlRowsTest, EachRequestNeedsItsRole) {
   EXPECT_EQ(AccessTo<v1::ConfigRequest>(), "VIEW door");
   EXPECT_EQ(AccessTo<MetricsRequest>(), "VIEW door");
   EXPECT_EQ(AccessTo<v1::ReloadRequest>(), "OPERATE here");
+  EXPECT_EQ(AccessTo<v1::DisagreementRequest>(), "OPERATE here");
 }
 
 // Daemons forward these, so that none may be judged at the door alone: the service Peer has no door.

@@ -118,23 +118,36 @@ void Audit::Add(const Word& word, const Caller& caller) {
   event.set_node(word.node);
   event.set_nic(word.nic);
   v1::AuditRecord* audit = event.mutable_audit();
-  audit->set_action(word.action);
+  *audit = RecordOf(word.action, caller);
   audit->set_target(target);
-  audit->set_who(Describe(caller));
-  if (caller.kind == Caller::Kind::kLocal) {
-    audit->set_uid(caller.uid);
-    audit->set_pid(caller.pid);
-  } else {
-    audit->set_name(caller.name);
-  }
-  audit->set_address(caller.address);
-  audit->set_via(caller.via);
-  audit->set_via_proven(caller.via_proven);
   audit->set_forwarded(word.forwarded);
   audit->set_refused(!word.status.ok());
-  audit->set_result(word.status.ok() && result.empty() ? "done" : result);
-  audit->set_told_by(reporter_->node());
+  if (!word.status.ok() || !result.empty()) audit->set_result(result);
   Write(std::move(event));
+}
+
+void Audit::AddOf(v1::Event event, const std::string& action, const Caller& caller) {
+  *event.mutable_audit() = RecordOf(action, caller);
+  event.mutable_audit()->set_target(event.node());
+  Write(std::move(event));
+}
+
+v1::AuditRecord Audit::RecordOf(const std::string& action, const Caller& caller) const {
+  v1::AuditRecord audit;
+  audit.set_action(action);
+  audit.set_who(Describe(caller));
+  if (caller.kind == Caller::Kind::kLocal) {
+    audit.set_uid(caller.uid);
+    audit.set_pid(caller.pid);
+  } else {
+    audit.set_name(caller.name);
+  }
+  audit.set_address(caller.address);
+  audit.set_via(caller.via);
+  audit.set_via_proven(caller.via_proven);
+  audit.set_result("done");
+  audit.set_told_by(reporter_->node());
+  return audit;
 }
 
 void Audit::AddStranger(const Stranger& stranger) {

@@ -83,7 +83,7 @@ class ManTest(unittest.TestCase):
     self.assertGreaterEqual(len(commands), 6)
     self.assertEqual(self.missing([f"r2cc-observe {command}" for command in commands] + ["--version"], "r2cc-observe.1"), [])
     for command in commands:
-      flags = set(re.findall(r"(?<![\w-])--?[a-z]+", _help(tool, command).partition("options:")[2])) - {"-h"}
+      flags = set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9]*", _help(tool, command).partition("options:")[2])) - {"-h"}
       self.assertIn("--help", flags)
       self.assertEqual(self.missing(flags, "r2cc-observe.1"), [], command)
 

@@ -132,6 +132,27 @@ class ToolTest(unittest.TestCase):
     folders = self.agree(2, (1, 0))
     self.assertEqual(tool("agree", *folders), (1, f"step 0: a:hash: rank 0 of {folders[0]}, rank 1 of {folders[1]} differ\n", ""))
 
+  def test_agree_reports_what_it_found(self):
+    folders, log = self.agree(3, (1, 12)), os.path.join(self.folder, "said")
+    program = pathlib.Path(self.folder, "ctl")
+    program.write_text(f"#!/bin/sh\nfor word; do echo \"$word\"; done > {log}\n[ \"$1\" != fail ] || {{ echo no r2ccd >&2; exit 3; }}\n",
+                       encoding="utf-8")
+    program.chmod(0o755)
+    line = f"step 12: a:hash: rank 1 of {folders[1]} differs\n"
+    self.assertEqual(tool("agree", "--report", "--r2ccctl", f"{program} -v", *folders), (1, line, ""))
+    self.assertEqual(pathlib.Path(log).read_text(encoding="utf-8").splitlines(), [
+        "-v", "report-disagreement", "--step=12", "--point=a:hash", f"--rank=rank 1 of {folders[1]}", "--", ", ".join(folders)])
+    # What was found stays what was found.
+    for command, why in ((f"{program} fail", "no r2ccd"), ("/nonexistent/r2ccctl", "No such file or directory")):
+      code, out, err = tool("agree", "--report", "--r2ccctl", command, *folders)
+      self.assertEqual((code, out, err.count("\n")), (1, line, 1))
+      self.assertIn("r2cc-observe: the disagreement is not reported to r2ccd: ", err)
+      self.assertIn(why, err)
+    os.unlink(log)
+    same = self.agree(2)
+    self.assertEqual(tool("agree", "--report", "--r2ccctl", str(program), *same)[0], 0)
+    self.assertFalse(os.path.exists(log))
+
   def test_agree_says_when_there_is_nothing_to_compare(self):
     one, two = self.agree(2)
     self.assertEqual(tool("agree", one), (2, "", "r2cc-observe: 1 ranks: there is nobody to compare with\n"))

@@ -1,9 +1,12 @@
 """r2cc-observe: what producers there are, what they say, whether files are whole, whether ranks agree."""
 
 import argparse
+import collections
 import json
 import os
+import shlex
 import signal
+import subprocess
 import sys
 import time
 
@@ -11,6 +14,7 @@ from . import _files
 from . import _library
 from . import _read
 
+_REPORT_S = 30  # that r2ccctl has
 _LIVES = ("open", "closed", "failed")
 
 
@@ -101,14 +105,34 @@ def _hashes_of(step):
   return key, {name: value.numbers()[0] for name, value in step.taps.items() if name.rpartition(":")[2].partition("@")[0] == "hash"}
 
 
+class _Disagreement(collections.namedtuple("_Disagreement", "step point ranks sources")):
+  """Ranks that differ: with three ranks or more the minority. `sources`: the runs or folders that were compared."""
+  __slots__ = ()
+
+  def __str__(self):
+    return f"step {self.step}: {self.point}: {', '.join(self.ranks)} {'differs' if len(self.ranks) == 1 else 'differ'}"
+
+  def report(self, command):
+    """Makes it an event of r2ccd, or prints one line."""
+    arguments = shlex.split(command) + ["report-disagreement", f"--step={self.step}", f"--point={self.point}"]
+    arguments += [f"--rank={rank}" for rank in self.ranks] + ["--", ", ".join(self.sources)]
+    try:
+      done = subprocess.run(arguments, capture_output=True, text=True, timeout=_REPORT_S, check=False)
+      wrong = None if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
+    except (OSError, subprocess.TimeoutExpired) as error:
+      wrong = str(error)
+    if wrong is not None:
+      print(f"r2cc-observe: the disagreement is not reported to r2ccd: {wrong}", file=sys.stderr)
+
+
 class _Comparison:
   """Of the hashes that ranks have, step by step. `labels`: the ranks' names."""
 
-  def __init__(self, labels):
-    self._labels, self.steps, self.hashes = labels, 0, 0
+  def __init__(self, labels, sources):
+    self._labels, self._sources, self.steps, self.hashes = labels, sources, 0, 0
 
   def differs(self, key, of_rank):
-    """A line that names step, point and ranks: with three ranks or more the minority. None: they agree."""
+    """What differs first. None: they agree."""
     if len({tuple(sorted(one)) for one in of_rank}) > 1:
       raise _library.Error(f"step {key}: the ranks do not have the same hash taps: their layouts are unlike")
     self.steps += 1
@@ -121,7 +145,7 @@ class _Comparison:
         continue
       most = max(len(labels) for labels in values.values())
       blamed = [label for labels in values.values() if len(labels) < most or 2 * most <= len(of_rank) for label in labels]
-      return f"step {key}: {name}: {', '.join(blamed)} {'differs' if len(blamed) == 1 else 'differ'}"
+      return _Disagreement(key, name, blamed, self._sources)
     return None
 
   def conclude(self):
@@ -142,24 +166,26 @@ def _agree(arguments):
       ranks += [(f"rank {one.rank} of {source}", source, one.rank) for one in _library.find(source)]
   if len(ranks) < 2:
     raise _library.Error(f"{len(ranks)} ranks: there is nobody to compare with")
-  comparison = _Comparison([label for label, _, _ in ranks])
-  line = (_follow if arguments.follow else _compare)(ranks, comparison)
-  if line is None:
+  comparison = _Comparison([label for label, _, _ in ranks], list(dict.fromkeys(arguments.sources)))
+  found = (_follow if arguments.follow else _compare)(ranks, comparison)
+  if found is None:
     return comparison.conclude()
-  print(line, flush=True)
+  print(found, flush=True)
+  if arguments.report:
+    found.report(arguments.r2ccctl)
   return 1
 
 
 def _compare(ranks, comparison):
-  """What is there now: the first line, or None."""
+  """What is there now: the first disagreement, or None."""
   hashes = []
   for _, source, rank in ranks:
     of_steps = dict(map(_hashes_of, _read.read(source, rank=rank, register=False, follow=False).steps()))
     hashes.append({key: one for key, one in of_steps.items() if one})
   for key in sorted(set.intersection(*map(set, hashes))):
-    line = comparison.differs(key, [one[key] for one in hashes])
-    if line is not None:
-      return line
+    found = comparison.differs(key, [one[key] for one in hashes])
+    if found is not None:
+      return found
   return None
 
 
@@ -181,9 +207,9 @@ def _follow(ranks, comparison):
         of_rank[place] = hashes
         if None not in of_rank:
           del waiting[key]
-          line = comparison.differs(key, of_rank)
-          if line is not None:
-            return line
+          found = comparison.differs(key, of_rank)
+          if found is not None:
+            return found
     # A step that all are past will not be complete any more.
     for key in [key for key in waiting if key <= min(latest)]:
       del waiting[key]
@@ -231,6 +257,9 @@ def _parser():
   agreed = command("agree", _agree, "compare the hash taps of ranks; exit 1 names step, point and rank")
   agreed.add_argument("sources", nargs="+", metavar="RUN|FOLDER")
   agreed.add_argument("--follow", action="store_true", help="compare runs of this machine until ranks disagree or all have ended")
+  agreed.add_argument("--report", action="store_true", help="make a disagreement an event of this machine's r2ccd: needs its role OPERATE")
+  agreed.add_argument("--r2ccctl", metavar="COMMAND", default="r2ccctl",
+                      help="with --report: the program that reports, and its options (default: %(default)s)")
   return parser
 
 

@@ -1,0 +1,47 @@
+// Turns what `r2cc-observe agree --report` found into an event: ranks whose tensors should be equal and are not.
+#ifndef R2CC_DAEMON_SERVICES_DISAGREEMENT_SERVICE_H_
+#define R2CC_DAEMON_SERVICES_DISAGREEMENT_SERVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/core/caller.h"
+#include "daemon/core/event_reporter.h"
+#include "daemon/state/audit.h"
+#include "proto/r2cc.pb.h"
+
+namespace r2cc::daemon {
+
+// The core's thread only. No NIC changes its state: a disagreement names no rail.
+class DisagreementService {
+ public:
+  // Events of one share (core/caller.h): so many at once, later one each interval. A job that goes wrong differs at every step, and one
+  // event is enough to look at it.
+  static constexpr uint64_t kBurst = 8;
+  static constexpr Nanos kInterval = 60 * kNanosPerSecond;
+  // Of a run's or a point's name, and of a rank's; longer ones are cut.
+  static constexpr size_t kNameBytesMax = 128;
+  // Ranks that the event names; the others are counted.
+  static constexpr int kRanksShown = 8;
+
+  // Both outlive it.
+  DisagreementService(Audit* audit, EventReporter* reporter) : audit_(audit), reporter_(reporter) {}
+
+  // `may`: whether the caller has the role. RESOURCE_EXHAUSTED: it reported too much; the next event counts what was left out.
+  absl::StatusOr<v1::DisagreementReply> Report(const v1::DisagreementRequest& request, const Caller& caller, const absl::Status& may);
+
+ private:
+  absl::Status Check(const v1::DisagreementRequest& request, const Caller& caller, uint64_t* left_out);
+
+  Audit* const audit_;
+  EventReporter* const reporter_;
+  std::map<std::string, RefusalAllowance> allowances_;  // by share
+};
+
+}  // namespace r2cc::daemon
+
+#endif  // R2CC_DAEMON_SERVICES_DISAGREEMENT_SERVICE_H_
