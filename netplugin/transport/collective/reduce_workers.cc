@@ -58,7 +58,7 @@ std::unique_ptr<ReduceWorkers> ReduceWorkers::Start(int threads, const Processor
     sigfillset(&signals);
     pthread_sigmask(SIG_SETMASK, &signals, nullptr);
     processors.Use();
-    all->workers_ = Workers::Start(threads, error, "r2cc-reduce");
+    all->workers_ = Workers::Start(threads, tuning::kWorkerAwakeFor, error, "r2cc-reduce");
   });
   parent.join();
   if (all->workers_ == nullptr) return nullptr;

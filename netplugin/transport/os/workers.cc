@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/core/clock.h"
-#include "netplugin/flow/tuning.h"
 
 namespace r2cc::net {
 namespace {
@@ -23,8 +22,8 @@ constexpr int kEventsMax = 64;
 
 }  // namespace
 
-std::unique_ptr<Workers> Workers::Start(int threads, std::string* error, const char* name) {
-  std::unique_ptr<Workers> workers(new Workers);
+std::unique_ptr<Workers> Workers::Start(int threads, Nanos awake_for, std::string* error, const char* name) {
+  std::unique_ptr<Workers> workers(new Workers(awake_for));
   for (int i = 0; i < threads; ++i) {
     auto worker = std::make_unique<Worker>();
     worker->epoll = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
@@ -112,7 +111,7 @@ void Workers::Run(Worker* worker, const char* name) {
     {
       const MutexLock lock(worker->mutex);
       woken.swap(worker->woken);
-      asleep = worker->asleep = woken.empty() && clock.Now() - busy >= tuning::kWorkerAwakeFor;
+      asleep = worker->asleep = woken.empty() && clock.Now() - busy >= awake_for_;
     }
     for (const Token token : woken)
       if (const auto task = Find(worker, token)) task->Run();

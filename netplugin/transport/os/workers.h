@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/core/clock.h"
 #include "base/core/mutex.h"
 #include "netplugin/transport/os/unique_fd.h"
 
@@ -29,9 +30,9 @@ class Workers {
   // senders find their windows closed.
   enum class Way { kSend, kReceive };
 
-  // The threads inherit the caller's signal mask and processors; `name` has at most 15 characters. Null and one line in `error` without
-  // descriptors for them.
-  static std::unique_ptr<Workers> Start(int threads, std::string* error, const char* name = "r2cc-bulk");
+  // The threads inherit the caller's signal mask and processors; `name` has at most 15 characters. A thread that has had something to do
+  // stays awake for `awake_for`. Null and one line in `error` without descriptors for them.
+  static std::unique_ptr<Workers> Start(int threads, Nanos awake_for, std::string* error, const char* name = "r2cc-bulk");
   // Waits for tasks that run. None of them may wait for the caller.
   ~Workers();
 
@@ -59,12 +60,13 @@ class Workers {
     std::vector<Token> woken R2CC_GUARDED_BY(mutex);
     bool asleep R2CC_GUARDED_BY(mutex) = false;  // about to wait, or waiting: a call must wake it
   };
-  Workers() = default;
+  explicit Workers(Nanos awake_for) : awake_for_(awake_for) {}
   Worker& Of(Token token) { return *workers_[token % workers_.size()]; }
   void Run(Worker* worker, const char* name);
   // Null: removed meanwhile.
   static std::shared_ptr<Task> Find(Worker* worker, Token token);
 
+  const Nanos awake_for_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<uint64_t> serial_{0};
   std::atomic<bool> stop_{false};

@@ -11,6 +11,8 @@
 namespace r2cc::net {
 namespace {
 
+constexpr Nanos kAwakeFor = 50 * 1000;
+
 struct Counting : Workers::Task {
   void Run() override {
     EXPECT_EQ(inside.fetch_add(1), 0) << "one thread at a time";
@@ -35,7 +37,7 @@ struct Counting : Workers::Task {
 struct WorkersTest : testing::Test {
   std::unique_ptr<Workers> Make(int threads) {
     std::string error;
-    auto workers = Workers::Start(threads, &error);
+    auto workers = Workers::Start(threads, kAwakeFor, &error);
     EXPECT_NE(workers, nullptr) << error;
     return workers;
   }

@@ -131,7 +131,7 @@ void TcpTransport::StartThreads(int processors) {
   shared_.streams_per_rail = static_cast<uint8_t>(streams);
   if (threads == 0) return;
   std::string error;
-  workers_ = Workers::Start(threads, &error);
+  workers_ = Workers::Start(threads, tuning::kWorkerAwakeFor, &error);
   if (workers_ == nullptr) return log_(LogLevel::kWarn, error + "; only NCCL's threads move the bytes");
   shared_.workers = workers_.get();
 }

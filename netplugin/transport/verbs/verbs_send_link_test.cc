@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "netplugin/flow/tuning.h"
 #include "netplugin/link/link_progress.h"
 #include "netplugin/transport/verbs/fake_links.h"
 
@@ -58,7 +59,7 @@ TEST_F(VerbsSendLinkTest, WhatIsAcknowledgedTakesOneCompletionInSoMany) {
   Connect();
   send_->Advise(kFast);
   const auto before = completions();
-  constexpr MessageId kMessages = 10 * kSignalEvery;
+  constexpr MessageId kMessages = 10 * tuning::kSignalEvery;
   for (MessageId message = 0; message < kMessages; ++message) {
     sender_.chunks.push_back(ChunkOf(message));
     ASSERT_EQ(send_->Pump(8, true), Room::kNone);
