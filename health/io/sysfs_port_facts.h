@@ -1,6 +1,6 @@
 // Holds the facts of /sys about one network port, Ethernet or InfiniBand, as values.
-#ifndef R2CC_HEALTH_IO_PORT_FACTS_H_
-#define R2CC_HEALTH_IO_PORT_FACTS_H_
+#ifndef R2CC_HEALTH_IO_SYSFS_PORT_FACTS_H_
+#define R2CC_HEALTH_IO_SYSFS_PORT_FACTS_H_
 
 #include <cstdint>
 #include <map>
