@@ -140,6 +140,8 @@ constexpr LogLine kLines[] = {
     {"always", "is NCCL's own again since call ", "neither the seat nor CollNet by agreement is in use", "-", "`R2CC_SEAT`"},
     {"always", " has no libr2cc-nccl.so with R2CC_SEAT=1", "a rank lacks the seat's library or variables: the job runs as NCCL alone",
      "`r2ccctl job env --seat` on all ranks", "`R2CC_SEAT`"},
+    {"always", "it was begun neither by ncclCommInitRank nor by a blocking ncclCommSplit outside of a group",
+     "that communicator has no seat", "-", "`R2CC_SEAT`"},
     {"always", " has not ended. The job hangs until all ranks take part", "a rank has stopped, or has made fewer AllReduces",
      "`r2ccctl doctor --job`", "`R2CC_SEAT`, `R2CC_SEAT_EVERY`"},
     {"info", " held up ", "the collectives that waited for a lost rail", "`r2ccctl job report`", "`NCCL_PROFILER_PLUGIN`"},
