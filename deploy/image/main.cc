@@ -20,15 +20,14 @@ constexpr char kUsage[] =
     "                                                        for example /run/r2cc:0755\n"
     "  r2cc-setup plugin [--from FILE] DIRECTORY             copies the plugin into a directory that the job mounts\n";
 
-absl::Status HandOverAll(const std::string& owner_text, const std::vector<std::string>& texts) {
-  const auto owner = ParseOwner(owner_text);
-  if (!owner.ok()) return owner.status();
+bool HandOverAll(const std::string& owner_text, const std::vector<std::string>& texts, std::string* error) {
+  const auto owner = ParseOwner(owner_text, error);
+  if (!owner.has_value()) return false;
   for (const std::string& text : texts) {
-    const auto directory = ParseDirectory(text);
-    if (!directory.ok()) return directory.status();
-    if (auto status = HandOver(*directory, *owner); !status.ok()) return status;
+    const auto directory = ParseDirectory(text, error);
+    if (!directory.has_value() || !HandOver(*directory, *owner, error)) return false;
   }
-  return absl::OkStatus();
+  return true;
 }
 
 int WrongUse(const std::string& what) {
@@ -36,7 +35,7 @@ int WrongUse(const std::string& what) {
   return kExitUsage;
 }
 
-// Without a library for command lines, which would be a quarter of a MiB of the image.
+// Without a library for command lines, for the same reason as setup.h.
 int Main(int argc, char** argv) {
   std::string owner, from;
   const option options[] = {{"owner", required_argument, nullptr, 'o'},
@@ -55,18 +54,19 @@ int Main(int argc, char** argv) {
   const std::vector<std::string> words(argv + optind, argv + argc);
   if (words.empty()) return WrongUse("a command is missing");
   const std::vector<std::string> rest(words.begin() + 1, words.end());
-  absl::Status status;
+  std::string error;
+  bool is_done = false;
   if (words[0] == "directories") {
     if (owner.empty() || rest.empty() || !from.empty()) return WrongUse("directories takes --owner UID:GID, and PATH:MODE at least once");
-    status = HandOverAll(owner, rest);
+    is_done = HandOverAll(owner, rest, &error);
   } else if (words[0] == "plugin") {
     if (rest.size() != 1 || !owner.empty()) return WrongUse("plugin takes one directory");
-    status = CopyInto(from.empty() ? kPlugin : from, rest[0]);
+    is_done = CopyInto(from.empty() ? kPlugin : from, rest[0], &error);
   } else {
     return WrongUse("'" + words[0] + "' is no command");
   }
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "r2cc-setup: %s\n", std::string(status.message()).c_str());
+  if (is_done) return 0;
+  std::fprintf(stderr, "r2cc-setup: %s\n", error.c_str());
   return kExitFailed;
 }
 

@@ -1,83 +1,99 @@
 #include "deploy/image/setup.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
 #include <system_error>
-
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 
 namespace r2cc::setup {
 namespace {
 
 // Bits that a mode may have: what belongs to set-uid programs has no place on these directories.
 constexpr uint32_t kModeMost = 0777;
+// Of one call of sendfile().
+constexpr size_t kCopyBytes = 1 << 20;
 
-absl::Status Failed(int error, const std::string& what) { return absl::ErrnoToStatus(error, what); }
+bool Fail(std::string* error, std::string line) {
+  *error = std::move(line);
+  return false;
+}
+
+bool FailErrno(std::string* error, int number, const std::string& what) { return Fail(error, what + ": " + std::strerror(number)); }
 
 bool ParseId(std::string_view text, uint32_t* id) {
+  const char* const end = text.data() + text.size();
+  const auto [last, problem] = std::from_chars(text.data(), end, *id);
   // The last number is nobody: chown(2) leaves the owner as it is.
-  return absl::SimpleAtoi(std::string(text), id) && *id != static_cast<uint32_t>(-1);
+  return problem == std::errc() && last == end && *id != static_cast<uint32_t>(-1);
 }
 
 }  // namespace
 
-absl::StatusOr<Owner> ParseOwner(std::string_view text) {
-  const size_t colon = text.find(':');
-  uint32_t uid = 0, gid = 0;
-  if (colon == std::string_view::npos || !ParseId(text.substr(0, colon), &uid) || !ParseId(text.substr(colon + 1), &gid))
-    return absl::InvalidArgumentError(absl::StrCat("'", std::string(text), "' is not UID:GID, two numbers"));
-  return Owner{uid, gid};
+std::optional<Owner> ParseOwner(const std::string& text, std::string* error) {
+  const std::string_view all = text;
+  const size_t colon = all.find(':');
+  Owner owner;
+  if (colon != std::string_view::npos && ParseId(all.substr(0, colon), &owner.uid) && ParseId(all.substr(colon + 1), &owner.gid))
+    return owner;
+  *error = "'" + text + "' is not UID:GID, two numbers";
+  return std::nullopt;
 }
 
-absl::StatusOr<Directory> ParseDirectory(std::string_view text) {
+std::optional<Directory> ParseDirectory(const std::string& text, std::string* error) {
   const size_t colon = text.rfind(':');
-  const std::string wrong = absl::StrCat("'", std::string(text), "' is not PATH:MODE, an absolute path and three or four octal digits");
-  if (colon == std::string_view::npos || colon == 0 || text[0] != '/') return absl::InvalidArgumentError(wrong);
-  const std::string_view digits = text.substr(colon + 1);
+  const std::string digits = colon == std::string::npos ? "" : text.substr(colon + 1);
   uint32_t mode = 0;
-  if (digits.size() < 3 || digits.size() > 4) return absl::InvalidArgumentError(wrong);
+  bool is_mode = digits.size() == 3 || digits.size() == 4;
   for (const char digit : digits) {
-    if (digit < '0' || digit > '7') return absl::InvalidArgumentError(wrong);
+    is_mode = is_mode && digit >= '0' && digit <= '7';
     mode = mode * 8 + static_cast<uint32_t>(digit - '0');
   }
-  if (mode > kModeMost) return absl::InvalidArgumentError(wrong);
-  return Directory{std::string(text.substr(0, colon)), static_cast<mode_t>(mode)};
+  if (is_mode && mode <= kModeMost && text[0] == '/') return Directory{text.substr(0, colon), static_cast<mode_t>(mode)};
+  *error = "'" + text + "' is not PATH:MODE, an absolute path and three or four octal digits";
+  return std::nullopt;
 }
 
-absl::Status HandOver(const Directory& directory, const Owner& owner) {
+bool HandOver(const Directory& directory, const Owner& owner, std::string* error) {
   const std::string& path = directory.path;
-  if (mkdir(path.c_str(), directory.mode) != 0 && errno != EEXIST) return Failed(errno, absl::StrCat("cannot make ", path));
+  if (mkdir(path.c_str(), directory.mode) != 0 && errno != EEXIST) return FailErrno(error, errno, "cannot make " + path);
   struct stat there {};
   // Never through a link: who may write beside it would choose whom root gives what.
-  if (lstat(path.c_str(), &there) != 0) return Failed(errno, path);
-  if (!S_ISDIR(there.st_mode)) return absl::FailedPreconditionError(absl::StrCat(path, " is no directory; remove it from the node"));
-  if (there.st_uid == owner.uid) return absl::OkStatus();
+  if (lstat(path.c_str(), &there) != 0) return FailErrno(error, errno, path);
+  if (!S_ISDIR(there.st_mode)) return Fail(error, path + " is no directory; remove it from the node");
+  if (there.st_uid == owner.uid) return true;
   if (there.st_uid != geteuid())
-    return absl::FailedPreconditionError(absl::StrCat(path, " belongs to user ", there.st_uid,
-                                                      ", not to root: another r2ccd uses this node, perhaps a package's; "
-                                                      "stop and remove that one, or keep this node out of the DaemonSet"));
+    return Fail(error, path + " belongs to user " + std::to_string(there.st_uid) +
+                           ", not to root: another r2ccd uses this node, perhaps a package's; stop and remove that one, or keep this node "
+                           "out of the DaemonSet");
   // In this order: what is not one's own any more takes another capability.
-  if (chmod(path.c_str(), directory.mode) != 0) return Failed(errno, absl::StrCat("cannot set the mode of ", path));
+  if (chmod(path.c_str(), directory.mode) != 0) return FailErrno(error, errno, "cannot set the mode of " + path);
   if (lchown(path.c_str(), owner.uid, owner.gid) != 0)
-    return Failed(errno, absl::StrCat("cannot give ", path, " to user ", owner.uid, " (needs CAP_CHOWN)"));
-  return absl::OkStatus();
+    return FailErrno(error, errno, "cannot give " + path + " to user " + std::to_string(owner.uid) + " (needs CAP_CHOWN)");
+  return true;
 }
 
-absl::Status CopyInto(const std::string& from, const std::string& to) {
-  namespace fs = std::filesystem;
-  const fs::path target = fs::path(to) / fs::path(from).filename();
-  const fs::path beside = target.string() + ".new";
-  std::error_code error;
-  if (!fs::is_directory(to, error)) return absl::NotFoundError(absl::StrCat(to, " is no directory; mount the volume there"));
-  fs::copy_file(from, beside, fs::copy_options::overwrite_existing, error);
-  if (!error) fs::permissions(beside, static_cast<fs::perms>(0755), error);
-  if (!error) fs::rename(beside, target, error);
-  if (error) return Failed(error.value(), absl::StrCat("cannot copy ", from, " to ", target.string()));
-  return absl::OkStatus();
+bool CopyInto(const std::string& from, const std::string& to, std::string* error) {
+  struct stat there {};
+  if (stat(to.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) return Fail(error, to + " is no directory; mount the volume there");
+  const std::string target = to + "/" + from.substr(from.rfind('/') + 1);
+  const std::string beside = target + ".new";
+  const int source = open(from.c_str(), O_RDONLY | O_CLOEXEC);
+  const int copy = source < 0 ? -1 : open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+  ssize_t sent = copy < 0 ? -1 : 1;
+  while (sent > 0) sent = sendfile(copy, source, nullptr, kCopyBytes);
+  // The mode of a file that was there, and what the umask took away.
+  const bool is_there = sent == 0 && fchmod(copy, 0755) == 0 && rename(beside.c_str(), target.c_str()) == 0;
+  const int number = errno;
+  if (source >= 0) close(source);
+  if (copy >= 0) close(copy);
+  return is_there || FailErrno(error, number, "cannot copy " + from + " to " + target);
 }
 
 }  // namespace r2cc::setup

@@ -1,14 +1,12 @@
-// What must be done on a node or in a pod before r2ccd or a job starts, for an image that has neither shell nor cp.
+// Prepares a node or a pod before r2ccd or a job starts, for an image that has neither shell nor cp. A failure is false, or nothing, with
+// one line in `error`. Without abseil and std::filesystem, which would be a MiB of the image.
 #ifndef R2CC_DEPLOY_IMAGE_SETUP_H_
 #define R2CC_DEPLOY_IMAGE_SETUP_H_
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
-#include <string_view>
-
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 namespace r2cc::setup {
 
@@ -22,17 +20,17 @@ struct Directory {
   mode_t mode = 0;
 };
 
-// "64750:64750". INVALID_ARGUMENT with one line.
-absl::StatusOr<Owner> ParseOwner(std::string_view text);
-// "/run/r2cc:0755". INVALID_ARGUMENT with one line.
-absl::StatusOr<Directory> ParseDirectory(std::string_view text);
+// "64750:64750".
+std::optional<Owner> ParseOwner(const std::string& text, std::string* error);
+// "/run/r2cc:0755".
+std::optional<Directory> ParseDirectory(const std::string& text, std::string* error);
 
 // Hands a directory that root has, as the kubelet makes it, to `owner`. Made if it is not there. One that `owner` has already stays as it
-// is; one of anybody else is refused, as he uses it. Needs CAP_CHOWN and nothing else.
-absl::Status HandOver(const Directory& directory, const Owner& owner);
+// is; one of another user is refused, because that user uses it. Needs CAP_CHOWN and nothing else.
+bool HandOver(const Directory& directory, const Owner& owner, std::string* error);
 
 // Copies the file `from` into the directory `to`, readable for everybody. Whoever has the old one open keeps it whole.
-absl::Status CopyInto(const std::string& from, const std::string& to);
+bool CopyInto(const std::string& from, const std::string& to, std::string* error);
 
 }  // namespace r2cc::setup
 

@@ -21,17 +21,23 @@ constexpr Owner kDaemon{64750, 64751};
 constexpr uid_t kStranger = 1234;
 
 TEST(ParseTest, OwnersAreTwoNumbers) {
-  EXPECT_EQ(ParseOwner("64750:64751")->uid, 64750u);
-  EXPECT_EQ(ParseOwner("64750:64751")->gid, 64751u);
-  for (const char* text : {"", "64750", "r2ccd:r2cc", "1:", ":1", "1:2:3", "-1:1", "4294967295:1", "4294967296:1"})
-    EXPECT_THAT(ParseOwner(text).status().message(), HasSubstr("UID:GID")) << text;
+  std::string error;
+  EXPECT_EQ(ParseOwner("64750:64751", &error)->uid, 64750u);
+  EXPECT_EQ(ParseOwner("64750:64751", &error)->gid, 64751u);
+  for (const char* text : {"", "64750", "r2ccd:r2cc", "1:", ":1", "1:2:3", "-1:1", "4294967295:1", "4294967296:1"}) {
+    EXPECT_FALSE(ParseOwner(text, &error).has_value()) << text;
+    EXPECT_THAT(error, AllOf(HasSubstr(text), HasSubstr("UID:GID")));
+  }
 }
 
 TEST(ParseTest, DirectoriesAreAPathAndAMode) {
-  EXPECT_EQ(ParseDirectory("/run/r2cc:0755")->path, "/run/r2cc");
-  EXPECT_EQ(ParseDirectory("/run/r2cc:750")->mode, 0750u);
-  for (const char* text : {"", "/run/r2cc", "run/r2cc:0755", ":0755", "/x:9", "/x:0789", "/x:4755", "/x:00755", "/x:"})
-    EXPECT_THAT(ParseDirectory(text).status().message(), HasSubstr("PATH:MODE")) << text;
+  std::string error;
+  EXPECT_EQ(ParseDirectory("/run/r2cc:0755", &error)->path, "/run/r2cc");
+  EXPECT_EQ(ParseDirectory("/run/r2cc:750", &error)->mode, 0750u);
+  for (const char* text : {"", "/run/r2cc", "run/r2cc:0755", ":0755", "/x:9", "/x:0789", "/x:4755", "/x:00755", "/x:"}) {
+    EXPECT_FALSE(ParseDirectory(text, &error).has_value()) << text;
+    EXPECT_THAT(error, AllOf(HasSubstr(text), HasSubstr("PATH:MODE")));
+  }
 }
 
 class FoldersTest : public testing::Test {
@@ -46,7 +52,7 @@ class FoldersTest : public testing::Test {
     EXPECT_EQ(lstat((folder_ + "/" + name).c_str(), &about), 0);
     return about;
   }
-  std::string folder_;
+  std::string folder_, error_;
 };
 
 class HandOverTest : public FoldersTest {
@@ -61,19 +67,19 @@ TEST_F(HandOverTest, WhatIsMissingOrRootsIsHandedOver) {
   ASSERT_EQ(mkdir((folder_ + "/roots").c_str(), 0700), 0);
   for (const char* name : {"missing", "roots"}) {
     const Directory directory{folder_ + "/" + name, 0750};
-    ASSERT_TRUE(HandOver(directory, kDaemon).ok());
+    ASSERT_TRUE(HandOver(directory, kDaemon, &error_)) << error_;
     const struct stat about = About(name);
     EXPECT_EQ(about.st_uid, kDaemon.uid);
     EXPECT_EQ(about.st_gid, kDaemon.gid);
     EXPECT_EQ(about.st_mode & 07777, 0750u);
-    EXPECT_TRUE(HandOver(directory, kDaemon).ok()) << "a second start of the pod";
+    EXPECT_TRUE(HandOver(directory, kDaemon, &error_)) << "a second start of the pod";
   }
 }
 
 TEST_F(HandOverTest, WhatTheDaemonHasStaysAsItIs) {
   ASSERT_EQ(mkdir((folder_ + "/its").c_str(), 0700), 0);
   ASSERT_EQ(chown((folder_ + "/its").c_str(), kDaemon.uid, 7), 0);
-  ASSERT_TRUE(HandOver({folder_ + "/its", 0755}, kDaemon).ok());
+  ASSERT_TRUE(HandOver({folder_ + "/its", 0755}, kDaemon, &error_)) << error_;
   EXPECT_EQ(About("its").st_mode & 07777, 0700u);
   EXPECT_EQ(About("its").st_gid, 7u);
 }
@@ -82,14 +88,16 @@ TEST_F(HandOverTest, WhatAnotherUserHasIsRefused) {
   const std::string path = folder_ + "/his";
   ASSERT_EQ(mkdir(path.c_str(), 0755), 0);
   ASSERT_EQ(chown(path.c_str(), kStranger, kStranger), 0);
-  EXPECT_THAT(HandOver({path, 0755}, kDaemon).message(), AllOf(HasSubstr(path), HasSubstr("user 1234"), HasSubstr("another r2ccd")));
+  EXPECT_FALSE(HandOver({path, 0755}, kDaemon, &error_));
+  EXPECT_THAT(error_, AllOf(HasSubstr(path), HasSubstr("user 1234"), HasSubstr("another r2ccd")));
   EXPECT_EQ(About("his").st_uid, kStranger);
 }
 
 TEST_F(HandOverTest, NothingIsGivenAwayThroughALink) {
   ASSERT_EQ(mkdir((folder_ + "/roots").c_str(), 0755), 0);
   ASSERT_EQ(symlink((folder_ + "/roots").c_str(), (folder_ + "/link").c_str()), 0);
-  EXPECT_THAT(HandOver({folder_ + "/link", 0755}, kDaemon).message(), HasSubstr("is no directory"));
+  EXPECT_FALSE(HandOver({folder_ + "/link", 0755}, kDaemon, &error_));
+  EXPECT_THAT(error_, HasSubstr("is no directory"));
   EXPECT_EQ(About("roots").st_uid, 0u);
 }
 
@@ -107,10 +115,10 @@ TEST_F(CopyTest, AFileIsReplacedAndWhoHasItOpenKeepsIt) {
   const std::string from = folder_ + "/plugin.so", to = folder_ + "/volume";
   ASSERT_EQ(mkdir(to.c_str(), 0755), 0);
   std::ofstream(from) << "old";
-  ASSERT_TRUE(CopyInto(from, to).ok());
+  ASSERT_TRUE(CopyInto(from, to, &error_)) << error_;
   std::ifstream open(to + "/plugin.so");
   std::ofstream(from) << "new";
-  ASSERT_TRUE(CopyInto(from, to).ok());
+  ASSERT_TRUE(CopyInto(from, to, &error_)) << error_;
   EXPECT_EQ(Read(to + "/plugin.so"), "new");
   std::string held;
   open >> held;
@@ -120,8 +128,10 @@ TEST_F(CopyTest, AFileIsReplacedAndWhoHasItOpenKeepsIt) {
 }
 
 TEST_F(CopyTest, WhatCannotBeCopiedIsNamed) {
-  EXPECT_THAT(CopyInto(folder_ + "/none.so", folder_).message(), HasSubstr(folder_ + "/none.so"));
-  EXPECT_THAT(CopyInto(folder_ + "/none.so", folder_ + "/nowhere").message(), HasSubstr("mount the volume"));
+  EXPECT_FALSE(CopyInto(folder_ + "/none.so", folder_, &error_));
+  EXPECT_THAT(error_, HasSubstr(folder_ + "/none.so"));
+  EXPECT_FALSE(CopyInto(folder_ + "/none.so", folder_ + "/nowhere", &error_));
+  EXPECT_THAT(error_, HasSubstr("mount the volume"));
 }
 
 }  // namespace
