@@ -133,7 +133,11 @@ Result Shadow::AllReduce(const AllReduceCall& call, bool in_group) {
 
 Result Shadow::ByCollNet(const AllReduceCall& call) {
   // The other ranks use CollNet for this call, so without the tuner there is no way to take part.
-  if (!IsActive(Mutant::kSetsNoWay) && !parts_.rails->SetWay(tuner_number_, plan::Way::kCollNet)) return Result::kInternalError;
+  if (!IsActive(Mutant::kSetsNoWay) && !parts_.rails->SetWay(tuner_number_, plan::Way::kCollNet)) {
+    parts_.log("R2CC: AllReduce of communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) +
+               ": NCCL has closed its tuner, so this rank cannot use CollNet as the others do: it returns an error");
+    return Result::kInternalError;
+  }
   Result result = parts_.nccl->AllReduce(call, parent_);
   // NCCL chooses before the call is under way.
   if (result == Result::kInProgress && !IsActive(Mutant::kDoesNotSettle)) result = parts_.nccl->Settle(parent_);

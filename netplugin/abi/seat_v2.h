@@ -43,9 +43,9 @@ struct SeatTunerTableV3 {
   void (*watch)(size_t ranks);
   // Until now. The AllReduces of the one that began use the tree from now on; 0, and nothing changes: none began, or several.
   int (*mark)();
-  // From now on communicators are noted for which NCCL asks about an AllReduce of so many bytes that may use CollNet.
+  // From now on communicators are noted for which NCCL asks about an AllReduce of this size.
   void (*watch_all_reduce)(size_t bytes);
-  // Until now. The number of that communicator in this process; 0: none was noted, or several.
+  // Until now. The number of that communicator in this process; 0: none was noted, several were, or NCCL does not offer it CollNet.
   uint64_t (*watched)();
   // The AllReduces of the communicator with that number go that way from now on. 0: it has ended.
   int (*set_way)(uint64_t number, SeatWay way);

@@ -57,6 +57,7 @@ struct Context {
   Communicator communicator;
   uint64_t number = 0;  // in this process, from 1
   std::atomic<abi::SeatWay> way{abi::SeatWay::kUsual};
+  std::atomic<bool> offers_collnet{false};  // in the last AllReduce that NCCL asked about
 
   Communicator Now() const {
     Communicator now = communicator;
@@ -92,7 +93,7 @@ class Contexts {
   }
 
   SeatWatch<Context> seats;      // communicators that begin, by ranks
-  SeatWatch<Context> questions;  // communicators with an AllReduce that may use CollNet, by bytes
+  SeatWatch<Context> questions;  // communicators with an AllReduce, by bytes
 
  private:
   Mutex mutex_;
@@ -104,6 +105,13 @@ class Contexts {
 Contexts& All() {
   static auto* const all = new Contexts;
   return *all;
+}
+
+// Also without CollNet: if only offers were noted, another communicator of the same size would be the only one in a watch by one without.
+void NoteQuestion(Context* of, abi::Function function, size_t bytes, bool offers_collnet) {
+  if (function != abi::Function::kAllReduce || !of->communicator.agreed) return;
+  of->offers_collnet.store(offers_collnet, std::memory_order_release);
+  All().questions.Note(of, bytes);
 }
 
 void Warn(abi::Logger log, const char* line) {
@@ -157,7 +165,9 @@ void WatchAllReduce(size_t bytes) noexcept { All().questions.Begin(bytes); }
 
 uint64_t WatchedCommunicator() noexcept {
   uint64_t number = 0;
-  All().questions.End([&number](const Context* context) { number = context->number; });
+  All().questions.End([&number](const Context* context) {
+    if (context->offers_collnet.load(std::memory_order_acquire)) number = context->number;
+  });
   return number;
 }
 
@@ -168,7 +178,7 @@ Result TuneCosts(void* context, abi::Function function, size_t bytes, float** co
   auto* const of = static_cast<Context*>(context);
   // NCCL passes a two-dimensional array under the type of an array of pointers.
   const tuner::CostTable table{reinterpret_cast<float*>(cost), algorithms, protocols};
-  if (function == abi::Function::kAllReduce && of->communicator.agreed && tuner::OffersCollNet(table)) All().questions.Note(of, bytes);
+  NoteQuestion(of, function, bytes, tuner::OffersCollNet(table));
   tuner::Tune(of->Now(), function, bytes, table);
   return Result::kSuccess;
 }
@@ -176,7 +186,7 @@ Result TuneCosts(void* context, abi::Function function, size_t bytes, float** co
 Result TuneChoice(void* context, abi::Function function, size_t bytes, int collnet_support, int* algorithm, int* protocol) noexcept {
   if (context == nullptr || algorithm == nullptr || protocol == nullptr) return Result::kSuccess;
   auto* const of = static_cast<Context*>(context);
-  if (function == abi::Function::kAllReduce && of->communicator.agreed && collnet_support == 1) All().questions.Note(of, bytes);
+  NoteQuestion(of, function, bytes, collnet_support == 1 && !of->communicator.pinned);
   if (const auto choice = tuner::Choose(of->Now(), function, bytes, collnet_support == 1)) {
     *algorithm = static_cast<int>(choice->algorithm);
     *protocol = static_cast<int>(choice->protocol);

@@ -279,6 +279,10 @@ TEST_P(TunerTest, ACommunicatorTakesCollNetForTheCallsThatAreNamed) {
     seats->watch_all_reduce(kVectorBytes);
     R2CC_MUST(ask(parent, Function::kAllReduce, kVectorBytes, true) && ask(other, Function::kAllReduce, kVectorBytes, true) &&
               seats->watched() == 0);
+    // The one that watches has no CollNet, and another one of the same size has it.
+    seats->watch_all_reduce(kVectorBytes);
+    R2CC_MUST(ask(parent, Function::kAllReduce, kVectorBytes, false) && ask(other, Function::kAllReduce, kVectorBytes, true) &&
+              seats->watched() == 0);
     seats->watch_all_reduce(kVectorBytes);
     seats->watch_all_reduce(kVectorBytes);
     R2CC_MUST(ask(parent, Function::kAllReduce, kVectorBytes, true) && seats->watched() == 0 && seats->watched() == 0);
