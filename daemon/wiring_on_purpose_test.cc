@@ -88,6 +88,21 @@ TEST_F(WiringOnPurposeTest, AFaultIsOneWhateverAnOperatorDoesLater) {
   EXPECT_EQ(std::get<2>(Saved()), 0u) << "no drill is seen as a silence";
 }
 
+TEST_F(WiringOnPurposeTest, AFaultAtTheTimeOfADrillIsAFault) {
+  Attach();
+  Lose(plan::EvidenceCause::kSilence);
+  Lose(plan::EvidenceCause::kPeerFenced);
+  PeersDrill(1);
+  EXPECT_EQ(Saved(), std::tuple(1u, 1u, 0u)) << "the silence came first";
+}
+
+TEST_F(WiringOnPurposeTest, AFaultJustAfterALossOnPurposeIsAFault) {
+  Attach();
+  Lose(plan::EvidenceCause::kSimulated);
+  Lose(plan::EvidenceCause::kSilence);
+  EXPECT_EQ(Saved(), std::tuple(1u, 1u, 0u));
+}
+
 TEST_F(WiringOnPurposeTest, ARailThatFailsBecauseTheJobAsksForItIsNoFault) {
   Attach();
   Lose(plan::EvidenceCause::kSimulated);

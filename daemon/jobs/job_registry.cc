@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "daemon/jobs/held_operations.h"
 #include "daemon/jobs/job_filter.h"
+#include "daemon/jobs/job_sums.h"
 #include "daemon/jobs/job_ways.h"
 #include "daemon/jobs/kept_job.h"
 #include "daemon/jobs/reduced_rails.h"
@@ -195,8 +196,10 @@ void JobRegistry::NoteLost(v1::Job* job, const plan::EvidenceRecord& record, con
     fault->set_cause(plan::CauseName(cause));
     fault->set_time_ns(when.realtime_ns);
     fault->set_monotonic_ns(when.monotonic_ns);
-    fault->set_on_purpose(cause == plan::EvidenceCause::kSimulated);
+  } else if (CauseRank(plan::CauseName(cause)) > CauseRank(fault->cause())) {
+    fault->set_cause(plan::CauseName(cause));
   }
+  fault->set_on_purpose((fault->on_purpose() || cause == plan::EvidenceCause::kSimulated) && CauseRank(fault->cause()) < kFaultsCauseRank);
   fault->set_links(fault->links() + 1);
   if (static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kLinkLost) return fault->set_open_links(fault->open_links() + 1);
   fault->set_stall_ns(std::max(fault->stall_ns(), static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX))));
@@ -208,7 +211,7 @@ void JobRegistry::NoteOnPurpose(JobId id, uint32_t rail, int64_t monotonic_ns) {
   if (found == jobs_.end() || rail >= static_cast<uint32_t>(found->second.job.rails_size())) return;
   v1::Job& job = found->second.job;
   v1::Job::Fault* const fault = FaultAt(&job, job.rails(static_cast<int>(rail)).rail(), monotonic_ns);
-  if (fault == nullptr) return;
+  if (fault == nullptr || CauseRank(fault->cause()) >= kFaultsCauseRank) return;
   fault->set_on_purpose(true);
   changed_ = true;
 }

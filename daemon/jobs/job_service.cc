@@ -204,10 +204,10 @@ void JobService::NoteLoss(JobId id, const plan::EvidenceRecord& record, Nanos wh
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);
   const bool may_be_taken =
       cause == plan::EvidenceCause::kPageNotice || cause == plan::EvidenceCause::kPeerFenced || cause == plan::EvidenceCause::kSocketError;
-  if (!may_be_taken || losses_.size() >= kLossesMax) return;
+  if (!may_be_taken) return;
   const health::JobReport report = ReportOf(id, record, health::JobReport::What::kLinkFenced);
   const Loss loss{id, record.local_rail, when, reporter_->Now().monotonic_ns, {reporter_->node(), report.nic}, report.peer};
-  if (!IsTaken(loss)) losses_.push_back(loss);
+  if (!IsTaken(loss) && losses_.size() < kLossesMax) losses_.push_back(loss);
 }
 
 bool JobService::IsTaken(const Loss& loss) {

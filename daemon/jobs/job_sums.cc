@@ -44,12 +44,6 @@ void AddNodes(const v1::Job::Fault& from, v1::Job::Fault* to) {
   to->set_nodes_more(more);
 }
 
-// How much a cause says of the fault. What one end sees of the other end's fault says least; of two nodes' clocks the order is not sure.
-int Tells(const v1::Job::Fault& fault) {
-  if (fault.cause() == "socket-error" || fault.cause() == "peer-fenced") return 0;
-  return fault.cause() == "page-notice" || fault.cause() == "simulated" ? 1 : 2;
-}
-
 void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
   v1::Job::Fault* same = nullptr;
   for (v1::Job::Fault& one : *sums->mutable_faults())
@@ -61,11 +55,11 @@ void AddFault(const v1::Job::Fault& fault, v1::JobSums* sums) {
       *sums->add_faults() = fault;
     return;
   }
-  // The first sign that tells most names the cause.
+  // The first sign of the highest rank names the cause.
   const bool earlier = fault.time_ns() < same->time_ns();
-  if (Tells(fault) > Tells(*same) || (earlier && Tells(fault) == Tells(*same))) same->set_cause(fault.cause());
-  // A cause that says more than these is a fault's.
-  same->set_on_purpose((same->on_purpose() || fault.on_purpose()) && Tells(*same) < 2);
+  const int rank = CauseRank(fault.cause()), known = CauseRank(same->cause());
+  if (rank > known || (earlier && rank == known)) same->set_cause(fault.cause());
+  same->set_on_purpose((same->on_purpose() || fault.on_purpose()) && CauseRank(same->cause()) < kFaultsCauseRank);
   if (earlier) same->set_time_ns(fault.time_ns());
   if (fault.stall_ns() > same->stall_ns()) {
     same->set_stall_ns(fault.stall_ns());
@@ -132,6 +126,11 @@ void Ran(int64_t begun_ns, int64_t ended_ns, v1::JobSums* sums) {
 }
 
 }  // namespace
+
+int CauseRank(const std::string& cause) {
+  if (cause == "socket-error" || cause == "peer-fenced") return 0;
+  return cause == "page-notice" || cause == "simulated" ? 1 : kFaultsCauseRank;
+}
 
 void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns, WholeJobs* jobs) {
   const int64_t ended_ns = process.ended_ns() == 0 ? now_ns : process.ended_ns();

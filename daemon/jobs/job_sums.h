@@ -26,6 +26,12 @@ constexpr int kSummedFailuresMax = 32;
 // Communicators of a job whose AllReduce way is in its sums.
 constexpr int kSummedWaysMax = 64;
 
+// How much the name of a cause shows of a fault. 0: what one end sees of the other end's fault. 1: also what an operator does shows so.
+// From kFaultsCauseRank on it is a fault. If several causes belong to one loss, the highest rank names it: the order of two clocks is not
+// known.
+constexpr int kFaultsCauseRank = 2;
+int CauseRank(const std::string& cause);
+
 // User, name and run of a job. Without a run id that its processes share: "@" and when the first of them began.
 using JobKey = std::tuple<uint32_t, std::string, std::string>;
 using WholeJobs = std::map<JobKey, v1::ReportJobsReply::Whole>;
