@@ -53,8 +53,9 @@ absl::Status DisagreementService::Check(const v1::DisagreementRequest& request, 
   if (allowances_.size() >= kSharesMax && !allowances_.contains(share)) allowances_.clear();
   RefusalAllowance& allowance = allowances_.try_emplace(share, kBurst, kInterval).first->second;
   if (allowance.Take(reporter_->Now().monotonic_ns, left_out)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(share, " reports more than ", kBurst, " disagreements at once, or one each ",
-                                                   absl::FormatDuration(absl::Nanoseconds(kInterval)), ": this one is counted alone"));
+  return absl::ResourceExhaustedError(absl::StrCat("rate limit: ", share, " reports more than ", kBurst,
+                                                   " disagreements at once or one per ", absl::FormatDuration(absl::Nanoseconds(kInterval)),
+                                                   "; this one is counted and not recorded"));
 }
 
 }  // namespace r2cc::daemon
