@@ -69,10 +69,11 @@ class Deadline {
  public:
   explicit Deadline(Nanos timeout) : end_(SteadyClock().Now() + timeout) {}
 
-  // False: it is over, or poll() failed.
-  bool WaitFor(int fd, short events) const {
+  // False: it is over, or poll() failed. `share`: divides the time that is left.
+  bool WaitFor(int fd, short events, int share = 1) const {
+    const Nanos now = SteadyClock().Now(), end = now + (end_ - now) / share;
     for (;;) {
-      const Nanos left = end_ - SteadyClock().Now();
+      const Nanos left = end - SteadyClock().Now();
       if (left <= 0) return false;
       pollfd ready{fd, events, 0};
       const int count = poll(&ready, 1, static_cast<int>(left / kNanosPerMs) + 1);
@@ -85,6 +86,8 @@ class Deadline {
   absl::Status Do(SSL* ssl, const std::string& failed, const std::function<int()>& call) const {
     for (;;) {
       if (IsOver()) return absl::UnavailableError("the API server takes too long");
+      // SSL_get_error() also reads what earlier calls left there.
+      ERR_clear_error();
       const int result = call();
       if (result > 0) return absl::OkStatus();
       const int error = SSL_get_error(ssl, result);
@@ -104,13 +107,17 @@ int Dial(const std::string& host, const std::string& port, const Deadline& deadl
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return -1;
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+  int addresses = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) ++addresses;
+  // An address that drops packets leaves time for the others.
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next, --addresses) {
     const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) continue;
     if (connect(fd, one->ai_addr, one->ai_addrlen) == 0) return fd;
     int error = errno;
     socklen_t bytes = sizeof(error);
-    if (error == EINPROGRESS && deadline.WaitFor(fd, POLLOUT) && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0)
+    if (error == EINPROGRESS && deadline.WaitFor(fd, POLLOUT, addresses) && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 &&
+        error == 0)
       return fd;
     close(fd);
   }

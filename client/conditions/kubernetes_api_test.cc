@@ -55,6 +55,7 @@ class KubernetesApiTest : public testing::Test {
   }
   void TearDown() override {
     over_ = true;
+    shutdown(listener_, SHUT_RDWR);
     if (server_.joinable()) server_.join();
     close(listener_);
     SSL_CTX_free(context_);
@@ -64,6 +65,7 @@ class KubernetesApiTest : public testing::Test {
   void Serve(std::function<void(SSL*)> serve) {
     server_ = std::thread([this, serve = std::move(serve)] {
       const int fd = accept(listener_, nullptr, nullptr);
+      if (fd < 0) return;  // the test is over
       SSL* const ssl = SSL_new(context_);
       SSL_set_fd(ssl, fd);
       char request[4096];
@@ -76,7 +78,7 @@ class KubernetesApiTest : public testing::Test {
   // False: the client is gone, or the test is over.
   bool Write(SSL* ssl, const std::string& text) { return !over_ && SSL_write(ssl, text.data(), static_cast<int>(text.size())) > 0; }
 
-  // So long at most.
+  // Waits until the client leaves, for this time at most.
   static void WaitForLeave(SSL* ssl, int milliseconds) {
     pollfd client{SSL_get_fd(ssl), POLLRDHUP, 0};
     poll(&client, 1, milliseconds);
@@ -129,7 +131,7 @@ TEST_F(KubernetesApiTest, AnAnswerOfAnySizeIsNotKept) {
     while (Write(ssl, std::string(16 << 10, 'x'))) {
     }
   });
-  EXPECT_THAT(std::string(Ask(kPatience).status().message()), HasSubstr("too long"));
+  EXPECT_THAT(std::string(Ask(kPatience).status().message()), HasSubstr("answer is too long"));
 }
 
 }  // namespace

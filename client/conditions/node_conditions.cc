@@ -46,7 +46,7 @@ std::vector<NodeConditions::Write> NodeConditions::Look(const std::vector<v1::No
   std::vector<Write> writes;
   for (const v1::NodeView& node : nodes) {
     // Its name becomes part of the path of a request that carries our token.
-    if (!IsNodeName(node.node())) continue;
+    if (!IsNodeName(node.node()) || node.node() == "." || node.node() == "..") continue;
     // A daemon that keeps the store and watches no NICs.
     if (node.nics().empty()) continue;
     Known& known = known_[node.node()];
