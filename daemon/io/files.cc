@@ -98,9 +98,10 @@ absl::Status OsFiles::Append(const std::string& path, const std::string& text) {
   Descriptor file(OpenOrMakeFile(path, O_WRONLY | O_APPEND, 0640));
   struct stat before {};
   if (file.get() < 0 || fstat(file.get(), &before) != 0) return Failed("write", path, errno);
-  if (!WriteAll(file.get(), text) || fsync(file.get()) != 0 || !file.Close()) {
+  if (!WriteAll(file.get(), text) || fsync(file.get()) != 0) {
     const absl::Status status = Failed("write", path, errno);
-    if (truncate(path.c_str(), before.st_size) == 0 || !S_ISREG(before.st_mode)) return status;
+    // By the descriptor: the path may name another file now.
+    if (ftruncate(file.get(), before.st_size) == 0 || !S_ISREG(before.st_mode)) return status;
     return absl::Status(status.code(), absl::StrCat(status.message(), "; a part may be in it"));
   }
   return fresh ? SyncFolder(path) : absl::OkStatus();
