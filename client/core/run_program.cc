@@ -28,13 +28,16 @@ int Reads(const std::string& input) {
   return -1;
 }
 
-// Whether `child` ends until then; it is reaped if so. A kernel before 5.3 waits for it however long it takes.
+// Waits for `child` until `end`. True: it ended, and is reaped. A kernel before 5.3 waits for it without limit.
 bool HasEndedBy(pid_t child, Nanos end) {
   const int process = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
   if (process >= 0) {
     pollfd ended{process, POLLIN, 0};
-    const Nanos left = std::max<Nanos>(end - SteadyClock().Now(), 0);
-    const int count = poll(&ended, 1, static_cast<int>(left / kNanosPerMs) + 1);
+    int count = 0;
+    do {
+      const Nanos left = std::max<Nanos>(end - SteadyClock().Now(), 0);
+      count = poll(&ended, 1, static_cast<int>(left / kNanosPerMs) + 1);
+    } while (count < 0 && errno == EINTR);
     close(process);
     if (count != 1) return false;
   }
@@ -65,7 +68,7 @@ absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& com
   // Nor a pager, another language or somebody's library path.
   char* const no_environment[] = {nullptr};
   pid_t child = 0;
-  // A group of its own, which is ended as a whole: a script's programs would outlive it.
+  // A group of its own, which a timeout ends as a whole: a script's programs would outlive it.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -84,7 +87,9 @@ absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& com
   bool over = false;
   while (!over && clock.Now() < end) {
     pollfd ready{ends[0], POLLIN, 0};
-    if (poll(&ready, 1, static_cast<int>((end - clock.Now()) / kNanosPerMs) + 1) != 1) break;
+    const int count = poll(&ready, 1, static_cast<int>((end - clock.Now()) / kNanosPerMs) + 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != 1) break;
     char buffer[16'384];
     const ssize_t got = read(ends[0], buffer, sizeof(buffer));
     over = got <= 0;
