@@ -164,7 +164,9 @@ class UdpRailSocket final : public RailSocket {
     // An old filter would drop what is to be taken now, and a rail without answers counts as silent.
     const int none = 0;
     if (!attached) setsockopt(fd_, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
-    if (std::exchange(unfiltered_, !attached) || attached) return;
+    const bool was_unfiltered = std::exchange(unfiltered_, !attached);
+    if (attached && was_unfiltered) LogInfo("the kernel takes the filter of a rail's probes again", {{"port", port_}});
+    if (attached || was_unfiltered) return;
     LogWarning("the kernel refuses the filter of a rail's probes: a flood costs r2ccd processor time, probes are read as before",
                {{"port", port_}, {"reason", strerror(error)}});
   }
