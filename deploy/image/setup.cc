@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace r2cc::setup {
 namespace {
@@ -64,7 +65,7 @@ bool HandOver(const Directory& directory, const Owner& owner, std::string* error
   const std::string& path = directory.path;
   if (mkdir(path.c_str(), directory.mode) != 0 && errno != EEXIST) return FailErrno(error, errno, "cannot make " + path);
   struct stat there {};
-  // Never through a link: who may write beside it would choose whom root gives what.
+  // Never through a link: a user who may write in the folder would choose what root gives away.
   if (lstat(path.c_str(), &there) != 0) return FailErrno(error, errno, path);
   if (!S_ISDIR(there.st_mode)) return Fail(error, path + " is no directory; remove it from the node");
   if (there.st_uid == owner.uid) return true;
@@ -89,10 +90,12 @@ bool CopyInto(const std::string& from, const std::string& to, std::string* error
   ssize_t sent = copy < 0 ? -1 : 1;
   while (sent > 0) sent = sendfile(copy, source, nullptr, kCopyBytes);
   // The mode of a file that was there, and what the umask took away.
-  const bool is_there = sent == 0 && fchmod(copy, 0755) == 0 && rename(beside.c_str(), target.c_str()) == 0;
-  const int number = errno;
+  bool is_there = sent == 0 && fchmod(copy, 0755) == 0 && fsync(copy) == 0;
+  int number = errno;
   if (source >= 0) close(source);
   if (copy >= 0) close(copy);
+  if (is_there && rename(beside.c_str(), target.c_str()) != 0) is_there = false, number = errno;
+  if (!is_there && copy >= 0) unlink(beside.c_str());
   return is_there || FailErrno(error, number, "cannot copy " + from + " to " + target);
 }
 
