@@ -124,6 +124,7 @@ class CudaOpsOfOne : public CudaOps {
 __device__ const StepPlan& PlanOfBlock(CudaOps* ops, const StepParameters& p) {
   __shared__ alignas(StepPlan) unsigned char memory[sizeof(StepPlan)];
   __shared__ uint64_t words[sizeof(StepState) / 8];
+  static_assert(sizeof(StepState) % 8 == 0 && sizeof(StepState) / 8 <= kThreads, "each word has a thread that reads it");
   StepPlan* const plan = reinterpret_cast<StepPlan*>(memory);
   if (threadIdx.x < sizeof(StepState) / 8)
     words[threadIdx.x] = ops->Load<uint64_t>(p.state + offsetof(DeviceState, state) + threadIdx.x * 8);

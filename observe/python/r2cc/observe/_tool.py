@@ -114,12 +114,12 @@ class _Disagreement(collections.namedtuple("_Disagreement", "step point ranks so
 
   def report(self, command):
     """Makes it an event of r2ccd, or prints one line."""
-    arguments = shlex.split(command) + ["report-disagreement", f"--step={self.step}", f"--point={self.point}"]
-    arguments += [f"--rank={rank}" for rank in self.ranks] + ["--", ", ".join(self.sources)]
     try:
+      arguments = shlex.split(command) + ["report-disagreement", f"--step={self.step}", f"--point={self.point}"]
+      arguments += [f"--rank={rank}" for rank in self.ranks] + ["--", ", ".join(self.sources)]
       done = subprocess.run(arguments, capture_output=True, text=True, timeout=_REPORT_S, check=False)
       wrong = None if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
       wrong = str(error)
     if wrong is not None:
       print(f"r2cc-observe: the disagreement is not reported to r2ccd: {wrong}", file=sys.stderr)
