@@ -44,6 +44,7 @@ class GetField {
   template <typename T>
   requires std::is_enum_v<T>
   void operator()(T& value) {
+    static_assert(sizeof(T) == 1);
     value = static_cast<T>(in_->Get<uint8_t>());
     if (!IsKnown(value)) in_->Fail();
   }
