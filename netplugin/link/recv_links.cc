@@ -100,14 +100,14 @@ void RecvLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
 
 void RecvLinks::LocalVerdict(uint16_t rail, bool failed, Nanos now) {
   if (rail >= local_failed_.size()) return;
-  const bool was_failed = local_failed_[rail];
+  if (local_failed_[rail] == failed) return;
   local_failed_[rail] = failed;
-  if (was_failed && !failed) session_.control_queue->SendAll(frames::RailUp{rail});
+  if (!failed) session_.control_queue->SendAll(frames::RailUp{rail});
   ApplyVerdicts(now);
 }
 
 void RecvLinks::RemoteVerdict(uint16_t rail, bool failed, Nanos now) {
-  if (rail >= remote_failed_.size()) return;
+  if (rail >= remote_failed_.size() || remote_failed_[rail] == failed) return;
   remote_failed_[rail] = failed;
   ApplyVerdicts(now);
 }

@@ -130,6 +130,27 @@ TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
 
 // ---- a flow that is closed with buffers posted, where the sender places ----
 
+// The verdicts of one page arrive one after another. Before the last one there is no verdict of a page that never was.
+TEST(RecvSessionVerdicts, APageThatTakesAVerdictBackEndsNoLink) {
+  RecvSession session({.local_rails = 2, .remote_rails = 2, .peer = "peer"}, 0);
+  session.OobUp(0);
+  session.RemoteVerdict(0, true, 0);
+  for (const LinkId link : {0, 1}) {
+    ASSERT_EQ(session.Greet(link, kFirst, static_cast<uint16_t>(link), static_cast<uint16_t>(link), 0), RecvSession::Offer::kAccepted);
+    session.ChannelOpened(link, kFirst, 0);
+    session.Proved(link, kFirst, true);
+  }
+  session.TakeActions();
+  for (const uint16_t rail : {0, 1}) session.LocalVerdict(rail, false, 0);
+  for (const uint16_t rail : {0, 1}) session.RemoteVerdict(rail, false, 0);
+  for (const Action& action : session.TakeActions()) EXPECT_NE(action.kind, Action::Kind::kCloseLink);
+  // One that stays is in force.
+  session.RemoteVerdict(0, true, 0);
+  bool is_closed = false;
+  for (const Action& action : session.TakeActions()) is_closed |= action.kind == Action::Kind::kCloseLink && action.link == 0;
+  EXPECT_TRUE(is_closed);
+}
+
 struct RecvSessionCloses : RecvSessionTest {
   RecvSessionCloses() {
     session.ChannelOpened(0, kFirst, 0);
