@@ -257,7 +257,9 @@ def compare(results, case, kind, model, options, captures, rounds, steps):
   ratios, differences, bases, p99s, walls, rows, keeps = [], [], [], [], [], [], []
   for number in range(captures):
     model.see_every(options["every"])
+    free = torch.cuda.mem_get_info()[0]
     base = capture(model)
+    base_mib = (free - torch.cuda.mem_get_info()[0]) / (1 << 20)
     graph, end = make(kind, model, options, number)
     timed(model, base, steps)
     timed(model, graph, steps)
@@ -305,7 +307,8 @@ def compare(results, case, kind, model, options, captures, rounds, steps):
               p99_percent=round(100 * statistics.median(p99s), 3), captures=captures, rounds=rounds, steps=steps, whole=whole,
               dropped=dropped,
               records=last.get("records"), bytes_a_record=last.get("bytes_a_record"), counters=counters, reader=last.get("reader"),
-              inline=last.get("inline"), device_mib=last.get("device_mib"), copy_thread_s=last.get("copy_thread_s"),
+              inline=last.get("inline"), device_mib=last.get("device_mib"), base_device_mib=round(base_mib),
+              copy_thread_s=last.get("copy_thread_s"),
               wall_s=round(walls[-1], 2), others_keep=round(statistics.median(keeps), 4) if keeps else None)
   return 0 if whole else 1
 

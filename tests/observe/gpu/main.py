@@ -66,6 +66,7 @@ def main(program):
                       "stopped,link,pinned,eager,cpu; disk: with a folder on a full disk in R2CC_TAPS_FULL_DISK")
   parser.add_argument("--captures", type=int, default=3, help="of each variant of taps-lean and taps-hf (default: %(default)s)")
   parser.add_argument("--rounds", type=int, default=4, help="of each capture (default: %(default)s)")
+  parser.add_argument("--steps", type=int, help="of each variant of taps-match (default: 500; with --quick 60)")
   parser.add_argument("--seconds-limit", type=float, default=570,
                       help="taps-lean and taps-hf leave out what no longer fits (default: %(default)s)")
   options = parser.parse_args()
@@ -87,6 +88,8 @@ def main(program):
     if case in ("taps-lean", "taps-hf"):
       failed += module.run(results, program, options.quick, only, options.captures, options.rounds,
                            deadline_s=begin_s + options.seconds_limit, kinds=options.kinds.split(",") if options.kinds else None)
+    elif case == "taps-match":
+      failed += module.run(results, program, options.quick, only, options.steps)
     else:
       failed += module.run(results, program, options.quick, only)
   results.add("end", "all cases", failed=failed)

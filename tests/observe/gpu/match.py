@@ -164,8 +164,8 @@ def one(plan, program, say):
               error=taps.error)
 
 
-def plans(quick, only):
-  steps = 60 if quick else 500
+def plans(quick, only, steps):
+  steps = steps or (60 if quick else 500)
   usual = dict(taps=120, rows=0, row_kind="none", chosen=1, steps=steps, device_mib=256, host_mib=3072, reader_s=0, switches=False,
                overflows=False, flat=False)
   rows = dict(rows=13, chosen=9, device_mib=128)  # which comes to its end more than twice
@@ -186,9 +186,9 @@ def plans(quick, only):
   yield "overflows", dict(usual, seed=13, device_mib=16, host_mib=24, reader_s=.05, overflows=True)
 
 
-def run(results, program, quick, only=None):
+def run(results, program, quick, only=None, steps=None):
   failed = 0
-  for name, plan in plans(quick, only):
+  for name, plan in plans(quick, only, steps):
     if only and name not in only:
       continue
     plan.update(name=name, run=f"match-{name}-{int(time.time())}")
