@@ -29,6 +29,9 @@ class LocalCallerTest : public testing::Test {
     std::strcpy(address_.sun_path, path_.c_str());
     EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address_), sizeof(address_)), 0);
     EXPECT_EQ(listen(listener_, 1), 0);
+    // A child that could not do its part connects to nothing.
+    const timeval wait_most{.tv_sec = 10, .tv_usec = 0};
+    EXPECT_EQ(setsockopt(listener_, SOL_SOCKET, SO_RCVTIMEO, &wait_most, sizeof(wait_most)), 0);
   }
   ~LocalCallerTest() override {
     close(listener_);
@@ -50,6 +53,7 @@ class LocalCallerTest : public testing::Test {
       _exit(0);
     }
     const int fd = accept(listener_, nullptr, nullptr);
+    EXPECT_GE(fd, 0) << "the child did not connect";
     if (ends) waitpid(child, nullptr, 0);
     const Caller caller = LocalCaller(fd);
     close(fd);
@@ -133,6 +137,7 @@ TEST_F(LocalCallerTest, ADaemonWithoutPrivilegesSeesIt) {
   if (unprivileged == 0) {
     if (setgroups(0, nullptr) != 0 || setresgid(64750, 64750, 64750) != 0 || setresuid(64750, 64750, 64750) != 0) _exit(3);
     const int fd = accept(listener_, nullptr, nullptr);
+    EXPECT_GE(fd, 0) << "the child did not connect";
     _exit(LocalCaller(fd).contained ? 0 : 1);
   }
   int status = 0;
