@@ -1,5 +1,6 @@
-// Block for the copies of eager messages, used again: given back to the allocator some hundred KiB at a time, as acknowledgements come,
-// it would go back to the kernel, which zeroes each page anew for the next message. Up to kKeptBytesMost stay until the session ends. Pure.
+// Recycles the memory blocks that hold copies of eager messages. Acknowledgements free some hundred KiB at a time. The allocator would
+// return that to the kernel, which zeroes each page again for the next message. The pool keeps up to kKeptBytesMost until the session ends.
+// Pure.
 #ifndef R2CC_NETPLUGIN_FLOW_BUFFER_POOL_H_
 #define R2CC_NETPLUGIN_FLOW_BUFFER_POOL_H_
 
@@ -23,19 +24,19 @@ class BufferPool {
   explicit BufferPool(MemoryOps* memory = &host_memory) : memory_(memory) {}
   MemoryOps* memory() const { return memory_; }
 
-  // At least `bytes` (kEagerBytesMax at most), with anything in them.
+  // A block of at least `bytes` (kEagerBytesMax at most). Its content is undefined.
   Block Acquire(uint64_t bytes) {
     if (bytes <= kSmallBytes) return memory_->Allocate(bytes);
     std::vector<Block>& kept = kept_[ClassOf(bytes)];
     if (kept.empty()) return memory_->Allocate(BytesOf(ClassOf(bytes)));
-    // The newest is the likeliest to be in a cache.
+    // The newest block is the likeliest to be in a cache.
     Block block = std::move(kept.back());
     kept.pop_back();
     kept_bytes_ -= BytesOf(ClassOf(bytes));
     return block;
   }
 
-  // `block` is of an Acquire(bytes), or null. One that somebody else still holds is left to him.
+  // Takes back what Acquire(bytes) returned, or null. A block that another holder still uses is not kept: that holder frees it.
   void Release(Block block, uint64_t bytes) {
     if (bytes <= kSmallBytes || block == nullptr || block.use_count() > 1) return;
     const size_t size_class = ClassOf(bytes);
@@ -48,7 +49,7 @@ class BufferPool {
   static constexpr uint64_t kKeptBytesMost = 1 << 20;
 
  private:
-  // The allocator has these at hand itself.
+  // The allocator itself keeps blocks of this size ready.
   static constexpr uint64_t kSmallBytes = 4096;
   static constexpr size_t ClassOf(uint64_t bytes) { return static_cast<size_t>(std::bit_width((bytes - 1) / kSmallBytes)); }
   static constexpr size_t kClasses = std::bit_width((kEagerBytesMax - 1) / kSmallBytes) + 1;

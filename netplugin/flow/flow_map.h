@@ -1,5 +1,5 @@
-// What is kept for each flow. The way of a message asks for the same flow several times in a row, so the last one found is at hand.
-// One thread at a time, for const calls too.
+// Maps flow numbers to values. The path of one message looks the same flow up several times in a row, so the map caches the last one that
+// it found. One thread at a time, for const calls too.
 #ifndef R2CC_NETPLUGIN_FLOW_FLOW_MAP_H_
 #define R2CC_NETPLUGIN_FLOW_FLOW_MAP_H_
 
@@ -12,7 +12,7 @@
 
 namespace r2cc::net {
 
-// Values stay where they are until they are erased. Iteration is by number.
+// Values keep their addresses until they are erased. Iteration is in the order of the flows' numbers.
 template <typename T>
 class FlowMap {
  public:
@@ -20,7 +20,7 @@ class FlowMap {
   FlowMap(const FlowMap&) = delete;
   FlowMap& operator=(const FlowMap&) = delete;
 
-  // Null if there is none.
+  // Null if the flow has no value.
   const T* Find(FlowId flow) const {
     if (last_ == nullptr || last_->first != flow) {
       const auto it = map_.find(flow);
@@ -37,7 +37,7 @@ class FlowMap {
   }
   bool contains(FlowId flow) const { return Find(flow) != nullptr; }
 
-  // The one that is there, or a new one.
+  // The value that is there, or a new one.
   template <typename... Arguments>
   T* Add(FlowId flow, Arguments&&... arguments) {
     return &map_.try_emplace(flow, std::forward<Arguments>(arguments)...).first->second;

@@ -1,11 +1,12 @@
-// Flows beside NCCL's own, for whoever moves bytes by a schedule: opened as NCCL opens its flows, over the same peers, links and faults.
+// Opens flows in addition to NCCL's own, for code that moves bytes by a schedule. They use the same peers and links, and survive the same
+// faults, as NCCL's flows.
 //
-// Contract: the requests of a flow are done in the order of their posts. A send is done when the receiver has all of it, or a copy of it is
-// kept until then: its bytes are never read from the buffer again. A receive is done when all of it is in its buffer. A flow that has
-// failed stays so; what was done before is done. Rails may come and go meanwhile: that is no error.
+// Contract: the requests of a flow complete in the order of their posts. A send is done when the receiver has all of it, or when the sender
+// keeps a copy until then: its bytes are never read from the buffer again. A receive is done when all of it is in its buffer. A flow that
+// has failed stays failed; requests that were done stay done. A rail that comes or goes meanwhile is no error.
 //
-// Threads: a port and its flows belong to one thread at a time. No call waits for a peer, and none but Close() for the own device. What
-// throws, where there is no memory left, has ended the flow. All flows are closed before the port ends.
+// Threads: a port and its flows belong to one thread at a time. No call waits for a peer. Only Close() waits for this node's own device. A
+// call that throws, because there is no memory left, has ended the flow. All flows are closed before the port ends.
 #ifndef R2CC_NETPLUGIN_FLOW_FLOW_PORT_H_
 #define R2CC_NETPLUGIN_FLOW_FLOW_PORT_H_
 
@@ -16,32 +17,33 @@
 
 namespace r2cc::net {
 
-// One end of a flow; of one port.
+// Names one end of a flow. Valid for one port.
 using FlowRef = uint32_t;
 
 class FlowPort {
  public:
   virtual ~FlowPort() = default;
-  // At most kMessageBytesMax bytes. The buffer stays until DoneThrough() is more than the number of requests posted before this one. False:
-  // so many are outstanding that nothing was posted.
+  // At most kMessageBytesMax bytes. The buffer must stay until DoneThrough() is more than the number of requests posted before this one.
+  // False: too many requests are outstanding, and nothing was posted.
   virtual bool Send(FlowRef flow, const Buffer& from, uint64_t bytes) = 0;
   virtual bool Receive(FlowRef flow, const Buffer& to, uint64_t capacity_bytes) = 0;
-  // Moves what there is to move. So many requests are done, and their buffers are the caller's again.
+  // Makes what progress is possible. Returns the number of requests that are done; their buffers are the caller's again.
   virtual uint64_t DoneThrough(FlowRef flow) = 0;
-  // Of a receiving flow: how many bytes came for the request of that number, the first being 0. It is done, and one of the last 32.
+  // For a receiving flow: how many bytes came for the request of that number; the first is 0. The request must be done, and one of the last
+  // 32.
   virtual uint64_t SizeOf(FlowRef flow, uint64_t number) = 0;
-  // One line; empty while the flow can go on.
+  // Why the flow failed, in one line; empty while the flow can go on.
   virtual std::string Error(FlowRef flow) = 0;
-  // Some rail joins the two ends at the moment. False: what is posted waits for one until the deadline, and then the flow fails; one with
-  // nothing posted waits without limit.
+  // True if some rail joins the two ends now. Otherwise posted requests wait for one until the deadline, and then the flow fails. A flow
+  // with nothing posted waits without limit.
   virtual bool HasPath(FlowRef flow) = 0;
-  // What a sending flow gets of the links that it shares, relative to the other flows there; 1 unless set. Within the bounds of
-  // SendFlows::SetWeight(): else false, and nothing changes.
+  // Sets the share of a sending flow on the links that it uses, relative to the other flows there; 1 unless set. The bounds are those of
+  // SendFlows::SetWeight(): outside them it returns false and changes nothing.
   virtual bool SetWeight(FlowRef flow, double weight) = 0;
-  // Of a sending flow: its chunks go to whichever rail has room, although all rails are sound, and so do those of all other flows to that
-  // process. False unless set.
+  // For a sending flow: lets any rail that has room take its chunks, even while all rails are sound. All other flows to that process are
+  // treated the same. False unless set.
   virtual void SetDealt(FlowRef flow, bool dealt) = 0;
-  // When it returns nothing touches the flow's buffers. What was done as a copy is still delivered.
+  // When it returns, nothing touches the flow's buffers. Sends that were done as a copy are still delivered.
   virtual void Close(FlowRef flow) = 0;
 };
 

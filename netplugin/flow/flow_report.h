@@ -1,4 +1,5 @@
-// What the receiver of a flow tells its sender: whole states, so that reports may overtake each other and be told again. Pure.
+// Carries a receiver's grants and acknowledgements of one flow to its sender. A report is a whole state, so reports may overtake each other
+// and may be repeated. Pure.
 #ifndef R2CC_NETPLUGIN_FLOW_FLOW_REPORT_H_
 #define R2CC_NETPLUGIN_FLOW_FLOW_REPORT_H_
 
@@ -11,16 +12,16 @@ namespace r2cc::net {
 
 struct FlowReport {
   FlowId flow = 0;
-  MessageId placed_through = 0;      // all messages below are here
-  bool grants = false;               // `capacities` are set; else it is an acknowledgement alone
-  std::vector<uint64_t> capacities;  // of all buffers that are posted, from `placed_through` on
-  std::vector<Place> places;         // where they lie; none: nowhere that the sender has to know
+  MessageId placed_through = 0;      // all messages below are placed
+  bool grants = false;               // `capacities` are set; otherwise the report only acknowledges
+  std::vector<uint64_t> capacities;  // of all posted buffers, from `placed_through` on
+  std::vector<Place> places;         // where they lie; empty: the sender needs no place
 };
 
 class FlowReportSink {
  public:
   virtual ~FlowReportSink() = default;
-  // Sends it, on the link `home` if that is up. False if there is no way to the sender now.
+  // Sends the report, on the link `home` if that is up. False if no channel leads to the sender now.
   virtual bool Report(FlowReport report, LinkId home) = 0;
 };
 

@@ -1,5 +1,5 @@
-// How ledgers and pools get memory, and bytes into and out of buffers: the host of a session gives it. What it does by itself is for host
-// memory; that costs nobody a virtual call, as most messages are small and each is copied once.
+// Allocates memory for ledgers and pools, and copies bytes into and out of buffers. The host of a session provides it. The base class
+// handles host memory without a virtual call, because most messages are small and each is copied once.
 #ifndef R2CC_NETPLUGIN_FLOW_MEMORY_OPS_H_
 #define R2CC_NETPLUGIN_FLOW_MEMORY_OPS_H_
 
@@ -12,15 +12,15 @@
 
 namespace r2cc::net {
 
-// With the lock of the peer whose messages they are. One object may serve all peers.
+// Called with the lock of the peer that has the messages. One object may serve all peers.
 class MemoryOps {
  public:
   virtual ~MemoryOps() = default;
 
-  // Host memory of the process's own, with anything in it.
+  // Host memory of this process. Its content is undefined.
   std::shared_ptr<std::byte[]> Allocate(size_t bytes) const { return std::make_shared_for_overwrite<std::byte[]>(bytes); }
 
-  // The buffers do not overlap. Done when it returns.
+  // The buffers must not overlap. The copy is done when it returns.
   void Copy(const Buffer& to, const Buffer& from, size_t bytes) {
     if (bytes == 0) return;
     if (!to.is_device() && !from.is_device())
@@ -30,13 +30,13 @@ class MemoryOps {
   }
 
  protected:
-  // At least one of the two is not host memory.
+  // At least one of the two buffers is not host memory.
   virtual void CopyDevice(const Buffer& /*to*/, const Buffer& /*from*/, size_t /*bytes*/) {
     R2CC_CHECK(false);  // no transport has registered such memory
   }
 };
 
-// For whoever has host memory alone.
+// For callers that have only host memory.
 inline MemoryOps host_memory;
 
 }  // namespace r2cc::net

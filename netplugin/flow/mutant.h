@@ -1,6 +1,6 @@
-// Mutants: bugs that tests switch on in the production source, one per point of the lossless contract, to prove that the checkers see them.
-// R2CC_SHIPPED is defined in what is compiled to be shipped (bazel/link_time_optimization.bzl): no mutant is ever active there, and the
-// compiler drops the switches.
+// Names bugs (mutants) that tests switch on in the production source, one per point of the lossless contract, to prove that the checkers
+// detect them. R2CC_SHIPPED is defined in shipped code (bazel/link_time_optimization.bzl): no mutant is ever active there, and the compiler
+// drops the switches.
 #ifndef R2CC_NETPLUGIN_FLOW_MUTANT_H_
 #define R2CC_NETPLUGIN_FLOW_MUTANT_H_
 
@@ -17,16 +17,16 @@ enum class Mutant {
   kEagerUncopied,  // an eager message is reported done without a copy
   kEagerFreed,     // the copy of an eager message goes when it has left, not when it is acknowledged
   kOffBoundary,    // chunks are cut off the 128-byte boundary
-  kZeroForgotten,  // messages of no bytes are not delivered
+  kZeroForgotten,  // messages of zero bytes are not delivered
   // Acknowledgements.
   kDoneWhenSent,        // a send is done when it has left
   kAckBeforePlacement,  // a message is acknowledged when its buffer is posted
-  kNotResent,           // grants and acknowledgements are not told again after a channel was lost
-  kSentOnce,            // what should be repeated until it is answered is told once
-  kByeLost,             // a receiver that closes does not say what it has
+  kNotResent,           // grants and acknowledgements are not repeated after a channel was lost
+  kSentOnce,            // a frame that should be repeated until it is answered is sent once
+  kByeLost,             // a receiver that closes does not report what it has
   // Placement.
   kEarlyDone,       // a receive is done with a chunk missing
-  kDoubleDelivery,  // a chunk that is here is asked for, and written, again
+  kDoubleDelivery,  // a chunk that has arrived is requested, and written, again
   kLateWrite,       // chunks of a closed flow are still written to its buffers
   kClaimKept,       // a fenced link keeps its claim on half-read chunks
   // Fences.
@@ -44,31 +44,31 @@ enum class Mutant {
   kCloseNotAwaited,       // a link counts as closed when its close has begun
   kCloseFailureUnheeded,  // a link that could not be closed counts as closed
   kForgottenEarly,        // a receiver's flow is closed while a link may still write its buffers
-  kStaleCompletion,       // what comes late of an incarnation counts for the one that is alive
-  kWorkerUnreported,      // what a worker has moved is not told
+  kStaleCompletion,       // a late completion of an old incarnation counts for the live one
+  kWorkerUnreported,      // what a worker has moved is not reported
   // Workers.
   kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
   kProofsPerLink,     // two data checks on one socket count as those of two sockets
   // Keys.
   kKeyMissing,  // a message leaves before the keys to its buffer are here
-  kKeyStale,    // the first keys are used for ever
+  kKeyStale,    // the first keys are used forever
   // Verbs links.
-  kFenceSkipped,      // a link counts as closed while its queue pair is as it was
-  kTicketReused,      // a ticket means another message while one that had it is still being written
-  kFlushLeftOut,      // of the devices that carried a message to a GPU one is not flushed
+  kFenceSkipped,      // a link counts as closed while its queue pair is unchanged
+  kTicketReused,      // a ticket names another message while a message that had it is still being written
+  kFlushLeftOut,      // one of the devices that carried a message to a GPU is not flushed
   kSuccessorTheSame,  // the next queue pair has the number and the sequence numbers of the last one
-  kErrorIsGone,       // a call that says EIO or ENODEV counts as proof that the device is gone
+  kErrorIsGone,       // a call that returns EIO or ENODEV counts as proof that the device is gone
   kNoOwnReceive,      // a fence waits for a receive that the peer may have used up
-  kTornByClose,       // a link ends when a flow is closed whose buffers it may still write
+  kTornByClose,       // a link ends when a flow is closed whose buffers the link may still write
   kSameDomain,        // memory is registered again in the domain of the queue pair that could not be ended
-  // Shares. The simulation's checkers do not look at them: link/fair_weights_test does.
+  // Shares. The simulation's checkers do not check them: link/fair_weights_test does.
   kWeightIgnored,  // flows share a link equally whatever their weights
 };
 
 #ifdef R2CC_SHIPPED
 constexpr bool IsActive(Mutant) { return false; }
 #else
-// The one that R2CC_MUTANT names by its number.
+// The mutant whose number is in R2CC_MUTANT.
 inline Mutant MutantByEnvironment() {
   const char* const number = std::getenv("R2CC_MUTANT");
   return number == nullptr ? Mutant::kNothing : static_cast<Mutant>(std::atoi(number));

@@ -1,4 +1,4 @@
-// One path per chunk of a message. Most messages are one chunk, and those cost no memory of their own.
+// Stores one path epoch for each chunk of a message. A message of one chunk, the usual case, needs no allocation.
 #ifndef R2CC_NETPLUGIN_FLOW_PATH_EPOCHS_H_
 #define R2CC_NETPLUGIN_FLOW_PATH_EPOCHS_H_
 
@@ -22,7 +22,7 @@ class PathEpochs {
     return *this;
   }
 
-  // Without memory it stays as it was.
+  // If the allocation fails, nothing changes.
   void Assign(size_t size, PathEpoch epoch) {
     many_ = size > 1 ? std::make_unique<PathEpoch[]>(size) : nullptr;
     size_ = size;

@@ -1,4 +1,4 @@
-// The flows of a session at the receiver's end: what was posted and placed, and what the sender has been told of it. Pure.
+// Keeps the receiver's flows of one session: what was posted, what is placed, and what was reported to the sender. Pure.
 #ifndef R2CC_NETPLUGIN_FLOW_RECV_FLOWS_H_
 #define R2CC_NETPLUGIN_FLOW_RECV_FLOWS_H_
 
@@ -27,16 +27,16 @@ class RecvFlows {
     LinkId home = 0;
     RecvLedger ledger;
     std::string error;             // empty while the flow can go on; else one line
-    MessageId wanted_through = 0;  // the sender waits for the grants of all messages below
+    MessageId wanted_through = 0;  // the sender waits for the grants of all messages below this
     // Some of its buffers are posted and not full.
     bool may_be_placed() const { return ledger.posted_through() > ledger.placed_through(); }
 
    private:
     friend class RecvFlows;
-    MessageId granted_through = 0;  // told since the last suspicion
-    MessageId acked_through = 0;    // likewise
-    bool tell_again = false;        // what was told may be lost
-    Nanos ack_due_since = 0;        // something is to be told, but nobody waits for it; 0: nothing is
+    MessageId granted_through = 0;  // reported since the last suspicion
+    MessageId acked_through = 0;    // reported since the last suspicion
+    bool tell_again = false;        // what was reported may be lost
+    Nanos ack_due_since = 0;        // since when a report waits that no sender needs yet; 0: none waits
     bool touched = false;
     bool changed = false;
   };
@@ -46,10 +46,10 @@ class RecvFlows {
       : reports_(reports), memory_(memory), generations_(generations) {}
 
   Flow* Open(FlowId id, LinkId home);
-  // Null if there is none.
+  // Null if there is no such flow.
   Flow* Find(FlowId id) { return flows_.Find(id); }
   const Flow* Find(FlowId id) const { return flows_.Find(id); }
-  // The open flow whose number is `slot` modulo `slots`; false: there is none, or more than one.
+  // Finds the open flow whose number is `slot` modulo `slots`. False: there is none, or more than one.
   bool FindBySlot(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const;
   // Null: no open flow has this slot.
   const Flow* WithSlot(uint32_t slot, uint32_t slots) const;
@@ -58,9 +58,9 @@ class RecvFlows {
   void ForEach(Look look) const {
     for (const auto& [id, flow] : flows_) look(flow);
   }
-  // Its arrivals are told until Forget().
+  // Its arrivals are reported until Forget().
   void Close(FlowId id);
-  // The initiator has heard that it is closed.
+  // The initiator knows that the flow is closed.
   void Forget(FlowId id) { closed_.erase(id); }
   bool closed(FlowId id) const { return closed_.contains(id); }
   bool empty() const { return flows_.empty(); }
@@ -68,28 +68,28 @@ class RecvFlows {
 
   // Call after anything that may have changed what is placed.
   void Touch(Flow* flow);
-  // After a post that placed nothing: there may be something to tell the sender, but nothing the job.
+  // Call after a post that placed nothing: the sender may need a report, but the job needs none.
   void TouchPosted(Flow* flow);
-  // The first line counts.
+  // Only the first error of a flow is kept.
   void Fail(Flow* flow, std::string error);
   void FailAll(const std::string& error);
-  // The flows that were touched since the last call, those left out to which buffers were posted and nothing else.
-  // Valid until the next call.
+  // The flows that were touched since the last call, without those whose only change was a posted buffer. Valid until the next call.
   std::span<const FlowId> TakeChanged();
 
-  // Some sender waits for what Flush() has to tell, or will if much more comes before it.
+  // Some sender waits for the reports that Flush() sends, or will wait if much more data comes before them.
   bool awaited() const;
 
-  // All rails are there. Else the messages of a flow overtake one another on those that are left, and its sender, which has but a few
-  // under way, is short of the next ones sooner: it hears of each.
+  // Set while all rails are there. With a rail missing, the messages of a flow complete out of order over the other rails, and a sender
+  // with few messages in flight runs out of credit sooner: then each message is acknowledged at once.
   void set_whole(bool whole) { whole_ = whole; }
 
   // Some flow waits for data.
   bool outstanding() const;
 
-  // Whatever was told on a channel that is gone may be lost: tell it again on another.
+  // Reports on a channel that is gone may be lost: repeats them on another channel.
   void TellAgain();
-  // Tells what is due: at once what the sender waits for, together what it does not. Call while anything was touched and time passes.
+  // Sends the reports that are due: those that a sender waits for at once, the others in batches. Call it while anything was touched, and
+  // as time passes.
   void Flush(Nanos now);
 
   // The path was fenced.
@@ -97,9 +97,9 @@ class RecvFlows {
   std::vector<FlowArrivals> Arrivals() const;
 
  private:
-  // True if nothing is left to be told of the flow.
+  // Returns true if the flow has nothing left to report.
   bool Tell(Flow* flow, Nanos now);
-  // How long so many acknowledgements and grants may wait for more to go with them.
+  // How long `to_ack` acknowledgements and `to_grant` grants may wait for more to go with them.
   Nanos AckDelay(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const;
 
   FlowReportSink* const reports_;
@@ -108,7 +108,7 @@ class RecvFlows {
   bool whole_ = false;
   std::map<FlowId, MessageId> closed_;  // placed through
   FlowMap<Flow> flows_;
-  std::vector<Flow*> touched_;  // there may be something to tell
+  std::vector<Flow*> touched_;  // may have something to report
   std::vector<FlowId> changed_, taken_;
 };
 

@@ -1,12 +1,12 @@
-// The receiver's account of one flow: which buffers were posted, which path is writing which chunk, and what is placed. Pure.
+// Tracks one flow at the receiver: which buffers were posted, which path writes which chunk, and what is placed. Pure.
 //
-// Contract (docs/internals/lossless-contract.md, 3-5): a chunk is placed at most once; nothing is written for a message that was reported
-// placed; a message counts as placed only when all its chunks are and no path holds a claim on any of them. An eager message that comes
-// before its buffer waits in memory of the ledger's own.
+// Contract (docs/internals/lossless-contract.md, 3-5): a chunk is placed at most once. Nothing is written for a message that was reported
+// placed. A message counts as placed only when all its chunks are placed and no path holds a claim on any of them. An eager message that
+// comes before its buffer waits in the ledger's own memory.
 //
-// What a device has written to a GPU's memory has landed, and is placed when the GPU sees it: each path that carried some of the message is
-// flushed first. Until then nobody was told of it, and it is sent again if the path is lost: what its device wrote can be flushed by no
-// other one.
+// A chunk that a device has written to GPU memory has landed. It is placed when the GPU sees it: each path that carried a part of the
+// message is flushed first. Until then nothing reports it, and it is sent again if the path is lost, because no other device can flush what
+// the lost device wrote.
 #ifndef R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
 #define R2CC_NETPLUGIN_FLOW_RECV_LEDGER_H_
 
@@ -33,30 +33,30 @@ class RecvLedger {
 
   enum class Verdict {
     kPlace,    // write the chunk's bytes to *destination, then Finish()
-    kDiscard,  // it is here already: read the bytes and forget them
+    kDiscard,  // it is here already: read the bytes and drop them
     kRefuse,   // the peer breaks the protocol: end this path
   };
   // A chunk's header arrived on `epoch`. The header is not trusted: every field is checked against what was posted.
   Verdict Begin(const Chunk& header, PathEpoch epoch, std::byte** destination);
 
-  // The chunk that Begin() let `epoch` place is whole. True if placed_through() grew.
+  // The chunk that Begin() allowed `epoch` to place is whole. True if placed_through() grew.
   bool Finish(MessageId message, uint32_t index, PathEpoch epoch);
 
-  // The buffer that was posted for the message is not the processors' to write.
+  // The processors cannot write the buffer that was posted for the message.
   bool OnDevice(MessageId message) const {
     return message >= placed_through_ && message < posted_through() && messages_[message - placed_through_].to.is_device();
   }
-  // Since the last call: all of the message has landed, and each of these paths is to be flushed.
+  // The flushes that became due since the last call. All of the message has landed, and each of these paths is to be flushed.
   struct Flush {
     FlushName name;
     PathEpoch epoch = 0;
     Buffer to;
   };
   std::vector<Flush> TakeFlushes() { return std::exchange(flushes_, {}); }
-  // It was, or never mind: the round is over. True if placed_through() grew.
+  // The flush is done. A stale name is ignored. True if placed_through() grew.
   bool Flushed(const FlushName& name, PathEpoch epoch);
 
-  // `epoch` was fenced: its half-read chunks are nobody's again. A read may still be in flight, but not when a chunk is replayed.
+  // `epoch` was fenced: releases its claims on half-read chunks. A read may still be in flight, but none is when a chunk is replayed.
   void Drop(PathEpoch epoch);
 
   // A staged message is larger than the buffer that was posted for it: the flow cannot go on.
@@ -68,12 +68,12 @@ class RecvLedger {
   FlowArrivals Arrivals() const;
   // Buffer sizes of the messages from placed_through() to posted_through(): what to grant.
   std::vector<uint64_t> Capacities() const;
-  // Where they lie; empty if that is nowhere that the sender was told of.
+  // The places of those buffers; empty if the sender was told of no region that they lie in.
   std::vector<Place> Places(const RegionGenerations& generations) const;
 
   MessageId placed_through() const { return placed_through_; }
   MessageId posted_through() const { return placed_through_ + messages_.size(); }
-  // The sender waits for the acknowledgement of all messages below; what lies beyond it, it has copies of.
+  // The sender waits for the acknowledgement of all messages below this; it has copies of all later ones.
   MessageId awaited_through() const { return awaited_through_; }
   // The last message placed was an eager one: more of them may be expected.
   bool last_eager() const { return last_eager_; }
@@ -82,7 +82,7 @@ class RecvLedger {
   static constexpr size_t kSizesKept = 256;
   static constexpr PathEpoch kAbsent = 0xffff;
   static constexpr PathEpoch kPlaced = 0xfffe;
-  static constexpr PathEpoch kLanded = 0x8000;  // or-ed to the path's
+  static constexpr PathEpoch kLanded = 0x8000;  // or-ed with the path's epoch
   static_assert(kLinksMax < kLanded);
 
   struct Message {
@@ -93,8 +93,8 @@ class RecvLedger {
     uint32_t missing = 0;
     bool eager = false;
     uint32_t unflushed = 0;  // chunks that have landed and are not placed
-    uint32_t round = 0;      // of its flushes
-    PathEpochs claim;        // by chunk; empty until the first header says how the message is cut
+    uint32_t round = 0;      // of the flushes of this message
+    PathEpochs claim;        // by chunk; empty until the first header states the chunk size
   };
   // An eager message whose buffer was not posted when it began to arrive.
   struct Staged {

@@ -1,4 +1,4 @@
-// What flows ask of whoever knows the keys to registered memory. Pure.
+// Lets flows ask which links can reach registered memory. Pure.
 #ifndef R2CC_NETPLUGIN_FLOW_REGION_KEYS_H_
 #define R2CC_NETPLUGIN_FLOW_REGION_KEYS_H_
 
@@ -8,23 +8,23 @@
 
 namespace r2cc::net {
 
-// At the sender's end: the receiver's memory.
+// The sender's view of the receiver's memory.
 class RegionKeys {
  public:
   virtual ~RegionKeys() = default;
-  // Some region is known.
+  // True if any region is known.
   virtual bool any() const = 0;
-  // Buffers in the region may be reached by this link now.
+  // True if this link reaches buffers in the region now.
   virtual bool Reaches(RegionId region, LinkId link) const = 0;
-  // And this link's own device may read memory that is registered on these own rails.
+  // True if this link's own device can read memory that is registered on these rails of this node.
   virtual bool SendsFrom(RailSet rails, LinkId link) const = 0;
 };
 
-// At the receiver's end: its own memory.
+// The receiver's view of its own memory.
 class RegionGenerations {
  public:
   virtual ~RegionGenerations() = default;
-  // Of the keys that the sender was told; 0: it was told of none.
+  // The generation of the keys that were announced to the sender; 0: none was.
   virtual uint32_t GenerationOf(RegionId region) const = 0;
 };
 

@@ -1,10 +1,10 @@
-// The sender's account of one flow: which messages were posted and granted, on which path epoch each chunk is in flight, and what the
-// receiver has acknowledged. Pure: no I/O, no clock, no thread of its own.
+// Tracks one flow at the sender: which messages were posted and granted, on which path epoch each chunk is in flight, and what the receiver
+// has acknowledged. Pure: no I/O, no clock, no thread of its own.
 //
-// Contract (docs/internals/lossless-contract.md, 1-3): only granted messages are handed out, and eager ones within the receiver's window; a
-// chunk is in flight on at most one path at a time; a chunk goes back to "ready" only by Reclaim(), that is, after the receiver has fenced
-// the path and said what it has; the buffer of a message belongs to the ledger until done_through() passes it, and the copy of an
-// eager one lives until its acknowledgement.
+// Contract (docs/internals/lossless-contract.md, 1-3): only granted messages are handed out, and eager ones within the receiver's window. A
+// chunk is in flight on at most one path at a time. Only Reclaim() makes a chunk ready again, after the receiver has fenced the path and
+// reported what it has. The buffer of a message belongs to the ledger until done_through() passes it. The copy of an eager message lives
+// until its acknowledgement.
 #ifndef R2CC_NETPLUGIN_FLOW_SEND_LEDGER_H_
 #define R2CC_NETPLUGIN_FLOW_SEND_LEDGER_H_
 
@@ -26,48 +26,47 @@ class SendLedger {
     uint32_t chunk_base_bytes = 128 * 1024;  // see ChunkBytesFor()
     uint32_t eager_bytes = 0;                // messages up to this size take the eager path; 0: none
   };
-  // All flows of a session share both: `order` numbers messages as they become sendable, so that links serve the oldest first, and
-  // `pool` has the memory for eager ones. They must outlive the ledger.
+  // All flows of a session share both: `order` numbers messages as they become sendable, so that links serve the oldest first, and `pool`
+  // has the memory for eager messages. Both must outlive the ledger.
   SendLedger(FlowId flow, const Limits& limits, uint64_t* order, BufferPool* pool);
 
-  // The receiver stages so many eager messages beyond the last acknowledged one. Until it has said so there is no eager path.
+  // The receiver stages `messages` eager messages beyond the last acknowledged one. Until it has announced that, there is no eager path.
   void set_eager_window(uint32_t messages) { eager_window_ = messages; }
 
   // The buffer must stay until done_through() > the returned id.
   MessageId Post(const Buffer& from, uint64_t bytes) { return Post(from, bytes, limits_.chunk_base_bytes); }
-  // In chunks of so many bytes; an eager message is one chunk.
-  // `rails`: whose devices may read the buffer.
+  // In chunks of `chunk_base_bytes`; an eager message is one chunk. `rails`: those whose devices may read the buffer.
   MessageId Post(const Buffer& from, uint64_t bytes, uint32_t chunk_base_bytes, RailSet rails = kAllRails);
 
-  // Other devices read that memory now.
+  // The set of devices that can read that memory has changed.
   void SetRails(RegionId memory, RailSet rails);
 
-  // Post() and Pull() in one, for a message that may travel eagerly: true, and its only chunk is in flight. Else nothing is posted.
+  // Post() and Pull() in one call, for a message that may travel eagerly. True: its only chunk is in flight. False: nothing is posted.
   bool PostEagerly(const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* out);
 
   // If the message travels eagerly: copies it, so that its buffer may be given back, and returns the copy, which lives until the
   // acknowledgement. Else null.
   const std::byte* Release(MessageId id);
-  // That copy, for who is to read it beyond the acknowledgement; null if there is none.
+  // That copy, for readers that need it beyond the acknowledgement; null if there is none.
   std::shared_ptr<const std::byte[]> Copy(MessageId id) const;
 
-  // The receiver's buffers for messages first, first+1, ..., and where they lie, if `places` says so: idempotent. Keys change, buffers do
-  // not: false if it leaves a gap or changes anything but generations (a peer that breaks the protocol).
+  // Enters the receiver's buffers for messages first, first+1, ..., and their places if `places` has them. Idempotent. Keys change, buffers
+  // do not: false if the grant leaves a gap or changes anything but generations, which breaks the protocol.
   bool Grant(MessageId first, std::span<const uint64_t> capacities, std::span<const Place> places = {});
-  // Where the buffer of a message lies; null: nobody has said so.
+  // Where the buffer of a message lies; null: the receiver has not announced it.
   const Place* PlaceOf(MessageId id) const;
 
-  // A posted message is larger than its grant: NCCL's caller made a mistake, and the flow cannot go on.
+  // A posted message is larger than its grant: the caller of NCCL made a mistake, and the flow cannot go on.
   bool overflowed() const { return overflowed_; }
 
   // The oldest message that has a ready chunk.
   struct Ready {
     bool any = false;
-    bool begun = false;  // other chunks of it were in flight already: it is to be finished, or replayed
+    bool begun = false;  // other chunks of it were in flight already: it has to be finished, or replayed
     bool eager = false;
     uint64_t order = 0;
-    RegionId region = 0;        // in which its buffer lies; 0: any link may carry it
-    RailSet rails = kAllRails;  // whose devices may read it
+    RegionId region = 0;        // the region of its buffer; 0: any link may carry it
+    RailSet rails = kAllRails;  // those whose devices may read it
   };
   Ready NextReady() const;
   // How many chunks are ready, counted up to `most`.
@@ -76,24 +75,24 @@ class SendLedger {
   // Puts the oldest ready chunk in flight on `epoch`. False if there is none.
   bool Pull(PathEpoch epoch, Chunk* out);
 
-  // The receiver has told what it has: that never travels again, through whichever path it came. Idempotent; what it says of messages
-  // that do not fit is ignored.
+  // The receiver has reported what it has. Those chunks never travel again, through whichever path they came. Idempotent; arrivals that do
+  // not fit the messages are ignored.
   void Arrived(const FlowArrivals& arrivals);
-  // The receiver has ended `epoch`, and all of what it has is known by Arrived(): everything else that was in flight on it is
+  // The receiver has ended `epoch`, and Arrived() has entered everything that it has. Makes everything else that was in flight on the epoch
   // ready again. Returns the bytes to replay.
   uint64_t Reclaim(PathEpoch epoch);
 
-  // All messages below `through` are placed: idempotent. False if it speaks of messages that were never posted.
+  // All messages below `through` are placed. Idempotent. False if it acknowledges messages that were never posted.
   bool AckThrough(MessageId through);
 
-  // The message behind the newest one with a chunk that is in flight on `epoch` and not known to be placed; 0: there is none.
+  // One more than the newest message with a chunk that is in flight on `epoch` and not known to be placed; 0: there is none.
   MessageId HeldThrough(PathEpoch epoch) const;
   bool Holds(PathEpoch epoch) const { return HeldThrough(epoch) != 0; }
 
-  // See EagerWindowLowAt.
+  // See EagerWindowLowAt().
   bool window_low() const { return eager_window_ > 0 && messages_.size() >= EagerWindowLowAt(eager_window_); }
 
-  // True if the newest message waits for a grant that the receiver, seeing small messages come, may take its time with.
+  // True if the newest message waits for a grant that the receiver may delay, because small messages came before.
   bool wants_grant() const { return wants_grant_; }
 
   MessageId acked_through() const { return acked_through_; }

@@ -1,4 +1,4 @@
-// Names of the things that flows and links are made of.
+// Defines the identifiers, limits and small values that flows and links share.
 #ifndef R2CC_NETPLUGIN_FLOW_TYPES_H_
 #define R2CC_NETPLUGIN_FLOW_TYPES_H_
 
@@ -15,7 +15,7 @@ using MessageId = uint64_t;    // 0, 1, 2, ... in each flow, in the order of ise
 using RailSet = uint32_t;      // a bit for each of a process's rails
 using LinkId = uint16_t;       // index in a session
 using Incarnation = uint32_t;  // 1, 2, 3, ... in each link
-// One incarnation of one link, as the ledgers know it: what a chunk is in flight on.
+// One incarnation of one link, as the ledgers name it: the path on which a chunk is in flight.
 using PathEpoch = uint16_t;
 
 constexpr RailSet kAllRails = ~RailSet{0};
@@ -27,10 +27,10 @@ constexpr uint32_t kChunkAlignment = 128;                 // LL128 lines must ne
 
 // The eager path: a small message is copied, reported done at once, and may arrive before its buffer was posted.
 constexpr uint32_t kEagerBytesMax = 64 * 1024;
-// How many messages beyond the last acknowledged one may travel so: what a receiver must be able to stage for one flow.
+// How many messages beyond the last acknowledged one may take the eager path: what a receiver must be able to stage for one flow.
 constexpr uint32_t kEagerWindow = 32;
-// So many of a window taken is much: an acknowledgement of half of it should have come. Its sender looks for the word now, and its receiver
-// does not keep it.
+// From this many messages in flight on, the window is low: an acknowledgement of half of it should have come. The sender then looks for the
+// acknowledgement now, and the receiver does not delay it.
 constexpr uint32_t EagerWindowLowAt(uint32_t window) { return window * 3 / 4; }
 
 // A piece of a message: the unit that is striped, acknowledged and replayed. `data` points into NCCL's buffer.
@@ -42,8 +42,8 @@ struct Chunk {
   uint32_t index = 0;
   const std::byte* data = nullptr;
   uint32_t bytes = 0;
-  bool eager = false;              // the sender does not wait for the acknowledgement, and may not have waited for the grant
-  const Memory* memory = nullptr;  // what `data` lies in, if a transport has to know; it does not travel
+  bool eager = false;              // the sender does not wait for the acknowledgement, and need not have waited for the grant
+  const Memory* memory = nullptr;  // the memory that has `data`, if a transport has to know; not sent
 
   uint64_t offset() const { return uint64_t{index} * chunk_bytes; }
 };
@@ -66,7 +66,8 @@ constexpr uint32_t ChunkLength(uint64_t message_bytes, uint32_t chunk_bytes, uin
   return static_cast<uint32_t>(left < chunk_bytes ? left : chunk_bytes);
 }
 
-// What came by one path into memory of a GPU is to be made seen by it; once more, in the next round, if more comes by that path.
+// Names a flush: data that came by one path into GPU memory is to become visible to the GPU. If more comes by that path, it is flushed
+// again in the next round.
 struct FlushName {
   FlowId flow = 0;
   MessageId message = 0;

@@ -1,5 +1,5 @@
-// The acceptor's own memory as far as its peer has to know it: each region is told once, before or with the first grant that names it, and
-// again when its keys have changed; each word until it is confirmed. Pure: frames leave through the control queue.
+// Announces the acceptor's registered memory to its peer: each region once, before or with the first grant that names it, and again when
+// its keys have changed. Each announcement is repeated until it is confirmed. Pure: frames leave through the control queue.
 #ifndef R2CC_NETPLUGIN_LINK_ANNOUNCED_REGIONS_H_
 #define R2CC_NETPLUGIN_LINK_ANNOUNCED_REGIONS_H_
 
@@ -18,11 +18,11 @@ class AnnouncedRegions final : public RegionGenerations {
   explicit AnnouncedRegions(ControlQueue* control_queue) : control_queue_(control_queue) {}
 
   uint32_t GenerationOf(RegionId region) const override;
-  // A buffer in `region` is posted by a flow that is at home on `home`.
+  // A flow whose home link is `home` posts a buffer in `region`.
   void Use(const std::shared_ptr<const Region>& region, LinkId home, Nanos now);
-  // Its keys have changed, or it is gone. True: grants that name it have to be told again.
+  // The region's keys have changed, or it is gone. True: grants that name it have to be repeated.
   bool Changed(const std::shared_ptr<const Region>& region, Nanos now);
-  // The peer knows so much.
+  // The peer has the region's keys up to `generation`.
   void Confirmed(RegionId region, uint32_t generation) { control_queue_->AnsweredThrough(FrameType::kRegion, region, generation); }
 
  private:

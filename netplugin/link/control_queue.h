@@ -1,4 +1,4 @@
-// Brings control frames to the peer on whatever channels there are, and again until they are answered. Pure: frames leave as actions.
+// Sends control frames to the peer on the channels that are there, and repeats them until they are answered. Pure: frames leave as actions.
 #ifndef R2CC_NETPLUGIN_LINK_CONTROL_QUEUE_H_
 #define R2CC_NETPLUGIN_LINK_CONTROL_QUEUE_H_
 
@@ -21,10 +21,10 @@ class ControlQueue final : public FlowReportSink {
 
   void set_links(size_t links) { links_.resize(links, ChannelState::kDown); }
 
-  // Frames may go on it; whether the peer gets them has not been seen.
+  // Frames may be sent on it; no evidence yet that the peer receives them.
   void Open(ChannelId channel) { StateOf(channel) = ChannelState::kOpen; }
-  // Something came over it that the peer sends only once it has heard us there. At an acceptor the out-of-band channel, its last choice, is
-  // up when it is greeted.
+  // A frame came over it that the peer sends only after it has received ours there. At an acceptor the out-of-band channel, its last
+  // choice, is up when the peer has greeted it.
   void Up(ChannelId channel) { StateOf(channel) = ChannelState::kUp; }
   void Down(ChannelId channel) { StateOf(channel) = ChannelState::kDown; }
   // Open or up.
@@ -34,23 +34,23 @@ class ControlQueue final : public FlowReportSink {
 
   // Frames may be of any size: what does not fit into one packet leaves in parts.
   void Send(ChannelId channel, const Frame& frame);
-  // On the channel of link `home` if it is up, else on another link's, else out of band; on one that is merely open if none is up. False if
-  // there is no channel.
+  // On the channel of link `home` if that is up, then on another link's, then out of band. If none is up, on one that is only open. False
+  // if there is no channel.
   bool SendBest(const Frame& frame, LinkId home);
-  // As a grant or an acknowledgement, on the best channel.
+  // Sends it as a grant or an acknowledgement, on the best channel.
   bool Report(FlowReport report, LinkId home) override;
   // On every channel that is open. False if there is none.
   bool SendAll(const Frame& frame);
 
-  // What the frame is about: its answer names the same, a flow, an incarnation of a link, or a generation of a region.
+  // The subject of the frame, which its answer also names: a flow, an incarnation of a link, or a generation of a region.
   using Key = std::tuple<FrameType, uint32_t, Incarnation>;  // flow or link; 0 for flows
-  // Sends `frame` on the best channel, or on all, and again on all of them whenever a channel went or kResendAfter passed, until
-  // Answered(): the channel that was best may have died without a word.
+  // Sends `frame` on the best channel, or on all, and again on all of them whenever a channel is lost or kResendAfter has passed, until
+  // Answered(): the best channel may have died without notice.
   void SendUntilAnswered(const Key& key, Frame frame, LinkId home, bool all_channels, Nanos now);
   void Answered(const Key& key) { kept_.erase(key); }
   // Also answers for all earlier incarnations of the link, or generations of the region.
   void AnsweredThrough(FrameType type, uint32_t about, Incarnation incarnation);
-  // Says on this channel, too, what is kept of the type.
+  // Sends the kept frames of the type on this channel, too.
   void Repeat(FrameType type, ChannelId channel);
   void Forget() { kept_.clear(); }
   bool idle() const { return kept_.empty(); }
@@ -64,7 +64,7 @@ class ControlQueue final : public FlowReportSink {
     Frame frame;
     LinkId home = 0;
     bool all_channels = false;
-    Nanos sent = 0;  // 0: not yet
+    Nanos sent = 0;  // 0: not sent yet
   };
 
   enum class ChannelState : uint8_t { kDown, kOpen, kUp };
@@ -78,7 +78,7 @@ class ControlQueue final : public FlowReportSink {
   std::vector<Action>* const actions_;
   std::vector<ChannelState> links_;
   ChannelState oob_ = ChannelState::kDown;
-  uint64_t answers_ = 0;  // counts kFenced, so that the parts of one are told from those of others
+  uint64_t answers_ = 0;  // counts kFenced, to distinguish the parts of one from those of others
   std::map<Key, Kept> kept_;
 };
 

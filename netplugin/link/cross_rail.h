@@ -1,6 +1,7 @@
-// When two ends have lost different rails, their home links leave working rails over at both: which of those to join. Pure.
+// Chooses cross-rail links. When two ends have lost different rails, both have working rails that no home link uses; a cross-rail link
+// joins two of them. Pure.
 //
-// A rail-only fabric joins none of them: that shows as attempts that fail, and a pair that failed is left alone for a while.
+// A rail-only fabric joins no two different rails. Attempts fail there, and each pair that failed waits before it is tried again.
 #ifndef R2CC_NETPLUGIN_LINK_CROSS_RAIL_H_
 #define R2CC_NETPLUGIN_LINK_CROSS_RAIL_H_
 
@@ -24,12 +25,14 @@ struct RailPair {
   friend auto operator<=>(const RailPair&, const RailPair&) = default;
 };
 
-// Which pairs have failed of late. A fabric that does not join them may change: they are tried again, ever more seldom.
+// Remembers which pairs have failed lately. A fabric that does not join a pair may change, so each pair is tried again, at ever longer
+// intervals.
 class BackOffTable {
  public:
   void Failed(RailPair pair, Nanos now);
   void Worked(RailPair pair) { troubles_.erase(pair); }
-  // Nothing: not yet. Else its turn: the least one comes first. With `last_way` that is when it failed last, so that no pair starves.
+  // Nothing: the pair has to wait. Otherwise its turn; the pair with the least turn comes first. With `last_way` the turn is the time of
+  // its last failure, so that no pair starves.
   std::optional<Nanos> Turn(RailPair pair, bool last_way, Nanos now) const;
 
  private:
@@ -40,7 +43,7 @@ class BackOffTable {
   std::map<RailPair, Trouble> troubles_;
 };
 
-// A home link, as far as cross-rail links go.
+// A home link, as far as the choice of cross-rail links needs it.
 struct HomeState {
   RailPair rails;
   bool up = false;
@@ -54,13 +57,13 @@ struct FreeRails {
 };
 FreeRails RailsForCrossRail(std::span<const HomeState> homes, const std::vector<bool>& local_works, const std::vector<bool>& remote_works);
 
-// Both rails of the cross-rail link have a home link again that is up. Retired any sooner, it would leave a rail idle until its own link is
-// there.
+// True if both rails of the cross-rail link have a home link again that is up. If it retired sooner, a rail would be idle until its own
+// link is up.
 bool IsRetired(RailPair pair, std::span<const HomeState> homes);
 
-// `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: cross-rail links that exist and stay.
-// `turn`: nothing for a pair that a home link joins, or that failed lately. Returns the cross-rail links to open: each rail is used once,
-// the least turns come first, and of equal ones the lowest numbers.
+// Returns the cross-rail links to open: each rail is used once, the least turns come first, and equal turns go by the lowest numbers.
+// `free_local`, `free_remote`: rails that may work and that no home link uses. `present`: cross-rail links that exist and stay. `turn`:
+// nothing for a pair that a home link joins, or that failed lately.
 std::vector<RailPair> ChooseCrossRailLinks(std::span<const uint16_t> free_local, std::span<const uint16_t> free_remote,
                                            std::span<const RailPair> present, const std::function<std::optional<Nanos>(RailPair)>& turn);
 

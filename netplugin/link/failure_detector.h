@@ -1,11 +1,12 @@
-// Finds which channel has stopped answering, and which link has stopped carrying, while the peer answers elsewhere. Pure.
+// Finds the channel that has stopped answering, and the link that has stopped carrying data, while the peer answers elsewhere. Pure.
 //
-// A channel is suspected by a ping that it leaves unanswered. Its silence is the time between two things heard on one other channel: the
-// first answer there to a ping that was sent no earlier, and the latest word. Then the peer was awake, and this channel alone brought
-// nothing. A peer that is stopped or busy answers nowhere: that time counts against no channel, and is waited for without limit.
+// A channel becomes suspect when it leaves a ping unanswered. Its silence is measured on one other channel, the witness: from the witness's
+// first answer to a ping that was sent no earlier than the unanswered one, to the last frame received on the witness. In that time the peer
+// was awake, and only the suspect channel brought nothing. A peer that is stopped or busy answers nowhere: that time counts against no
+// channel, and the session waits without limit.
 //
-// A link is suspected by data that it leaves unacknowledged (see LinkProgress). The same rule holds, and there the link's own control
-// channel is a witness too: its connection may take another path through the fabric than the connections of the data.
+// A link becomes suspect when data on it stays unacknowledged (see LinkProgress). The same rule holds. The link's own control channel is
+// also a witness then: its connection may take another path through the fabric than the connections of the data.
 #ifndef R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
 #define R2CC_NETPLUGIN_LINK_FAILURE_DETECTOR_H_
 
@@ -26,12 +27,12 @@ class FailureDetector {
   void Down(ChannelId channel);
   bool empty() const { return channels_.empty(); }
 
-  // Anything at all arrived on the channel.
+  // Anything arrived on the channel.
   void Heard(ChannelId channel, Nanos now);
   // The peer's kernel takes bytes on the channel's link, so a ping may wait behind them. That excuses the channel for kExcuseSilences times
-  // the silence. Says nothing of the peer's process, and so nothing against other channels.
+  // the silence. It is no evidence that the peer's process is awake, and so it counts against no other channel.
   void Delivered(ChannelId channel, Nanos now);
-  // Data of the channel's link is unacknowledged since then; 0: none is. `confirmed`: it left this host and was sent again.
+  // Data of the channel's link has been unacknowledged since `since`; 0: none is. `confirmed`: the data left this host and was sent again.
   void Unacknowledged(ChannelId channel, Nanos since, bool confirmed);
   // The answer to the ping with this number.
   void Pong(ChannelId channel, uint64_t number, Nanos now);
@@ -46,29 +47,29 @@ class FailureDetector {
     std::vector<ChannelId> stalled;  // to give up now, because of their links' data
     bool peer_silent = false;        // no channel has answered for the whole of the silence
   };
-  // `outstanding`: some request waits for this peer. Without one there is nothing to watch.
+  // `outstanding`: some request waits for this peer. Without one nothing is watched.
   Verdict Tick(bool outstanding, Nanos now);
 
-  // At each tick since then some request waited; 0: at the last one none did.
+  // Since when some request waited at each tick; 0: at the last tick none did.
   Nanos watching_since() const { return watching_since_; }
 
-  // When anything was heard last, on channels too that are gone.
+  // When anything was received last, on any channel, including channels that are gone.
   Nanos heard() const { return heard_; }
 
-  // No channel has been heard for the whole of the silence.
+  // No channel has received anything for the whole of the silence.
   bool AllSilent(Nanos now) const;
 
-  // The channel is up, and a ping on it has been without an answer for the whole of the silence.
+  // The channel is up, and a ping on it has had no answer for the whole of the silence.
   bool Silent(ChannelId channel, Nanos now) const;
 
  private:
   struct Suspicion {
-    Nanos since = 0;            // send time of the oldest ping, or data, without an answer since; 0: none
-    Nanos witnessed_since = 0;  // a witness has answered a ping that was sent no earlier than that; 0: none has
+    Nanos since = 0;            // send time of the oldest unanswered ping, or of the oldest unacknowledged data; 0: none
+    Nanos witnessed_since = 0;  // when a witness first answered a ping that was sent no earlier; 0: none has
   };
   struct State {
     Nanos heard = 0;
-    Nanos answering_since = 0;  // since then no long gap between two things heard
+    Nanos answering_since = 0;  // since then no long gap between two arrivals
     Suspicion ping;
     Suspicion data;
     bool data_confirmed = false;
@@ -78,10 +79,10 @@ class FailureDetector {
   bool Suspected(const State& state, Nanos now) const {
     return state.ping.since != 0 || (state.data.since != 0 && now - state.data.since >= silence_ / 4);
   }
-  // Some channel but `except` has answered for the whole of the silence since that began.
+  // Some channel other than `except` has answered for the whole of the silence since the suspicion began.
   bool Witnessed(const Suspicion& suspicion, const ChannelId* except) const;
 
-  // How much later than its witness's first answer the latest must be. The ping waits for a quarter of the silence before.
+  // How much later than the witness's first answer its latest must be. The ping waits for a quarter of the silence before that.
   Nanos WitnessedFor() const { return silence_ * 3 / 4; }
 
   const Nanos silence_;

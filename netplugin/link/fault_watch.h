@@ -24,16 +24,16 @@ class FaultWatch {
 
   // An incarnation of a link is lost, and its chunks are still in flight on `epoch`. Only the first call for an incarnation counts.
   void Lost(LinkId link, Incarnation incarnation, PathEpoch epoch, const LinkFault& why, Nanos now);
-  // The peer has ended it: what it held can travel again.
+  // The peer has ended the incarnation: the chunks that it held can travel again.
   void Answered(LinkId link, Incarnation incarnation, Nanos now);
   // The receiver has posted buffers for the flow.
   void Granted(const SendFlows::Flow& flow, Nanos now) {
     if (!faults_.empty()) EndWaitForGrant(flow, now);
   }
   void Tick(Nanos now);
-  // The session fails. `gone`: as the peer's process ended.
+  // The session fails. `gone`: because the peer's process ended.
   void End(bool gone);
-  // The flow was posted to; it had nothing outstanding if `was_idle`.
+  // The flow got a post; `was_idle`: it had nothing outstanding before.
   void Posted(SendFlows::Flow* flow, bool was_idle, Nanos now) {
     if (was_idle) flow->progressed = now;
   }
@@ -42,9 +42,9 @@ class FaultWatch {
     if (!faults_.empty()) Pass(*flow, now);
     flow->progressed = now;
   }
-  // The flow is about to go. `in_order`: the peer has all of it.
+  // The flow is about to close. `in_order`: the peer has all of it.
   void Closed(const SendFlows::Flow& flow, bool in_order, Nanos now);
-  // The flow failed: what held it up is not passed any more.
+  // The flow failed: the fault that held it up does not pass any more.
   void Failed(const SendFlows::Flow& flow);
 
  private:
@@ -52,7 +52,7 @@ class FaultWatch {
     FlowId flow = 0;
     MessageId through = 0;  // all messages below must be done
     Nanos since = 0;        // its last progress
-    bool grant = false;     // it waits for a grant, which may be lost, or the receiver has posted nothing yet
+    bool grant = false;     // it waits for a grant: the grant may be lost, or the receiver has posted nothing yet
   };
   struct Fault {
     LinkId link = 0;
@@ -61,8 +61,8 @@ class FaultWatch {
     Nanos lost = 0;
     bool told = false;
     Nanos answered = 0;   // 0: not yet
-    bool passed = false;  // it held nothing, or all of it is done
-    Nanos gap = 0;        // the longest, and whose it is
+    bool passed = false;  // it held nothing, or all that it held is done
+    Nanos gap = 0;        // the longest gap; `gap_flow`: the flow that had it
     Nanos gap_end = 0;
     FlowId gap_flow = 0;
     std::vector<Held> held;

@@ -1,4 +1,4 @@
-// How long a rail that came back is kept from carrying data again: longer with each recent loss. Pure.
+// Computes for how long a rail that came back must not carry data: longer with each recent loss. Pure.
 //
 // A penalty of one per loss that halves every kFlapHalfLife, as routers damp flapping routes.
 #ifndef R2CC_NETPLUGIN_LINK_FLAP_DAMPER_H_
@@ -11,7 +11,7 @@ namespace r2cc::net {
 class FlapDamper {
  public:
   void Lost(Nanos now);
-  // From now on; 0 for a rail that was lost once or twice.
+  // How long from now; 0 for a rail that was lost once or twice.
   Nanos Hold(Nanos now) const;
 
  private:

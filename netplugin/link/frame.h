@@ -1,12 +1,12 @@
-// What travels between two plugin processes. All numbers are little-endian; nothing that arrives is trusted.
+// Encodes and decodes the greetings and bulk headers between two plugin processes. All numbers are little-endian; nothing that arrives is
+// trusted.
 //
 // Every connection begins with one Hello from the initiator (the sender's process) and one HelloReply. A control channel then carries
-// control frames both ways: {magic, type, body bytes, checksum of the body} and the body. A bulk socket carries, initiator to acceptor
-// only, chunks: a BulkHeader and the chunk's bytes. Checksums after the greeting are CRC-32C exclusive-or the session's tag, which only
-// the two ends know: a packet that a stranger slips into a connection is garbage.
+// control frames both ways: {magic, type, body bytes, checksum of the body} and the body. A bulk socket carries chunks from initiator to
+// acceptor only: a BulkHeader and the chunk's bytes. Checksums after the greeting are CRC-32C exclusive-or the session's tag, which only
+// the two ends know: a packet that an outsider injects into a connection fails the check.
 //
-// Text goes into logs, records and tables: what is not printable ASCII is a '?' when it has been decoded. No daemon gives names with
-// anything else, so such a name means no NIC of the page; a node that has one is not refused for it.
+// packet.h states how text is decoded.
 #ifndef R2CC_NETPLUGIN_LINK_FRAME_H_
 #define R2CC_NETPLUGIN_LINK_FRAME_H_
 
@@ -24,7 +24,7 @@ namespace r2cc::net {
 
 constexpr uint32_t kWireVersionLeast = 5;  // release 0.2.0 speaks 4 to 5
 constexpr uint32_t kWireVersion = 5;       // newest
-// From here on each end says its release, so that a job over nodes of two releases can tell which has which. An older greeting is read
+// From here on each end sends its release, so that the log can name the nodes of each release in a mixed job. An older greeting is read
 // without it, so that the refusal names both versions.
 constexpr uint32_t kWireVersionWithRelease = 5;
 
@@ -35,8 +35,8 @@ struct Hello {
   uint32_t wire_least = kWireVersionLeast;
   uint32_t wire_newest = kWireVersion;
   ConnectionKind kind = ConnectionKind::kOob;
-  uint64_t nonce = 0;           // from the listener's handle: a stranger does not know it
-  uint64_t target_process = 0;  // whom the initiator means to reach
+  uint64_t nonce = 0;           // from the listener's handle: an outsider does not know it
+  uint64_t target_process = 0;  // the process that the initiator wants to reach
   uint64_t session = 0;         // random, chosen by the initiator
   // kLink:
   LinkId link = 0;
@@ -44,7 +44,7 @@ struct Hello {
   uint16_t remote_rail = 0;  // the acceptor's
   Incarnation incarnation = 0;
   TransportKind transport = TransportKind::kTcp;
-  Endpoint endpoint;  // which path of the link this is
+  Endpoint endpoint;  // the path of the link that this connection is
   // kOob:
   uint64_t process = 0;
   std::string node;
@@ -52,7 +52,7 @@ struct Hello {
   uint16_t oob_port = 0;
   uint16_t links = 0;  // links of the session
   std::vector<RailInfo> rails;
-  std::string release;  // the initiator's; empty on a link, and of a peer that is refused for its version
+  std::string release;  // the initiator's; empty on a link, and for a peer that is refused for its version
 };
 
 struct HelloReply {
@@ -65,11 +65,11 @@ struct HelloReply {
   std::string release;  // the acceptor's; empty if it refuses
 };
 
-// Whole packets, ready to be written.
+// Complete packets, ready to be written.
 Bytes Encode(const Hello& hello);
 Bytes Encode(const HelloReply& reply);
 
-// One whole packet as PacketLength() found it. False if anything about it is wrong.
+// One complete packet as PacketLength() found it. False if anything about it is wrong.
 bool Decode(std::span<const uint8_t> packet, Hello* hello);
 bool Decode(std::span<const uint8_t> packet, HelloReply* reply);
 
@@ -82,7 +82,7 @@ constexpr uint32_t kBulkBytesMax = 1u << 30;  // in one chunk
 
 struct BulkHeader {
   BulkType type = BulkType::kChunk;
-  Chunk chunk;               // `data` does not travel
+  Chunk chunk;               // `data` is not sent
   bool checksummed = false;  // payload_crc is set
   uint32_t payload_crc = 0;
 };
@@ -93,7 +93,7 @@ bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], uint32_t tag, BulkHeader* 
 
 // The newest version that both ends speak; 0 if there is none.
 uint32_t NegotiateVersion(uint32_t their_least, uint32_t their_newest);
-// One that an initiator of this release may be answered with.
+// A version that an initiator of this release accepts in an answer.
 constexpr bool IsSpoken(uint32_t wire_version) { return wire_version >= kWireVersionLeast && wire_version <= kWireVersion; }
 
 }  // namespace r2cc::net

@@ -1,4 +1,4 @@
-// How long a frame is on the wire, without encoding it. Pure.
+// Computes the length of a frame on the wire without encoding it. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_FRAME_SIZE_H_
 #define R2CC_NETPLUGIN_LINK_FRAME_SIZE_H_
 
@@ -8,7 +8,7 @@
 
 namespace r2cc::net {
 
-// What a frame's packet has in its body, and what arrivals and a region take of that.
+// The bytes of a frame's packet body, and those that arrivals and a region take of it.
 size_t BodyBytes(const Frame& frame);
 size_t WireBytes(const MessageArrivals& message);
 size_t WireBytes(const FlowArrivals& flow);

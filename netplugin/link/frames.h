@@ -1,7 +1,7 @@
-// Control frames: one struct per type, which has the fields of that type and no others. S>R: from the initiator (sender) to the acceptor.
+// Defines the control frames: one struct per type, which has only the fields of that type. S>R: from the initiator (sender) to the
+// acceptor.
 //
-// The wire has the same fields for all types (see frames.cc), of which each type uses a few. What a type does not use is zero when it is
-// sent, and is not read.
+// On the wire all types have the same fields (see frames.cc), and each type uses a few. Unused fields are sent as zero and not read.
 #ifndef R2CC_NETPLUGIN_LINK_FRAMES_H_
 #define R2CC_NETPLUGIN_LINK_FRAMES_H_
 
@@ -18,7 +18,7 @@
 
 namespace r2cc::net {
 
-// More than the arrivals of kFlowsMax flows with all the messages that they may have under way.
+// More than the arrivals of kFlowsMax flows with all the messages that they can have in flight.
 constexpr uint32_t kFencedPartsMax = 8192;
 
 // The numbers are the wire's.
@@ -27,25 +27,25 @@ enum class FrameType : uint16_t {
   kFlowOpened = 2,    // R>S its answer
   kGrant = 3,         // R>S a FlowReport that grants
   kAck = 4,           // R>S a FlowReport that does not
-  kFence = 5,         // S>R a link is to end
-  kFenced = 6,        // R>S it has ended, and what has arrived
-  kFencedAck = 7,     // S>R that is known
+  kFence = 5,         // S>R a link must end
+  kFenced = 6,        // R>S it has ended, with what has arrived
+  kFencedAck = 7,     // S>R its confirmation
   kProved = 8,        // R>S the result of the data check
   kPing = 9,          // S>R an acceptor sends some, too
   kPong = 10,         // R>S the answer
   kFlowEnd = 11,      // S>R the sender closed the flow
-  kFlowEnded = 12,    // R>S that is known
+  kFlowEnded = 12,    // R>S its confirmation
   kBye = 13,          // R>S the receiver closed the flow
-  kByeAck = 14,       // S>R that is known
-  kRailUp = 15,       // R>S a rail is worth a try
+  kByeAck = 14,       // S>R its confirmation
+  kRailUp = 15,       // R>S a rail should be tried
   kWant = 16,         // S>R a message waits for its grant
   kRegion = 17,       // R>S memory, and the keys to it
-  kRegionKnown = 18,  // S>R that is known
+  kRegionKnown = 18,  // S>R its confirmation
   kLinkOffer = 19,    // S>R a link without a greeting of its own
   kLinkAnswer = 20,   // R>S its answer
 };
 
-// In a kLinkOffer: the initiator's rail, the acceptor's, and what carries the link.
+// The payload of a kLinkOffer: the initiator's rail, the acceptor's, and the transport of the link.
 struct OfferedRails {
   uint16_t local = 0;
   uint16_t remote = 0;
@@ -60,7 +60,7 @@ constexpr bool RailsOf(uint64_t number, OfferedRails* rails) {
   return number >> 32 < uint64_t{kTransportKinds};
 }
 
-// Of a kFlowOpened that is not ok: another open flow has the same slot (see RecvSession::Options::flow_slots).
+// Why a kFlowOpened is not ok: another open flow has the same slot (see RecvSession::Options::flow_slots).
 constexpr uint32_t kSlotTaken = 1;
 
 namespace frames {
@@ -80,15 +80,15 @@ struct FlowOpen {
   static constexpr FrameType type() { return FrameType::kFlowOpen; }
   FlowId flow = 0;
   uint64_t listen_id = 0;
-  uint32_t rail = 0;  // the initiator's, at which the flow is at home
+  uint32_t rail = 0;  // the initiator's; the flow's home
 };
 // R>S
 struct FlowOpened {
   static constexpr FrameType type() { return FrameType::kFlowOpened; }
   FlowId flow = 0;
   bool ok = false;
-  uint32_t cause = 0;           // not ok: kSlotTaken, or nobody listens
-  uint64_t eager_messages = 0;  // ok: so many of them are staged
+  uint32_t cause = 0;           // not ok: kSlotTaken, or no listener has that number
+  uint64_t eager_messages = 0;  // ok: how many of them the acceptor stages
 };
 // S>R: end all incarnations of the link up to this one.
 struct Fence {
@@ -97,13 +97,13 @@ struct Fence {
   Incarnation incarnation = 0;
   uint32_t cause = 0;  // a plan::EvidenceCause
 };
-// R>S: it has ended, and this has arrived of all flows.
+// R>S: the link has ended, and these are the arrivals of all flows.
 struct Fenced {
   static constexpr FrameType type() { return FrameType::kFenced; }
   LinkId link = 0;
   Incarnation incarnation = 0;
   uint32_t cause = 0;
-  uint64_t answer = 0;  // that this is a part of
+  uint64_t answer = 0;  // the answer that has this part
   uint32_t part = 0;    // counted from 0, below `parts`
   uint32_t parts = 1;
   std::vector<FlowArrivals> arrivals;
@@ -121,7 +121,7 @@ struct Proved {
   Incarnation incarnation = 0;
   bool ok = false;
 };
-// S>R: the sender closed it.
+// S>R: the sender closed the flow.
 struct FlowEnd {
   static constexpr FrameType type() { return FrameType::kFlowEnd; }
   FlowId flow = 0;
@@ -142,7 +142,7 @@ struct ByeAck {
   static constexpr FrameType type() { return FrameType::kByeAck; }
   FlowId flow = 0;
 };
-// R>S: the acceptor's rail is back, worth a try.
+// R>S: the acceptor's rail is back and should be tried.
 struct RailUp {
   static constexpr FrameType type() { return FrameType::kRailUp; }
   uint64_t rail = 0;
@@ -169,7 +169,7 @@ struct LinkOffer {
   static constexpr FrameType type() { return FrameType::kLinkOffer; }
   LinkId link = 0;
   Incarnation incarnation = 0;
-  uint64_t rails = 0;  // NumberOf(OfferedRails), of a peer that may send any number
+  uint64_t rails = 0;  // NumberOf(OfferedRails); a peer may send any number
   Endpoint endpoint;
 };
 // R>S
@@ -183,16 +183,16 @@ struct LinkAnswer {
 
 }  // namespace frames
 
-// Grants and acknowledgements travel as the receiver's flows make them.
+// Grants and acknowledgements travel as the FlowReport that the receiver's flows make.
 using Frame = std::variant<frames::Ping, frames::Pong, FlowReport, frames::FlowOpen, frames::FlowOpened, frames::Fence, frames::Fenced,
                            frames::FencedAck, frames::Proved, frames::FlowEnd, frames::FlowEnded, frames::Bye, frames::ByeAck,
                            frames::RailUp, frames::Want, frames::RegionTold, frames::RegionKnown, frames::LinkOffer, frames::LinkAnswer>;
 
 FrameType TypeOf(const Frame& frame);
 
-// One whole packet, ready to be written.
+// One complete packet, ready to be written.
 Bytes Encode(const Frame& frame, uint32_t tag);
-// One whole packet as PacketLength() found it. False if anything about it is wrong.
+// One complete packet as PacketLength() found it. False if anything about it is wrong.
 bool Decode(std::span<const uint8_t> packet, uint32_t tag, Frame* frame);
 
 }  // namespace r2cc::net

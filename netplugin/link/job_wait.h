@@ -1,4 +1,4 @@
-// What the job waits for at one peer.
+// Describes the requests of a job at one peer, and what they wait for.
 #ifndef R2CC_NETPLUGIN_LINK_JOB_WAIT_H_
 #define R2CC_NETPLUGIN_LINK_JOB_WAIT_H_
 

@@ -1,5 +1,5 @@
-// Which of its home links a session opens. In a process with few peers all, at once. In one with many a link costs memory and a connection
-// that most peers never use: there those alone at which a flow is at home, until the session needs the others too. Pure.
+// Decides which home links a session opens. A process with few peers opens all at once. With many peers, a link costs memory and a
+// connection that most peers never use: then the session opens only links that are some flow's home, until it needs the others too. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_LINK_DEMAND_H_
 #define R2CC_NETPLUGIN_LINK_LINK_DEMAND_H_
 
@@ -16,10 +16,10 @@ class LinkDemand {
  public:
   explicit LinkDemand(bool all) : all_(all) {}
 
-  // For good: there is a message for several links.
+  // From now on all links are wanted: a message needs several.
   void WantAll() { all_ = true; }
-  // `homes`: of the home links, by number. The others are needed where a flow is at home on a link that is lost, or failed by the health
-  // page's word, wants the chunks of all on all links, or has a buffer that no link which is up reaches.
+  // `homes`: the home links, by number. All links are needed if a flow's home link is lost or failed by the health page, if a flow wants
+  // its chunks on all links, or if no link that is up reaches a flow's buffer.
   void Judge(const SendFlows& flows, std::span<const HomeState> homes, const SessionRails& rails) {
     all_ = all_ || flows.wants_all_links() || flows.any_stranded();
     for (LinkId link = 0; link < homes.size() && !all_; ++link)

@@ -1,4 +1,4 @@
-// The life of a link at either end, as (state, event) tables. An empty cell cannot happen: reaching it ends the process.
+// Defines the life of a link at either end, as (state, event) tables. An empty cell cannot happen: reaching it ends the process.
 #ifndef R2CC_NETPLUGIN_LINK_LINK_TABLE_H_
 #define R2CC_NETPLUGIN_LINK_LINK_TABLE_H_
 
@@ -11,15 +11,15 @@ namespace r2cc::net {
 enum class InitiatorState : uint8_t {
   kIdle,        // no incarnation; waits for its back-off, for its rails, or for a verdict
   kConnecting,  // sockets are being opened and greeted
-  kProving,     // a data check travels
+  kProving,     // a data check is in flight
   kUp,          // carries chunks
 };
 constexpr int kInitiatorStates = 4;
 
 enum class InitiatorEvent : uint8_t {
-  kTry,         // back-off over and both rails worth a try
-  kConnected,   // all sockets of the incarnation are greeted
-  kProved,      // the acceptor found the data check right
+  kTry,         // back-off over, and both rails should be tried
+  kConnected,   // the greetings of all its sockets are answered
+  kProved,      // the acceptor found the data check correct
   kTrouble,     // hard evidence against the incarnation, or silence
   kPeerFenced,  // the acceptor ended the incarnation
 };
@@ -32,7 +32,7 @@ enum class InitiatorAction : uint8_t {
   kStart,    // carry chunks
   kBackOff,  // close the sockets: no chunk was in flight on it
   kFence,    // close the sockets, then ask the acceptor what arrived
-  kReclaim,  // close the sockets: the acceptor has said what arrived
+  kReclaim,  // close the sockets: the acceptor has reported what arrived
 };
 
 struct InitiatorStep {
@@ -46,31 +46,31 @@ InitiatorStep Next(InitiatorState state, InitiatorEvent event);
 // ---- the acceptor's (receiver's) end ----
 
 enum class AcceptorState : uint8_t {
-  kDown,    // no incarnation: nothing of the link touches a buffer
+  kDown,    // no incarnation: no part of the link touches a buffer
   kUp,      // an incarnation may deliver
-  kEnding,  // it may deliver no more, and the transport has not said yet that it cannot
+  kEnding,  // it may deliver no more, and the transport has not confirmed the close yet
 };
 constexpr int kAcceptorStates = 3;
 
 enum class AcceptorEvent : uint8_t {
   kGreeted,    // the initiator offers a newer incarnation than any before
   kFence,      // the initiator asks to end an incarnation
-  kTrouble,    // hard evidence of the acceptor's own
-  kClosed,     // the transport: nothing of the ending incarnation touches a buffer any more
-  kNotClosed,  // the transport: that cannot be promised
+  kTrouble,    // evidence of the acceptor's own
+  kClosed,     // the transport: no part of the ending incarnation touches a buffer any more
+  kNotClosed,  // the transport: it cannot promise that
 };
 constexpr int kAcceptorEvents = 5;
 
 enum class AcceptorAction : uint8_t {
   kNone,
   kBegin,         // remember the incarnation
-  kAnswer,        // it is ended already: answer FENCED (again)
+  kAnswer,        // it has ended already: answer FENCED (again)
   kClose,         // close it: the initiator gave it up
-  kCloseAndOwe,   // close it, and owe the asker the answer
+  kCloseAndOwe,   // close it, and owe the answer to the channel that asked
   kCloseAndTell,  // close it, and owe FENCED on all channels until the initiator confirms
-  kOwe,           // owe this asker the answer, too
-  kFinish,        // drop its claims, then write what is owed
-  kWithhold,      // write nothing: a chunk that is replayed could be overwritten
+  kOwe,           // owe the answer to this channel, too
+  kFinish,        // drop its claims, then send what is owed
+  kWithhold,      // send nothing: a chunk that is replayed could be overwritten
 };
 
 struct AcceptorStep {

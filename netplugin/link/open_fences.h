@@ -1,4 +1,4 @@
-// The fences that the acceptor has not answered: incarnations whose arrivals are not known yet. Pure.
+// Keeps the fences that the acceptor has not answered: incarnations whose arrivals are not known yet. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_OPEN_FENCES_H_
 #define R2CC_NETPLUGIN_LINK_OPEN_FENCES_H_
 
@@ -20,14 +20,14 @@ class OpenFences {
     PathEpoch epoch = 0;
     LinkFault fault;
     Nanos since = 0;
-    Nanos unanswered = 0;  // while the peer answered otherwise
+    Nanos unanswered = 0;  // for how long, counting only time in which the peer answered other frames
   };
 
   void Add(const Fence& fence) { fences_.push_back(fence); }
   bool Uses(PathEpoch epoch) const {
     return std::any_of(fences_.begin(), fences_.end(), [epoch](const Fence& fence) { return fence.epoch == epoch; });
   }
-  // The answer for an incarnation is one for all before it: removes and returns them.
+  // The answer for an incarnation also answers for all earlier ones: removes and returns their fences.
   std::vector<Fence> TakeAnswered(LinkId link, Incarnation through) {
     std::vector<Fence> answered;
     std::erase_if(fences_, [&](const Fence& fence) {
@@ -37,8 +37,8 @@ class OpenFences {
     });
     return answered;
   }
-  // The peer answers, and has done so for `answering` since the last call: fences that it has not answered for `deadline` of that are given
-  // to `expired`, each once. What their incarnations carry can never be replayed: see action.h.
+  // Ages the fences. The peer has answered other frames for `answering` since the last call. Calls `expired` once for each fence that
+  // stayed unanswered for `deadline` of such time. The chunks of its incarnation can never be replayed: see action.h.
   void Age(Nanos answering, Nanos deadline, FunctionRef<void(LinkId, PathEpoch)> expired) {
     for (Fence& fence : fences_) {
       const bool was_due = fence.unanswered >= deadline;

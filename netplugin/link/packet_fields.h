@@ -1,4 +1,4 @@
-// Fields of packets, for both ways: a list of fields that is passed a PutField writes a packet, one that is passed a GetField reads it.
+// Encodes and decodes packets from one list of fields: passed a PutField the list writes a packet, passed a GetField it reads one.
 #ifndef R2CC_NETPLUGIN_LINK_PACKET_FIELDS_H_
 #define R2CC_NETPLUGIN_LINK_PACKET_FIELDS_H_
 
@@ -13,10 +13,10 @@
 namespace r2cc::net {
 
 void PutEndpoints(const std::vector<RailEndpoint>& endpoints, PacketWriter* out);
-// False: nobody has such endpoints.
+// False: the bytes are no valid endpoints.
 bool GetEndpoints(PacketReader* in, std::vector<RailEndpoint>* endpoints);
 
-// T, or T that is const.
+// T, or const T.
 template <typename T, typename Of>
 concept Is = std::same_as<std::remove_const_t<T>, Of>;
 

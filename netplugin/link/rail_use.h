@@ -1,4 +1,4 @@
-// Which rails of this node carry what its process sends, as the links to its peers tell. Pure.
+// Finds which rails of this node carry the process's data, from the links to its peers. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_RAIL_USE_H_
 #define R2CC_NETPLUGIN_LINK_RAIL_USE_H_
 
@@ -11,12 +11,12 @@
 
 namespace r2cc::net {
 
-// Of the links to one peer. Bit k: rail k of this node, of which there are at most 64.
+// The rails that the links to one peer use. Bit k: rail k of this node, which has at most 64.
 struct RailUse {
   uint64_t up = 0;    // some link is up
-  uint64_t lost = 0;  // some link is lost for kAttemptLeast
+  uint64_t lost = 0;  // some link has been lost for kAttemptLeast
 
-  // A link, and for how long it is lost; 0: it is not.
+  // Adds one link. `lost_for`: for how long it has been lost; 0: it is not lost.
   void Add(uint16_t rail, bool is_up, Nanos lost_for) {
     const uint64_t bit = uint64_t{1} << rail;
     if (is_up)
@@ -28,7 +28,7 @@ struct RailUse {
   friend bool operator==(const RailUse&, const RailUse&) = default;
 };
 
-// Of the links to all peers: a rail is lost if no peer is reached by it. A peer that no rail reaches says nothing of any.
+// Collects all peers: a rail is lost if it reaches no peer. A peer that no rail reaches is ignored.
 class LostRails {
  public:
   void Add(const RailUse& peer) {
@@ -42,7 +42,7 @@ class LostRails {
   uint64_t up_ = 0, lost_ = 0;
 };
 
-// Of the links to all peers: how many rails the peer lacks that is reached by the fewest. Peers that no rail reaches do not count.
+// Collects all peers: how many rails are missing to the peer that the fewest rails reach. Peers that no rail reaches do not count.
 class FewestRails {
  public:
   void Add(const RailUse& peer) {

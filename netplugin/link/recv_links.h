@@ -1,4 +1,5 @@
-// The links of a session at the acceptor's end: their lives, and the answers to fences. Pure: events in, actions out, time as an argument.
+// Manages the links of a session at the acceptor's end: their states, and the answers to fences. Pure: events in, actions out, time as an
+// argument.
 #ifndef R2CC_NETPLUGIN_LINK_RECV_LINKS_H_
 #define R2CC_NETPLUGIN_LINK_RECV_LINKS_H_
 
@@ -17,12 +18,12 @@
 
 namespace r2cc::net {
 
-// Told of every step of a link's table, for tests that count them.
+// Called for every step of a link's table, for tests that count them.
 using AcceptorObserver = std::function<void(LinkId, AcceptorState, AcceptorEvent)>;
 
 class RecvLinks {
  public:
-  // The parts of the session that links work with; they outlive the links.
+  // The parts of the session that links use; they outlive the links.
   struct Session {
     std::vector<Action>* actions;
     ControlQueue* control_queue;
@@ -35,14 +36,14 @@ class RecvLinks {
   enum class Offer {
     kAccepted,  // it is up: its sockets may be attached
     kRefused,   // it was ended already, or there is no such link
-    kLater,     // the one before is being closed: offer it again after Closed(). At most the newest offer counts.
+    kLater,     // its predecessor is being closed: offer it again after Closed(). Only the newest offer counts.
   };
   Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
   // The answer to kCloseLink: see action.h.
   void Closed(LinkId link, Incarnation incarnation, bool ok, Nanos now);
   void ChannelOpened(LinkId link, Incarnation incarnation, Nanos now);
   void Trouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
-  // The initiator asks to end it, on `channel`. False: there is no such link.
+  // The initiator asks on `channel` to end it. False: there is no such link.
   bool Fence(const frames::Fence& fence, ChannelId channel, Nanos now);
   // The data check of all paths of the incarnation.
   void Proved(LinkId link, Incarnation incarnation, bool ok);
@@ -53,12 +54,12 @@ class RecvLinks {
     if (broken ? broken_paths_.insert(rails).second : broken_paths_.erase(rails) > 0) ApplyVerdicts(now);
   }
   void ApplyVerdicts(Nanos now);
-  // What this process sends to the peer by these rails stalls. What the peer sends may stall as well, and would be found only when the
-  // job next waits for it: that link is ended, if there is another way, and its data check decides whether it comes back.
+  // This process's own data to the peer stalls on these rails. The peer's data may stall as well, and that would be noticed only when the
+  // job next waits for it. Ends the link if there is another way; its data check decides whether it comes back.
   void RailsStalled(RailPair rails, Nanos now);
-  // FENCED with what has arrived by now.
+  // A FENCED frame with what has arrived by now.
   frames::Fenced Fenced(LinkId link, Incarnation incarnation, plan::EvidenceCause cause) const;
-  // The peer is gone: nothing is accepted or answered any more.
+  // The peer is gone: accepts and answers nothing any more.
   void Stop() { stopped_ = true; }
 
   uint16_t count() const { return static_cast<uint16_t>(links_.size()); }
@@ -74,12 +75,12 @@ class RecvLinks {
   bool any_up() const { return none_since_ == 0; }
 
  private:
-  // FENCED, to be written when the link is closed.
+  // A FENCED answer, to be sent when the link is closed.
   struct Pending {
-    Incarnation incarnation = 0;  // the newest asked for; 0: nobody has asked
+    Incarnation incarnation = 0;  // the newest that was asked for; 0: none was
     plan::EvidenceCause cause = plan::EvidenceCause::kNone;
-    std::set<ChannelId> channels;  // whose askers hear it
-    bool tell = false;             // it is our own news: on all channels, until it is confirmed
+    std::set<ChannelId> channels;  // the channels that asked
+    bool tell = false;             // this end began it: report it on all channels, until it is confirmed
   };
   struct Link {
     AcceptorState state = AcceptorState::kDown;

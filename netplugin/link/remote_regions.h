@@ -1,7 +1,7 @@
-// The peer's memory as the initiator knows it: by which keys its buffers are reached, on which of its rails. Pure.
+// Tracks the peer's registered memory at the initiator: the keys that reach its buffers, and on which of its rails. Pure.
 //
-// Contract: no chunk travels by a key that the grant of its message says is replaced. A grant names the generation of the keys that it was
-// written under; it waits until these, or later ones, are here.
+// Contract: no chunk travels by a key that the grant of its message has replaced. A grant names the generation of the keys that it was
+// written under. It waits until these, or later ones, have come.
 #ifndef R2CC_NETPLUGIN_LINK_REMOTE_REGIONS_H_
 #define R2CC_NETPLUGIN_LINK_REMOTE_REGIONS_H_
 
@@ -16,29 +16,29 @@
 
 namespace r2cc::net {
 
-// What a sender's device is told to write, as links.h hands it on.
+// What a sender's device is to write, for the transport (links.h).
 struct WriteTarget {
   uint64_t address = 0;
-  const Endpoint* key = nullptr;  // until the next event; null: there is none, and nothing may be written
+  const Endpoint* key = nullptr;  // valid until the next event; null: there is none, and nothing may be written
 };
 
 class RemoteRegions final : public RegionKeys {
  public:
-  // Regions of one peer. An honest one has some hundred for each of its communicators.
+  // Regions of one peer. A correct peer has some hundred for each of its communicators.
   static constexpr size_t kRegionsMax = 1 << 18;
 
-  // The peer has so many rails.
+  // How many rails the peer has.
   void set_rails(size_t rails) { rails_ = rails; }
-  // What a link that carries chunks from now on reaches, and how.
+  // What a link that carries chunks from now on reaches, and by which transport.
   void SetLink(LinkId link, uint16_t local_rail, uint16_t remote_rail, TransportKind kind);
 
-  // The peer tells of a region. What is older than what is known is ignored. False: it breaks the protocol.
+  // The peer announces a region. An announcement that is older than the known one is ignored. False: it breaks the protocol.
   bool Told(const std::shared_ptr<const Region>& region);
 
   enum class Known {
     kYes,
-    kNotYet,  // the keys that it names are still to come
-    kNever,   // the peer breaks the protocol: it does not lie in its region
+    kNotYet,  // the keys that it names have not come yet
+    kNever,   // it does not lie in its region: the peer breaks the protocol
   };
   Known Judge(const Place& place, uint64_t capacity_bytes) const;
 
@@ -48,9 +48,9 @@ class RemoteRegions final : public RegionKeys {
     if (link >= ways_.size() || !ways_[link].has_value() || ways_[link]->kind == TransportKind::kTcp) return true;
     return (rails >> ways_[link]->local_rail & 1) != 0;
   }
-  // Null: not by this link, or not now. Valid until Told().
+  // Null: not reachable by this link, or not now. Valid until the next announcement.
   const Endpoint* KeyOf(RegionId region, LinkId link) const;
-  // Null: unknown.
+  // Null: not announced.
   const Region* Find(RegionId region) const;
 
  private:

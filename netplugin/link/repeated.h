@@ -1,5 +1,5 @@
-// Which frames are sent again until they are answered, and their answers. A channel may drop these while its other end reads nothing: a
-// process may be stopped for a day, and must cost no memory until then and no time after it. Pure.
+// Lists the frames that are repeated until they are answered, and their answers. A channel may drop these while its other end reads
+// nothing: a process may be stopped for a day, and must cost no memory meanwhile and no time afterwards. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_REPEATED_H_
 #define R2CC_NETPLUGIN_LINK_REPEATED_H_
 
@@ -28,7 +28,7 @@ constexpr bool IsRepeatedAnyway(FrameType type) {
   }
 }
 
-// False: its first part has decided whether it goes. The parts of one answer go all or not at all.
+// False: the first part has decided whether the frame is sent. The parts of one answer are all sent or all dropped.
 inline bool IsFirstPart(const Frame& frame) {
   const auto* const fenced = std::get_if<frames::Fenced>(&frame);
   return fenced == nullptr || fenced->part == 0;

@@ -1,6 +1,6 @@
 // Holds the flows that a receiver has closed while links could still place into their buffers. Each such link is a writer, until the peer
-// has confirmed the BYE and has then answered a ping on the link: it places nothing more of the flow, and nothing is on the way. Else the
-// incarnation must end. Pure; with its owner's lock.
+// has confirmed the BYE and has then answered a ping on the link: it places nothing more of the flow, and nothing is in flight. A writer
+// that does not answer must end its incarnation. Pure; with its owner's lock.
 #ifndef R2CC_NETPLUGIN_LINK_RETIRING_FLOWS_H_
 #define R2CC_NETPLUGIN_LINK_RETIRING_FLOWS_H_
 
@@ -20,7 +20,7 @@ class RetiringFlows {
   struct Writer {
     LinkId link = 0;
     Incarnation incarnation = 0;
-    // What the peer says on the link's channel comes after all that it has placed by it. Else the incarnation must end.
+    // Frames on the link's channel arrive after all data that the link placed before them. If not, the incarnation must end.
     bool orders = false;
   };
 
@@ -31,7 +31,7 @@ class RetiringFlows {
   }
   bool empty() const { return flows_.empty(); }
   bool contains(FlowId flow) const { return flows_.contains(flow); }
-  // The one whose number is `slot` modulo `slots`.
+  // Finds the flow whose number is `slot` modulo `slots`.
   bool Find(uint32_t slot, uint32_t slots, FlowId* flow, MessageId* placed_through) const {
     for (const auto& [id, retiring] : flows_) {
       if (id % slots != slot) continue;
@@ -46,7 +46,7 @@ class RetiringFlows {
   void Confirmed(FlowId flow) {
     if (const auto it = flows_.find(flow); it != flows_.end()) it->second.confirmed = true;
   }
-  // Calls `ask` for each writer that has a ping to answer. Again and again: a ping may be dropped while the peer reads nothing.
+  // Calls `ask` for each writer that has a ping to answer. Call it repeatedly: a ping may be dropped while the peer reads nothing.
   template <typename Ask>
   void ForEachToAsk(Ask ask) const {
     for (const auto& [id, retiring] : flows_)
@@ -59,7 +59,7 @@ class RetiringFlows {
   void Ended(LinkId link, Incarnation incarnation) {
     Erase([&](const Writer& writer, uint64_t) { return writer.link == link && writer.incarnation == incarnation; });
   }
-  // Those that have not answered in time, once: they must end.
+  // Returns the writers that have not answered in time, each once: they must end.
   std::vector<Writer> TakeLate(Nanos now) {
     std::vector<Writer> late;
     for (auto& [id, retiring] : flows_)

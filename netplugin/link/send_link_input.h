@@ -1,4 +1,5 @@
-// What the transport, the kernel and the health page report of single links. Takes effect at the next action or tick of the session.
+// Takes the reports of the transport, the kernel and the health page on single links. They take effect at the next action or tick of the
+// session.
 #ifndef R2CC_NETPLUGIN_LINK_SEND_LINK_INPUT_H_
 #define R2CC_NETPLUGIN_LINK_SEND_LINK_INPUT_H_
 
@@ -23,11 +24,11 @@ class SendLinkInput {
   virtual void LocalVerdict(uint16_t rail, RailVerdict verdict, Nanos now) = 0;
   virtual void RemoteVerdict(uint16_t rail, RailVerdict verdict, Nanos now) = 0;
   virtual void PathVerdict(RailPair rails, bool broken, Nanos now) = 0;
-  // What the kernel or the device reports of the incarnation since it began: bytes acknowledged by the peer's kernel, time with something
-  // to deliver. `limited`: it has more than it can send just now. `bulk`: so was what moved since the last call. Small messages show no
-  // rate: most of their time is waiting for an answer.
+  // The counters of the kernel or the device since the incarnation began: bytes that the peer's kernel acknowledged, and time with
+  // something to deliver. `limited`: it has more data than it can send now. `bulk`: the data since the last call was bulk. Small messages
+  // show no rate, because most of their time is spent waiting for an answer.
   virtual void Rate(LinkId link, Incarnation incarnation, uint64_t delivered_bytes, Nanos busy, bool limited, bool bulk, Nanos now) = 0;
-  // What the kernel reports of the incarnation's connections: see LinkProgress. At least every 25 ms while anything is outstanding.
+  // The kernel's facts about the incarnation's connections: see LinkProgress. Call at least every 25 ms while anything is outstanding.
   virtual void Progress(LinkId link, Incarnation incarnation, std::span<const PathFacts> paths, Nanos now) = 0;
 };
 

@@ -1,8 +1,8 @@
-// The initiator's end of the way from one process to another: flows, links, fences and replays. Pure: events in, actions out, time as
+// Runs the initiator's end of the path from one process to another: flows, links, fences and replays. Pure: events in, actions out, time as
 // an argument; one thread at a time.
 //
-// Bulk travels from the initiator (the sender's process) to the acceptor only; control frames both ways. A process that also receives
-// from its peer has a second session with the roles exchanged.
+// Bulk travels only from the initiator (the sender's process) to the acceptor; control frames travel both ways. A process that also
+// receives from its peer has a second session with the roles exchanged.
 #ifndef R2CC_NETPLUGIN_LINK_SEND_SESSION_H_
 #define R2CC_NETPLUGIN_LINK_SEND_SESSION_H_
 
@@ -46,12 +46,12 @@ class SendSession {
     Nanos deadline = 30 * kNanosPerSecond;
     StripeMode mode = StripeMode::kBalance;
     MemoryOps* memory = &host_memory;
-    std::string peer;  // for messages, until the peer has said its name
+    std::string peer;  // for messages, until the peer has sent its name
     InitiatorObserver observer;
-    uint32_t flow_slots = 0;  // open flows differ by their numbers modulo so many; 0: by the whole number
+    uint32_t flow_slots = 0;  // open flows differ by their numbers modulo this; 0: by the whole number
     uint64_t retry_seed = 0;  // the session's own: see RetryPolicy
     bool all_links = true;    // at once; false: when they are needed, see LinkDemand
-    // The peer was out of reach for the deadline, and flows end: the error's line. Null: a plain one.
+    // Makes the error's line when the peer was out of reach for the deadline and its flows end. Null: a plain line.
     std::function<std::string(std::span<const LinkFate> fates, Nanos lasted)> gave_up;
   };
   SendSession(const Options& options, Nanos now);
@@ -62,7 +62,7 @@ class SendSession {
 
   FlowId OpenFlow(uint64_t listen_id, uint16_t local_rail, Nanos now);
   using FlowState = SendFlows::State;
-  // Those that were opened and are not closed, or hold copies of what is still to be delivered.
+  // The flows that were opened and are not closed, or hold copies of data that is still to be delivered.
   const SendFlows& flows() const { return flows_; }
   // Memory of this process is registered on other rails now.
   void OwnRegionChanged(RegionId memory, RailSet rails) {
@@ -74,18 +74,19 @@ class SendSession {
   // The buffer must stay until the flow's ledger.done_through() passes the returned id or CloseFlow() returned. `rails`: those of this
   // process whose devices may read it.
   MessageId Post(FlowId flow, const Buffer& from, uint64_t bytes, Nanos now, RailSet rails = kAllRails);
-  // A small message whose chunk can leave at once by the flow's home link: posted, and the chunk pulled. Else false, and nothing is posted.
+  // Posts a small message whose chunk can leave at once by the flow's home link, and pulls the chunk. Otherwise false, and nothing is
+  // posted.
   bool PostEagerly(FlowId flow, const Buffer& from, uint64_t bytes, Incarnation incarnation, Chunk* chunk) {
     SendFlows::Flow* const of = flows_.Find(flow);
     return links_.PostEagerly(of->home, incarnation, of, from, bytes, chunk);
   }
-  // If the message travels eagerly: copies it, so that it is done, and returns the copy, from which whoever is in the middle of sending
-  // it must go on. Else null.
+  // If the message travels eagerly: copies it, so that it is done, and returns the copy; a writer that has sent a part of it goes on from
+  // there. Otherwise null.
   const std::byte* Release(FlowId flow, MessageId message);
   // Where in the peer's memory a chunk goes that `link` has pulled.
   WriteTarget TargetOf(LinkId link, const Chunk& chunk) const;
-  // If the flow holds buffers, the transport must already have ended the links that are half-way through a chunk of it. Messages that
-  // were reported done are delivered nevertheless.
+  // If the flow holds buffers, the transport must already have ended the links that are half-way through a chunk of it. Messages that were
+  // reported done are still delivered.
   void CloseFlow(FlowId flow, Nanos now);
   // See SendFlows::SetWeight().
   [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return flows_.SetWeight(flow, weight); }
@@ -100,7 +101,7 @@ class SendSession {
 
   // The peer answered on the out-of-band channel. The first time this decides the links: see SendLinks::SetRemoteRails().
   void OobUp(const std::string& peer_node, std::span<const RailInfo> remote_rails, Nanos now);
-  // The peer's kernel has accepted the connection, which stays, and nobody has answered yet.
+  // The peer's kernel has accepted the connection, and the greeting is unanswered. The connection stays.
   void OobUngreeted(Nanos now) { oob_.Ungreeted(now); }
   // The connection broke, or an attempt to make it failed.
   void OobDown(ProbeResult result, Nanos now);
@@ -110,7 +111,7 @@ class SendSession {
   const SendLinks& links() const { return links_; }
   SendLinkInput& link_input() { return links_; }
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);
-  // The process's own link monitor.
+  // The process's own link monitor reports a rail.
   void LocalRail(uint16_t rail, bool up, Nanos now);
   void Receive(ChannelId channel, const Frame& frame, Nanos now);
   // At least every 10 ms while anything is outstanding, and after all pending input was read.
@@ -118,7 +119,7 @@ class SendSession {
 
   // See SendLinks.
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk) { return links_.Pull(link, incarnation, chunk); }
-  // Of which size the chunks are of a message that a flow of this link posts now; see ChunkBytesFor().
+  // The chunk size of a message that a flow of this link posts now; see ChunkBytesFor().
   uint32_t ChunkBytes(LinkId home, uint64_t message_bytes) const;
   // False: each flow's chunks travel on one link only, mostly its home.
   bool shared() const { return links_.spread() && options_.mode == StripeMode::kBalance; }
@@ -138,7 +139,7 @@ class SendSession {
   bool idle() const { return flows_.empty() && control_queue_.idle(); }
   bool failed() const { return failed_; }
   JobRequests Requests() const;
-  // What those that are outstanding wait for. Looks at each flow.
+  // What the outstanding requests wait for. Visits each flow.
   JobWait WaitsFor() const;
 
  private:
@@ -147,14 +148,15 @@ class SendSession {
   void Opened(const frames::FlowOpened& opened);
   void ReceiveReport(ChannelId channel, const FlowReport& report, Nanos now);
   void ReceiveGrant(ChannelId channel, const FlowReport& grant, SendFlows::Flow* flow, Nanos now);
-  // The grant that waits, if its keys are here now.
+  // Enters the waiting grant if its keys have come now.
   void UseWaiting(SendFlows::Flow* flow, Nanos now);
   void ReceiveFenced(ChannelId channel, const frames::Fenced& fenced, Nanos now);
   void ReceiveRegion(ChannelId channel, const std::shared_ptr<const Region>& region, Nanos now);
   void ReceiveBye(ChannelId channel, const frames::Bye& bye, Nanos now);
   void WatchChannels(Nanos now);
   void PeerIsSilent(Nanos now);
-  // It is opened again, with other ports and perhaps another path: it is swallowed, or the peer broke the protocol on it.
+  // Closes the connection, because it is swallowed or the peer broke the protocol on it. It is opened again, with other ports and perhaps
+  // another path.
   void CloseOob(Nanos now) {
     Add(Action::Kind::kCloseOob);
     OobDown(ProbeResult::kSilent, now);
@@ -173,7 +175,7 @@ class SendSession {
   const Options options_;
   std::string peer_node_;
   RemoteRegions regions_;
-  // The newest grant of each flow whose keys are still to come, and where it came.
+  // The newest grant of each flow whose keys have not come, and the channel on which it came.
   struct Waiting {
     ChannelId channel;
     FlowReport grant;
@@ -190,8 +192,8 @@ class SendSession {
   OobWatch oob_;
   Nanos probed_ = 0;
   Nanos ticked_ = 0;
-  bool peer_stopped_ = false;  // as far as its out-of-band channel says
-  Nanos forsaken_since_ = 0;   // there is no flow, and no channel; 0: there is
+  bool peer_stopped_ = false;  // as far as its out-of-band channel shows
+  Nanos forsaken_since_ = 0;   // since when there is no flow, and no channel; 0: there is one
   Nanos unreachable_ = 0;      // for how long no link has been up although the peer was not merely stopped
   bool failed_ = false;
   bool warned_silent_ = false;

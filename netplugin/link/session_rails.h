@@ -1,4 +1,4 @@
-// What an initiator knows of the rails of both ends: which are up, how they can be joined, what the health page says of them. Pure.
+// Tracks the rails of both ends at the initiator: which are up, how they can be joined, and the health page's verdicts on them. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_SESSION_RAILS_H_
 #define R2CC_NETPLUGIN_LINK_SESSION_RAILS_H_
 
@@ -17,13 +17,13 @@
 
 namespace r2cc::net {
 
-// Rails that are named must exist: `local` below local_count(), `remote` below remote_count().
+// Rails that a call names must exist: `local` below local_count(), `remote` below remote_count().
 class SessionRails {
  public:
   explicit SessionRails(std::vector<TransportSet> local_transports);
 
-  // The peer's rails. Gives those that are up and are found elsewhere than before. Told again with another number of rails it changes
-  // nothing: the links are made for the number that was told first.
+  // Enters the peer's rails. Returns those that are up and whose endpoints have changed. A later call with another number of rails changes
+  // nothing: the links are made for the first number.
   std::vector<uint16_t> SetRemoteRails(std::span<const RailInfo> remote_rails);
 
   uint16_t local_count() const { return static_cast<uint16_t>(local_.size()); }
@@ -31,9 +31,9 @@ class SessionRails {
 
   void SetLocalUp(uint16_t rail, bool up) { local_[rail].up = up; }
   void SetRemoteUp(uint16_t rail, bool up) { remote_[rail].up = up; }
-  // The peer says that its rail came up. False: a copy of a word that came a moment ago on another channel.
+  // The peer reports that its rail came up. False: a copy of a report that came a moment ago on another channel.
   bool ToldUp(uint16_t rail, Nanos now);
-  // True: that is news.
+  // These return true if the verdict is new.
   bool SetLocalVerdict(uint16_t rail, RailVerdict verdict);
   bool SetRemoteVerdict(uint16_t rail, RailVerdict verdict);
   bool SetPathBroken(RailPair rails, bool broken);
@@ -41,22 +41,22 @@ class SessionRails {
   bool local_up(uint16_t rail) const { return local_[rail].up; }
   bool remote_up(uint16_t rail) const { return remote_[rail].up; }
   bool path_broken(RailPair rails) const { return broken_paths_.contains(rails); }
-  // Of each rail: up, and not failed by the page. For the last way to a peer no verdict counts, nor what the peer said of its own rail: it
-  // may have no channel to take that back.
+  // For each rail: it is up, and the page has not failed it. On the last way to a peer no verdict counts, nor the peer's own report of its
+  // rail: the peer may have no channel to correct that report.
   std::vector<bool> LocalWorks(bool last_way) const;
   std::vector<bool> RemoteWorks(bool last_way) const;
-  // The page says that one of the two has failed, or the path between them.
+  // The page has failed one of the two, or the path between them.
   bool Failed(RailPair rails) const {
     return local_[rails.local].verdict.failed || remote_[rails.remote].verdict.failed || path_broken(rails);
   }
-  // By which transport they are joined, for good: by what the peer first told. Nothing if they have none in common.
+  // The transport that joins them, fixed by the peer's first report. Nothing if they have none in common.
   std::optional<TransportKind> TransportOf(RailPair rails) const {
     return ChooseTransport(local_[rails.local].transports, remote_[rails.remote].transports);
   }
   bool Joinable(RailPair rails) const { return TransportOf(rails).has_value(); }
-  // Some pair is joined by a transport whose sender places.
+  // Some pair is joined by a transport whose sender places data.
   bool any_placed_by_sender() const;
-  // What the plan allows both.
+  // The weight that the plan allows on both rails.
   uint16_t WeightPermille(RailPair rails) const {
     return std::min(local_[rails.local].verdict.weight_permille, remote_[rails.remote].verdict.weight_permille);
   }
@@ -71,7 +71,7 @@ class SessionRails {
     bool up = false;
     TransportSet transports = 0;
     RailVerdict verdict = {};
-    Nanos told_up;  // when the peer last said so
+    Nanos told_up;  // when the peer last reported it up
     std::vector<RailEndpoint> endpoints = {};
   };
 

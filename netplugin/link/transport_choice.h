@@ -1,4 +1,4 @@
-// Which transport joins two rails. Pure.
+// Chooses the transport that joins two rails. Pure.
 #ifndef R2CC_NETPLUGIN_LINK_TRANSPORT_CHOICE_H_
 #define R2CC_NETPLUGIN_LINK_TRANSPORT_CHOICE_H_
 
@@ -12,7 +12,7 @@
 
 namespace r2cc::net {
 
-// Transports, a bit each.
+// A set of transports, one bit each.
 using TransportSet = uint8_t;
 constexpr TransportSet SetOf(TransportKind kind) { return static_cast<TransportSet>(1u << static_cast<unsigned>(kind)); }
 inline TransportSet TransportsOf(const RailInfo& rail) {
@@ -21,15 +21,15 @@ inline TransportSet TransportsOf(const RailInfo& rail) {
   return all;
 }
 
-// Of those that both ends have the one that costs the processors least: verbs, then TCP. Nothing if they have none in common: the rails
-// cannot be joined.
+// Of the transports that both ends have, chooses the one that costs the processors least: verbs, then TCP. Nothing if they have none in
+// common: the rails cannot be joined.
 constexpr std::optional<TransportKind> ChooseTransport(TransportSet local, TransportSet remote) {
   for (const TransportKind kind : {TransportKind::kVerbs, TransportKind::kTcp})
     if (local & remote & SetOf(kind)) return kind;
   return std::nullopt;
 }
 
-// Every pair of rails is joined by verbs.
+// Verbs joins every pair of rails.
 inline bool AllByVerbs(std::span<const RailInfo> own, std::span<const RailInfo> peers) {
   const auto have = [](std::span<const RailInfo> rails) {
     return std::all_of(rails.begin(), rails.end(), [](const RailInfo& rail) { return TransportsOf(rail) & SetOf(TransportKind::kVerbs); });
@@ -37,7 +37,7 @@ inline bool AllByVerbs(std::span<const RailInfo> own, std::span<const RailInfo> 
   return have(own) && have(peers);
 }
 
-// One line if no rail of ours can be joined to any of the peer's, as their transports are unlike; empty: some can.
+// A line for the log if no rail of ours can be joined to any of the peer's, because their transports differ; empty if some can.
 inline std::string NothingInCommon(std::span<const RailInfo> own, std::span<const RailInfo> peers, const std::string& peer) {
   const auto all_of = [](std::span<const RailInfo> rails) {
     TransportSet all = 0;
