@@ -1,4 +1,4 @@
-// Who connects to this process, and what becomes of it: greetings are judged here, flows are given to the listeners that they ask for.
+// Judges the greetings of connections to this process, and gives opened flows to the listeners that they name.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_ACCEPTOR_H_
 #define R2CC_NETPLUGIN_TRANSPORT_ACCEPTOR_H_
 
@@ -31,16 +31,16 @@ class RecvComm : public Comm {
 
 class Acceptor {
  public:
-  // `on_peer`: a node that had no session with this process has one.
+  // `on_peer`: called when a node has its first session with this process.
   Acceptor(Host* host, std::function<void(const std::string& node)> on_peer) : host_(host), on_peer_(std::move(on_peer)) {}
 
   // ---- the I/O thread ----
 
-  // Somebody greets us over `connection`. If the answer accepts, the connection was taken and has its answer, or will have it. Else it is
+  // A greeting came over `connection`. If the reply accepts, the connection was taken and has its answer, or will have it. Otherwise it is
   // still the caller's, to send the answer and hang up.
   HelloReply Greet(const Hello& hello, std::unique_ptr<Connection>* connection);
   std::map<uint64_t, std::shared_ptr<RecvPeer>>& peers() { return peers_; }
-  // What this process sends to the peer's process by these rails stalls. Takes the locks of that peer's sessions, one at a time.
+  // This process's data to the peer's process stalls on these rails. Takes the locks of that peer's sessions, one at a time.
   void RailsStalled(uint64_t process, RailPair rails);
 
   // ---- any thread ----
@@ -48,11 +48,11 @@ class Acceptor {
   void Open(uint64_t listen_id);
   // A flow that was opened to the listener, or null.
   std::unique_ptr<RecvComm> Accept(uint64_t listen_id);
-  // Returns what was opened and nobody accepted.
+  // Returns the flows that were opened and not accepted.
   std::deque<std::unique_ptr<RecvComm>> Close(uint64_t listen_id);
 
  private:
-  // One line why not; empty: welcome.
+  // Why the greeting is refused, in one line; empty: accepted.
   std::string Judge(const Hello& hello) const;
   RecvPeer* PeerOf(const Hello& hello);
   Comm* FlowOpened(RecvPeer* peer, FlowId flow, uint64_t listen_id);
@@ -62,8 +62,8 @@ class Acceptor {
   std::map<uint64_t, std::shared_ptr<RecvPeer>> peers_;  // by session
 
   Mutex mutex_;
-  std::map<uint64_t, std::deque<std::unique_ptr<RecvComm>>> listeners_
-      R2CC_GUARDED_BY(mutex_);  // with the flows that nobody has accepted yet
+  // With the flows that are not accepted yet.
+  std::map<uint64_t, std::deque<std::unique_ptr<RecvComm>>> listeners_ R2CC_GUARDED_BY(mutex_);
 };
 
 }  // namespace r2cc::net

@@ -1,9 +1,9 @@
-// Registered memory in the place of buffers that the job has not registered: where a device places, it reads and writes nothing else. What
-// is sent is copied there before it is posted; what came is copied to the job's buffer before the job hears of it. NCCL registers all that
-// it sends and receives; some control messages of CollNet do not. Buffers in a GPU's memory that not all rails to the peer reach go the
-// same way.
+// Replaces buffers that the job has not registered by registered memory: a device that places reads and writes nothing else. Data to send
+// is copied there before it is posted; received data is copied to the job's buffer before the request is reported done. NCCL registers all
+// that it sends and receives, except some control messages of CollNet. Buffers in GPU memory that not all rails to the peer reach take the
+// same path.
 //
-// Not registered on the fly: the job may unmap such a buffer and map another there, and nobody would tell.
+// Buffers are not registered on the fly: the job may unmap such a buffer and map another there, and the plugin would not notice.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_BOUNCE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_BOUNCE_H_
 
@@ -22,10 +22,11 @@
 
 namespace r2cc::net {
 
-// Pieces of it, of the process. It keeps what was ever needed at a time. Any thread, without a lock of a peer; may block.
+// The process's pool of such memory, in pieces. It keeps as much as was ever needed at one time. Any thread, without a lock of a peer; may
+// block.
 class BouncePool {
  public:
-  // Both outlive it. `gpu`: null where there is none.
+  // Both outlive it. `gpu`: null if there is none.
   explicit BouncePool(MemoryTable* table, gpu::Gpu* gpu = nullptr) : table_(table), gpu_(gpu) {}
   gpu::Gpu* gpu() const { return gpu_; }
 
@@ -37,7 +38,7 @@ class BouncePool {
     const Memory* memory = nullptr;
     size_t size_class = 0;
   };
-  // At least so large. None and one line in `error`: no rail takes it.
+  // A piece of at least `bytes`. An empty one and one line in `error`: no rail takes it.
   Piece Take(uint64_t bytes, std::string* error);
   void GiveBack(Piece piece);
 
@@ -47,10 +48,10 @@ class BouncePool {
   MemoryTable* const table_;
   gpu::Gpu* const gpu_;
   Mutex mutex_;
-  std::array<std::vector<Piece>, kClasses> free_ R2CC_GUARDED_BY(mutex_);  // by the power of two that is their size
+  std::array<std::vector<Piece>, kClasses> free_ R2CC_GUARDED_BY(mutex_);  // by size class: a power of two
 };
 
-// The pieces of one comm's requests. The comm's own thread.
+// The pieces of one comm's requests. Used only by the comm's own thread.
 class Bounce {
  public:
   // The pool outlives it.
@@ -59,17 +60,17 @@ class Bounce {
   Bounce(const Bounce&) = delete;
   Bounce& operator=(const Bounce&) = delete;
 
-  // The buffer that is posted in the place of `buffer`. Without data, and one line in `error`: there is none.
+  // The buffer to post instead of `buffer`. On failure one without data, and one line in `error`.
   Buffer Post(uint64_t number, const Buffer& buffer, uint64_t bytes, std::string* error);
-  // All requests below are done: what came of those below what it returns is in the job's buffers from now on. Less than was asked for,
-  // and one line in `error`: a GPU does not take it, and never will. `sizes`: see Comm.
+  // All requests below `done_through` are done. Copies their data to the job's buffers, and returns the number below which all is copied.
+  // Less than `done_through`, and one line in `error`: a GPU does not take the copy, and never will. `sizes`: see Comm.
   uint64_t Finish(uint64_t done_through, const std::array<uint64_t, kRequestsMax>& sizes, std::string* error);
 
  private:
   struct Posted {
     BouncePool::Piece piece;
     std::byte* job = nullptr;  // the job's buffer
-    int gpu = -1;              // in whose memory it is; -1: the host's
+    int gpu = -1;              // the GPU that has it; -1: host memory
   };
   bool Copy(const Posted& posted, void* to, const void* from, uint64_t bytes, std::string* error) const;
 

@@ -1,5 +1,5 @@
-// What NCCL's thread of a flow and whoever holds the lock of its peer (peer.h) share: a few atomics, nothing else. That may be any thread
-// of NCCL's, the I/O thread or a transport's, one after another.
+// Shares the state of a flow between its NCCL thread and the holder of its peer's lock (peer.h), in a few atomics. The holder may be any
+// thread of NCCL, the I/O thread or a transport's, one at a time.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_COMM_H_
 #define R2CC_NETPLUGIN_TRANSPORT_COMM_H_
 
@@ -22,14 +22,14 @@ constexpr char kCalledAfterTheEnd[] = "R2CC: called after the end of the process
 
 class Bounce;
 
-// Requests are numbered like the flow's messages. NCCL's progress thread counts them as it posts; who holds the lock publishes how far they
-// are done. Who asks for both reads the state before done_through: what was done before the flow failed is done.
+// Requests have the numbers of the flow's messages. NCCL's progress thread counts them as it posts; the holder of the lock publishes how
+// far they are done. A reader of both reads the state before done_through: a request that was done before the flow failed is done.
 struct Comm {
   enum class State { kOpening, kOpen, kFailed };
 
-  // NCCL's progress thread alone.
+  // Only NCCL's progress thread.
   uint64_t posted = 0;
-  // The same thread's. Null: buffers that are not registered are posted as they are.
+  // The same thread. Null: buffers that are not registered are posted as they are.
   std::shared_ptr<Bounce> bounce;
 
   // NCCL's commId; 0: not known. Set before any peer knows the comm.
@@ -37,12 +37,12 @@ struct Comm {
 
   // With the lock. Its release store publishes the sizes.
   std::atomic<uint64_t> done_through{0};
-  // With the lock. Actual sizes of received messages, by number modulo the array; a place may be read from when done_through has passed
+  // With the lock. Actual sizes of received messages, by number modulo the array. An entry may be read from when done_through has passed
   // its number until a request with that number plus kRequestsMax is posted.
   std::array<uint64_t, kRequestsMax> sizes{};
-  // kOpen with the lock, and only from kOpening; kFailed by anybody, for good.
+  // kOpen: set with the lock, and only from kOpening. kFailed: set by any thread, forever.
   std::atomic<State> state{State::kOpening};
-  // The peer accepted the flow, whatever became of it since. With the lock, set before the state, and read after it.
+  // The peer accepted the flow, whatever happened since. Set with the lock before the state, and read after it.
   std::atomic<bool> opened{false};
 
   // Any thread. The first call wins. `told`: the line is in the log already.
@@ -54,18 +54,18 @@ struct Comm {
     }
     state.store(State::kFailed, std::memory_order_release);
   }
-  // Any thread. Without a line: who calls it logs why. Takes no memory.
+  // Any thread. Sets no line: the caller logs why. Allocates no memory.
   void Break() noexcept {
     const MutexLock lock(mutex_);
     told_ = true;
     state.store(State::kFailed, std::memory_order_release);
   }
-  // Any thread. Why it failed; empty once it was taken.
+  // Any thread. Why it failed; empty after it was taken.
   std::string error() const {
     const MutexLock lock(mutex_);
     return error_;
   }
-  // Any thread. Why it failed; empty if the log has it already. The next calls return nothing. Takes no memory.
+  // Any thread. Why it failed; empty if the log has it already. Later calls return an empty line. Allocates no memory.
   std::string TakeError() {
     const MutexLock lock(mutex_);
     return std::exchange(told_, true) ? std::string() : std::move(error_);

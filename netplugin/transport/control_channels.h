@@ -1,4 +1,4 @@
-// The control channels of one peer: the out-of-band one and that of each link. With the peer's lock.
+// Holds the control channels of one peer: the out-of-band one and that of each link. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_CONTROL_CHANNELS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_CONTROL_CHANNELS_H_
 
@@ -12,7 +12,7 @@ namespace r2cc::net {
 
 class ControlChannels {
  public:
-  // It outlives this.
+  // The channel must outlive this.
   explicit ControlChannels(ControlChannel* oob) : channels_{oob} {}
   void Resize(size_t links) { channels_.resize(IndexOf(static_cast<ChannelId>(links))); }
   // Null: the link has none.
@@ -24,16 +24,16 @@ class ControlChannels {
     if (ControlChannel* const channel = channels_[IndexOf(id)]; channel != nullptr) channel->Queue(frame);
   }
   bool queued() const { return queued_; }
-  // False if the link has none.
+  // False if the link has no channel.
   bool Poll(LinkId link) {
     ControlChannel* const channel = channels_[IndexOf(link)];
     if (channel != nullptr) channel->Poll();
     return channel != nullptr;
   }
-  // Calls `broken` for each channel that is.
+  // Calls `broken` for each broken channel.
   void Flush(FunctionRef<void(ChannelId)> broken);
-  // All queued frames are with the kernel, or those of one channel that is `up` are: who still asks is answered there. A connection that
-  // loses nearly all packets may have kept copies of a frame for as long as its peer was stopped.
+  // The kernel has all queued frames, or at least those of one channel that is `up`: a peer that still asks gets its answer there. A
+  // connection that loses nearly all packets may have kept copies of a frame for as long as its peer was stopped.
   bool flushed(FunctionRef<bool(ChannelId)> up) const;
   void HalfClose();
 

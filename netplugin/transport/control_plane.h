@@ -1,4 +1,4 @@
-// What goes on around the process: the state of its rails, and the daemon's word on everybody's NICs. I/O thread only, but for page() and
+// Tracks what happens around the process: the state of its rails, and the daemon's verdicts on all NICs. I/O thread only, except page() and
 // the reports.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_CONTROL_PLANE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_CONTROL_PLANE_H_
@@ -22,18 +22,18 @@ namespace r2cc::net {
 
 class ControlPlane {
  public:
-  // Told of what changes.
+  // Called when something changes.
   struct Listener {
-    // Runs it while nobody else uses what the peers of the process share; all below are called so.
+    // Runs the call while no other thread uses what the peers of the process share; all calls below come that way.
     std::function<void(const std::function<void()>&)> exclusively;
     std::function<void(uint16_t rail, bool up)> rail_state;
-    // The page, or the daemon's names for this node.
+    // The page has changed, or the daemon's names for this node.
     std::function<void()> verdicts;
-    // A daemon that knows nothing of this process yet has accepted it.
+    // A daemon that does not know this process yet has accepted it.
     std::function<void()> attached;
-    // It calls this node or its rails otherwise than peers were told.
+    // The daemon's name for this node or its rails differs from the one that peers got.
     std::function<void()> renamed;
-    // The address of a rail that is up, told before each event.
+    // The address of a rail that is up, called before each event.
     std::function<void(uint16_t rail, const IpAddress& address)> address;
   };
   ControlPlane(Host* host, Poller* poller, std::vector<FailRail> fail_rails, std::unique_ptr<LinkEvents> link_events,
@@ -44,7 +44,7 @@ class ControlPlane {
         link_events_(std::move(link_events)),
         daemon_(std::move(daemon)) {}
 
-  // Before the thread starts: waits a moment for the daemon, so that peers hear this node's right name from the beginning.
+  // Call before the thread starts: waits a moment for the daemon, so that peers get this node's right name from the beginning.
   void AwaitDaemon();
   void Start(Listener listener);
 
@@ -70,7 +70,7 @@ class ControlPlane {
   void LinkEventsCame(const std::vector<RailLinkEvent>& events);
   void LoseRails(Nanos now);
   void PollDaemon(Nanos now);
-  // True if something is called otherwise now.
+  // True if a name has changed.
   bool RefreshIdentity();
 
   Host* const host_;

@@ -1,4 +1,4 @@
-// A number that the holder of some lock adds to, and anybody reads.
+// Counts under some lock; any thread reads the count.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_COUNTER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_COUNTER_H_
 

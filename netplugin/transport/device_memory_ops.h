@@ -18,7 +18,7 @@ class DeviceMemoryOps final : public MemoryOps {
   DeviceMemoryOps(gpu::Gpu* gpu, LogFn log) : gpu_(gpu), log_(std::move(log)) {}
 
  protected:
-  // Seldom: what goes by way of the host does so before it is posted. A GPU that takes no copy any more has no job either.
+  // Rare: messages that go through the host are copied before they are posted. A GPU that takes no copy any more cannot run the job either.
   void CopyDevice(const Buffer& to, const Buffer& from, size_t bytes) override {
     std::string error;
     if (gpu_->Copy((to.is_device() ? to : from).memory->gpu, to.data, from.data, bytes, &error)) return;

@@ -1,5 +1,5 @@
-// One process's data plane. NCCL's progress threads move bytes themselves when they call (see peer.h); one I/O thread does what nobody
-// calls for: connections, link events, the daemon's page, the passing of time, and the peers of a job whose threads are busy elsewhere.
+// Runs one process's data plane. NCCL's progress threads move bytes themselves when they call (see peer.h). One I/O thread does the rest:
+// connections, link events, the daemon's page, timers, and the peers of a job whose threads are busy elsewhere.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_ENGINE_H_
 
@@ -61,46 +61,46 @@ class Engine {
     LogFn log;
     std::string release;  // of the plugin, for its peers
     RunId run;
-    HeldOperations held_operations;  // empty: nobody knows of operations
+    HeldOperations held_operations;  // empty: no profiler reports operations
     MakeOobTransport make_transport;
-    MakeTransport make_rail_transport = nullptr;  // null: there is none; not asked with R2CC_TRANSPORT=tcp
+    MakeTransport make_rail_transport = nullptr;  // null: there is none; not called with R2CC_TRANSPORT=tcp
     gpu::Gpu* gpu = nullptr;                      // outlives the engine; null: there is none
   };
-  // Opens the listeners and starts the thread. Null and one line in `error` on failure.
+  // Opens the listeners and starts the thread. On failure null and one line in `error`.
   static std::unique_ptr<Engine> Start(Parts parts, std::string* error);
-  // As Stop(). Nobody may call any more.
+  // Calls Stop(). No other thread may call any more.
   ~Engine() { Stop(); }
 
-  // Tells peers that have to know, waits a while for what is still to be delivered, stops the thread and closes all connections. Calls
-  // that come afterwards find their comms failed.
+  // Notifies peers, waits a while for data that is still to be delivered, stops the thread and closes all connections. Later calls find
+  // their comms failed.
   void Stop();
 
   // ---- any thread; none of these waits for a peer ----
 
   // A listener for one flow, and its handle.
   uint64_t Listen(Handle* handle);
-  // Null until the flow is there. After an error the listener is of no use.
+  // Null until the flow is there. After an error the listener cannot be used any more.
   std::unique_ptr<RecvComm> Accept(uint64_t listen_id) { return acceptor_->Accept(listen_id); }
   void CloseListen(uint64_t listen_id);
-  // A flow to the listener behind `handle`, being opened: see its state. Null and one line in `error` if the handle is of no use.
+  // Opens a flow to the listener behind `handle`; its state shows the progress. Null and one line in `error` if the handle is of no use.
   // `dealt`: see SendFlows::SetDealt(). `communicator`: see Comm.
   std::unique_ptr<SendComm> Connect(const Handle& handle, uint16_t local_rail, std::string* error, bool dealt = false,
                                     uint64_t communicator = 0);
 
   size_t rails() const { return parts_.rails.size(); }
-  // By what rails go: one line for all, and the name of each (RailTransports::NameOf). Before flows are made.
+  // The transports of the rails, in one line, and the name of each rail (RailTransports::NameOf). Call before flows are made.
   std::string DescribeRails() const { return transports_.Describe(parts_.rails); }
   std::string RailName(size_t rail) const { return transports_.NameOf(parts_.rails[rail]); }
-  // What this node's rails carry together that are up and by which some peer is reached. Any thread.
+  // The bandwidth of this node's rails that are up and reach some peer. Any thread.
   uint64_t UsableBytesPerSecond() const {
     return BytesPerSecondWithout(rails_down_.load(std::memory_order_relaxed) | rails_lost_.load(std::memory_order_relaxed));
   }
-  // For the daemon. Any thread; waits for nothing.
+  // Reports to the daemon. Any thread; does not wait.
   void Report(const plan::EvidenceRecord& record) {
     calls_.Post([this, record] { host_.report(record); });
   }
   uint64_t WholeBytesPerSecond() const { return BytesPerSecondWithout(0); }
-  // How much the former is of the latter.
+  // UsableBytesPerSecond() relative to WholeBytesPerSecond().
   uint32_t KeptPermille() const {
     const uint64_t all = WholeBytesPerSecond();
     return all == 0 ? 1000 : static_cast<uint32_t>(UsableBytesPerSecond() * 1000 / all);
@@ -109,10 +109,10 @@ class Engine {
   // A communicator begins; negative: it names no traffic class.
   void UseTrafficClass(int named) { transports_.UseTrafficClass(named, host_.log); }
 
-  // Where buffers are.
+  // The registered memory of the job.
   MemoryTable& memory() { return *memory_; }
 
-  // The comm's own thread: see PostRequest() and LookAtRequest().
+  // Called by the comm's own thread: see PostRequest() and LookAtRequest().
   uint64_t Send(SendComm* comm, const Buffer& from, uint64_t bytes) { return PostRequest(comm->peer(), comm->flow(), comm, from, bytes); }
   uint64_t Receive(RecvComm* comm, const Buffer& to, uint64_t capacity_bytes) {
     return PostRequest(comm->peer(), comm->flow(), comm, to, capacity_bytes);
@@ -122,7 +122,7 @@ class Engine {
     return LookAtRequest(comm->peer(), comm->flow(), comm, number);
   }
 
-  // The flow is the port's from now on, which closes it here.
+  // Gives the flow to the port, which closes it here.
   template <typename OneComm>
   FlowRef GiveTo(PeerFlowPort* port, std::unique_ptr<OneComm> comm) {
     OneComm* const raw = comm.release();
@@ -133,9 +133,9 @@ class Engine {
   void Close(std::unique_ptr<SendComm> comm);
   void Close(std::unique_ptr<RecvComm> comm);
 
-  // What the job met as far as this process knows; empty: there was no fault.
+  // What the job met, as far as this process knows; empty: there was no fault.
   std::string LastLine() const;
-  // One line per rail: what it carried and what it went through; and one of what was refused, if anything was.
+  // One line per rail: what it carried and its faults; and one line about refused connections, if there were any.
   std::vector<std::string> Summary();
 
  private:
@@ -150,12 +150,12 @@ class Engine {
 
   void Run();
   void ForEachPeer(const std::function<void(Peer*)>& call);
-  // Runs with the locks of all peers, then lets each do what follows from it.
+  // Calls it with the locks of all peers, then lets each peer do what follows from it.
   void Exclusively(const std::function<void()>& call);
   void TickPeers();
-  // Once a second: tells the daemon what the job waits for, if it waits.
+  // Once a second: reports to the daemon what the job waits for, if it waits.
   void WatchRequests(Nanos now);
-  // Before the thread runs.
+  // Call before the thread runs.
   bool ListenOn(uint16_t rail, std::string* error) {
     return transports_.Listen(parts_.rails[rail], host_.log, &host_.rails[rail].endpoints, error);
   }
@@ -170,16 +170,16 @@ class Engine {
   const Processors processors_ = Processors::OfMainThread();
   SteadyClock clock_;
 
-  // Written before the thread runs and, with the locks of all peers, by it; read under the lock of any.
+  // Written before the thread runs and later by it, with the locks of all peers; read under the lock of any peer.
   Host host_;
-  std::unique_ptr<DeviceMemoryOps> device_memory_ops_;  // of the host; null: there is no GPU
-  // I/O thread only, once it runs; but for what their headers say.
+  std::unique_ptr<DeviceMemoryOps> device_memory_ops_;  // the host's; null: there is no GPU
+  // Only the I/O thread, once it runs, unless their headers allow more.
   Poller poller_;
   RailTransports transports_{parts_.config.transport};
   std::unique_ptr<ControlPlane> control_plane_;
   std::unique_ptr<Acceptor> acceptor_;
-  std::unique_ptr<MemoryTable> memory_;                       // any thread's
-  std::unique_ptr<BouncePool> bounce_;                        // the same
+  std::unique_ptr<MemoryTable> memory_;                       // any thread
+  std::unique_ptr<BouncePool> bounce_;                        // any thread
   std::map<uint64_t, std::shared_ptr<SendPeer>> send_peers_;  // by process
   PeerWatch peer_watch_{&poller_};
   ProgressWatch progress_;
@@ -188,11 +188,11 @@ class Engine {
   CallQueue calls_{[this] { Wake(); }};
   FlowCloser closer_{[this](LogLevel level, const std::string& line) { Log(level, line); }};
   Mutex log_mutex_;
-  std::map<std::string, Nanos> warned_ R2CC_GUARDED_BY(log_mutex_);  // when, of late
-  std::atomic<uint64_t> rails_down_{0};                              // a bit each
+  std::map<std::string, Nanos> warned_ R2CC_GUARDED_BY(log_mutex_);  // by line: when it was last logged
+  std::atomic<uint64_t> rails_down_{0};                              // one bit for each rail
   std::atomic<uint64_t> rails_lost_{0};                              // see LostRails
-  uint32_t rails_fewer_ = 0;                                         // as reported last: see FewestRails
-  Nanos used_ = 0;                                                   // since when
+  uint32_t rails_fewer_ = 0;                                         // as last reported: see FewestRails
+  Nanos used_ = 0;                                                   // since when `rails_fewer_` holds
   std::atomic<bool> stop_{false};
   UniqueFd wake_;
   std::thread thread_;

@@ -1,5 +1,5 @@
-// For programs that run tests of their own once more, each with a bug of flow/mutant.h switched on that it must see: bugs that no seed of
-// the simulation meets often enough.
+// Runs a program's own tests again, each with one bug of flow/mutant.h switched on that the test must detect: bugs that no seed of the
+// simulation meets often enough.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_FAKE_BUGS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_FAKE_BUGS_H_
 
@@ -19,7 +19,7 @@ struct BugCase {
   const char* test;
 };
 
-// In a process of its own: what gtest's returns, 1 if the test failed; 3 if the process ended otherwise.
+// Runs it in a process of its own. Returns gtest's result, 1 if the test failed; 3 if the process ended otherwise.
 inline int RunWithBug(Mutant bug, const char* test) {
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -34,10 +34,10 @@ inline int RunWithBug(Mutant bug, const char* test) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 3;
 }
 
-// Of main(): how many cases did not pass without the bug, or were not seen with it.
+// For main(): returns how many cases did not pass without the bug, or did not fail with it.
 inline int RunBugCases(int argc, char** argv, std::span<const BugCase> cases) {
   testing::InitGoogleTest(&argc, argv);
-  // A child's report would say that this test failed whenever a bug is caught.
+  // A child's report would state that this test failed whenever a bug is detected.
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_xml_generator());
   int wrong = 0;

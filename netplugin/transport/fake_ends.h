@@ -1,5 +1,5 @@
-// Links, an out-of-band connection and the transports of both that do nothing by themselves: a test says what comes of them. For tests of
-// the two ends of a peer.
+// Fakes links, an out-of-band connection and the transports of both: they do nothing, and a test sets their results. For tests of the two
+// ends of a peer.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_FAKE_ENDS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_FAKE_ENDS_H_
 
@@ -44,7 +44,7 @@ struct FakeSendLink final : SendLink {
   FakeChannel channel;
 };
 
-// Its close takes until a test says LinkClosed().
+// Its close lasts until a test calls LinkClosed().
 struct FakeRecvLink final : RecvLink {
   FakeRecvLink(const LinkName& of, RecvOwner* by) : name(of), owner(by) {}
   ControlChannel* control() override { return &channel; }
@@ -76,7 +76,7 @@ struct FakeOob final : Oob {
   bool opening = false;  // or open
 };
 
-// Of both transports, and of any peer: the last of each that was made.
+// The last of each that was made, of both transports and of any peer.
 struct FakeEnds {
   FakeOob* oob = nullptr;
   FakeSendLink* sends = nullptr;
@@ -124,7 +124,7 @@ class FakeEndsTransport final : public OobTransport {
   FakeEnds* const ends_;
 };
 
-// A process with so many rails on that transport.
+// A process with `count` rails on that transport.
 struct FakeEndsHost : Host {
   FakeEndsHost(const Clock* of, int count) {
     clock = of;

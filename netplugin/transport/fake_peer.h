@@ -1,4 +1,4 @@
-// A peer without a session: it counts what it is asked to do, for the tests of what drives one.
+// Fakes a peer without a session: it counts its calls, for the tests of code that drives a peer.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_FAKE_PEER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_FAKE_PEER_H_
 
@@ -17,7 +17,7 @@
 
 namespace r2cc::net {
 
-// A port without links: what arrives is an event, and what it is asked to do is counted.
+// A port without links: an event stands for arrived data, and calls are counted.
 class FakePort final : public OobPort {
  public:
   explicit FakePort(bool workers) : workers_(workers), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

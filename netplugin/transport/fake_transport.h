@@ -1,4 +1,4 @@
-// A transport that reaches memory and nothing else. Keys are numbers that were never given before.
+// Fakes a transport that only registers memory. Each key is a new number.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_FAKE_TRANSPORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_FAKE_TRANSPORT_H_
 

@@ -1,5 +1,5 @@
-// Lets threads of the job wait until no link touches the buffers of a flow that they close, while the I/O thread goes on with everything
-// else. A link that cannot be ended keeps its closer for as long as that takes: the buffers must not go back before.
+// Lets threads of the job wait until no link touches the buffers of a flow that they close, while the I/O thread continues with everything
+// else. A link that cannot be ended holds up its closer for as long as that takes: the buffers must not be freed before.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_FLOW_CLOSER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_FLOW_CLOSER_H_
 
@@ -15,7 +15,7 @@ namespace r2cc::net {
 
 class FlowCloser {
  public:
-  // One close; it stays where it is until Await() has returned.
+  // One close. It must keep its address until Await() has returned.
   class Close {
    private:
     friend class FlowCloser;
@@ -27,11 +27,11 @@ class FlowCloser {
   };
   explicit FlowCloser(LogFn log) : log_(std::move(log)) {}
 
-  // I/O thread. `holds`: a link may still touch the buffers; asked again by each Look().
+  // I/O thread. `holds`: a link may still touch the buffers; each Look() calls it again.
   void Begin(Close* close, std::function<bool()> holds, Nanos now);
   void Look(Nanos now);
   bool empty() const { return closes_.empty(); }
-  // I/O thread, at its end, when all links are gone: nobody waits any more.
+  // I/O thread, at its end, when all links are gone: releases all waiters.
   void End();
 
   // Any other thread: waits until the close is done. Not under a lock of a peer.

@@ -1,4 +1,4 @@
-// FlowPort, as flow/flow_port.h has it, over the peers of a process.
+// Implements FlowPort (flow/flow_port.h) over the peers of a process.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_FLOW_PORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_FLOW_PORT_H_
 
@@ -17,7 +17,8 @@ namespace r2cc::net {
 // Over peers, whichever transports those use.
 class PeerFlowPort final : public FlowPort {
  public:
-  // `comm` is the flow's at this end, as whoever opened or accepted it has it, and lives until `close` has returned, which closes it.
+  // `comm`: the flow's comm at this end, from the code that opened or accepted the flow. It lives until `close` has returned, which closes
+  // it.
   FlowRef Add(SendPeer* peer, FlowId flow, Comm* comm, std::function<void()> close) {
     return Add({peer, peer, flow, comm, std::move(close)});
   }
@@ -25,7 +26,7 @@ class PeerFlowPort final : public FlowPort {
     return Add({receiver, nullptr, flow, comm, std::move(close)});
   }
 
-  // A flow that could not be opened at all.
+  // Adds a flow that could not be opened at all.
   FlowRef AddFailed(std::string error) {
     Flow failed;
     failed.error = std::move(error);
@@ -45,17 +46,17 @@ class PeerFlowPort final : public FlowPort {
  private:
   struct Flow {
     Peer* peer = nullptr;
-    SendPeer* sender = nullptr;  // the same, of a sending flow
+    SendPeer* sender = nullptr;  // the same peer, for a sending flow
     FlowId id = 0;
     Comm* comm = nullptr;
     std::function<void()> close;
-    std::string error;  // of one that could not be opened
+    std::string error;  // why it could not be opened
   };
   FlowRef Add(Flow flow) {
     flows_.push_back(std::move(flow));
     return static_cast<FlowRef>(flows_.size() - 1);
   }
-  // One that was added, could be opened, and is not closed.
+  // A flow that was added, could be opened, and is not closed.
   const Flow& At(FlowRef flow) const;
   bool Failed(FlowRef flow) const;
   bool Post(FlowRef flow, const Buffer& buffer, uint64_t bytes);

@@ -1,4 +1,4 @@
-// The 128 bytes that NCCL carries from listen() to the peer's connect().
+// Defines the 128 bytes that NCCL carries from listen() to the peer's connect().
 #ifndef R2CC_NETPLUGIN_TRANSPORT_HANDLE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_HANDLE_H_
 
@@ -27,8 +27,8 @@ constexpr uint64_t kHandleMagic = 0x5232'4343'4841'4e44;  // "R2CCHAND"
 
 inline uint32_t HandleChecksum(const Handle& handle) { return Crc32c(&handle, offsetof(Handle, checksum)); }
 
-// False if the bytes are not a handle of this plugin: the peer runs another one, or NCCL_NET differs between ranks. The address of one
-// that is may be printed.
+// False if the bytes are not a handle of this plugin: the peer runs another one, or NCCL_NET differs between ranks. If true, the handle's
+// address is printable.
 inline bool ReadHandle(const void* bytes, Handle* handle) {
   std::memcpy(handle, bytes, sizeof(*handle));
   return handle->magic == kHandleMagic && handle->checksum == HandleChecksum(*handle) && plan::SoundText(handle->oob_address);

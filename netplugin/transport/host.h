@@ -1,5 +1,5 @@
-// The facts and the policy that all peers of one process share. What can change does so only while the I/O thread holds the locks of all
-// peers, but for the counters.
+// Holds the facts and the policy that all peers of one process share. The I/O thread changes them only while it holds the locks of all
+// peers; the counters are exempt.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_HOST_H_
 #define R2CC_NETPLUGIN_TRANSPORT_HOST_H_
 
@@ -39,7 +39,7 @@ class RailFault {
   RailFault(const RailFault& other) : cause_(other.cause_.load()), detail_(other.detail_.load()) {}
   RailFault& operator=(const RailFault&) = delete;
   LinkFault Get() const { return {cause_.load(std::memory_order_relaxed), detail_.load(std::memory_order_relaxed)}; }
-  // True: it was so already.
+  // Returns true if the fault was the same before.
   bool Set(const LinkFault& fault) {
     const LinkFault was = Get();
     cause_.store(fault.cause, std::memory_order_relaxed);
@@ -60,13 +60,13 @@ class RailFault {
 // One of this process's rails.
 struct LocalRail {
   std::string name;
-  std::string nic;                      // as the daemon calls it; the rail's name, unless it has matched it
-  bool matched = false;                 // the node's daemon says that it is this NIC
-  std::vector<RailEndpoint> endpoints;  // one a transport that it has
+  std::string nic;                      // the daemon's name for it; the rail's name, unless the daemon has matched it
+  bool matched = false;                 // the node's daemon has matched the rail to this NIC
+  std::vector<RailEndpoint> endpoints;  // one for each of its transports
   bool up = true;
-  bool lost_on_purpose = false;  // for good: R2CC_FAIL_RAILS, or Rail::unused
+  bool lost_on_purpose = false;  // forever: R2CC_FAIL_RAILS, or Rail::unused
 
-  // As pages know it.
+  // The rail's name on pages.
   std::string page_name() const { return matched ? nic : UnmatchedName(nic); }
 
   // Since the start.
@@ -78,44 +78,45 @@ struct LocalRail {
   RailFault fault;
 };
 
-// Where a link ends, as the daemon and the log name it.
+// The ends of a link, as the daemon and the log name them.
 struct LinkEnds {
   uint16_t local_rail = 0;
   std::string peer_node;
-  std::string peer_nic;  // by its greeting: perhaps an UnmatchedName()
+  std::string peer_nic;  // from its greeting: perhaps an UnmatchedName()
 };
 
-// The operations of the job that were outstanding in a time, into `held`; how many. See abi/profile_v1.h. Any thread.
+// Writes the operations of the job that were outstanding in a time span to `held`, and returns their number. See abi/profile_v1.h. Any
+// thread.
 using HeldOperations = std::function<size_t(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held)>;
 
 struct Host {
   const Clock* clock = nullptr;
-  // These may be called by any thread.
+  // Any thread may call these.
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(const plan::EvidenceRecord&)> report;
-  // What is sent to the peer's process by these rails stalls: Acceptor::RailsStalled() follows, not within this call.
+  // This process's data to the peer's process stalls on these rails: Acceptor::RailsStalled() follows, not within this call.
   std::function<void(uint64_t process, RailPair rails)> rails_stalled = [](uint64_t, RailPair) {};
 
-  HeldOperations held_operations;  // empty: nobody knows of operations
+  HeldOperations held_operations;  // empty: no profiler reports operations
 
   MemoryOps* memory_ops = &host_memory;
   MemoryTable* memory = nullptr;
-  BouncePool* bounce = nullptr;  // null: what is not registered may be posted
+  BouncePool* bounce = nullptr;  // null: unregistered buffers may be posted
 
   // This process.
   uint64_t process = 0;
   uint64_t nonce = 0;
   std::string node;
   std::string job;
-  std::string run;             // of the job; empty: no launcher says
-  bool run_is_shared = false;  // all its processes have that one
+  std::string run;             // of the job; empty: no launcher sets it
+  bool run_is_shared = false;  // all processes of the job have the same one
   std::optional<uint32_t> rank;
   std::string release;  // of the plugin
   int32_t pid = 0;
   OobAddress oob;
   std::vector<LocalRail> rails;
-  std::vector<Transport*> transports;  // all that the process may use, the out-of-band one among them
-  // See Transport::flow_slots(): the fewest of any.
+  std::vector<Transport*> transports;  // all that the process may use, including the out-of-band one
+  // See Transport::flow_slots(): the least of all transports.
   uint32_t flow_slots() const {
     uint32_t fewest = 0;
     for (const Transport* const transport : transports)
@@ -132,19 +133,19 @@ struct Host {
   Nanos silence = 0;
   Nanos deadline = 0;
 
-  // What the daemon's page says at the moment; never null. Any thread.
+  // The daemon's page as of now; never null. Any thread.
   std::function<std::shared_ptr<const PageView>()> page;
   JobTally tally;
   NamesOnPage names;  // of this node and its rails; see UpdateNames()
 
-  // For tests that count the steps of the link tables, and what came of links: kLinkUp, kLinkFenced, kLinkSlow.
+  // For tests that count the steps of the link tables, and the results of links: kLinkUp, kLinkFenced, kLinkSlow.
   std::function<void(LinkId, InitiatorState, InitiatorEvent)> initiator_observer;
   std::function<void(LinkId, AcceptorState, AcceptorEvent)> acceptor_observer;
 
   std::function<void(const Action&, const LinkEnds&)> link_observer;
 
   Nanos Now() const { return clock->Now(); }
-  // When `node`, or what a rail's NIC is called, has changed.
+  // Call when `node`, or the name of a rail's NIC, has changed.
   void UpdateNames() {
     std::vector<std::string> nics;
     for (const LocalRail& rail : rails) nics.push_back(rail.page_name());

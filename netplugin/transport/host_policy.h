@@ -1,4 +1,4 @@
-// What the environment says of a process's policy, as its peers have it.
+// Sets a process's policy from its environment.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_HOST_POLICY_H_
 #define R2CC_NETPLUGIN_TRANSPORT_HOST_POLICY_H_
 
@@ -7,7 +7,7 @@
 
 namespace r2cc::net {
 
-// Names, sizes, mode and times of `host`. Pure.
+// Sets names, sizes, mode and times of `host`. Pure.
 void SetPolicy(const Config& config, Host* host);
 
 }  // namespace r2cc::net

@@ -1,4 +1,4 @@
-// What this process met, for the line at the end of the job. Any thread.
+// Counts the faults that this process met, for the line at the end of the job. Any thread.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_JOB_TALLY_H_
 #define R2CC_NETPLUGIN_TRANSPORT_JOB_TALLY_H_
 
@@ -17,13 +17,13 @@ namespace r2cc::net {
 class JobTally {
  public:
   void Began(Nanos now);
-  // Links of one rail that are lost within a second are lost by one fault, as the daemon counts.
+  // Links of one rail that are lost within a second count as one fault, as in the daemon.
   void Lost(uint16_t rail, Nanos when);
-  // The flows that the loss at `lost` held up went on; the longest gap in their progress was `stall`.
+  // The flows that the loss at `lost` held up are moving again; the longest gap in their progress was `stall`.
   void Passed(uint16_t rail, Nanos lost, Nanos stall);
   // From `when` on the process sends over `usable` of `rails` rails.
   void Use(uint32_t usable, uint32_t rails, Nanos when);
-  // True if this is news.
+  // True if this failure is new.
   bool Failed(const std::string& peer, uint64_t failure);
 
   // "R2CC: 2 NIC faults survived, longest stall 0.28 s, 3 % of the run at 3/4 bandwidth; r2ccctl job report 123". `report`: the name for

@@ -1,4 +1,4 @@
-// The links of one peer: of each at most one incarnation that is alive, and those that are being closed. With the peer's lock.
+// Stores the links of one peer: at most one live incarnation of each, and those that are being closed. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_LINK_SLOTS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_LINK_SLOTS_H_
 
@@ -23,7 +23,7 @@ class LinkSlots {
 
   void Resize(size_t links) { slots_.resize(links); }
   size_t size() const { return slots_.size(); }
-  // The incarnation that is alive; null: none, or there is no such link.
+  // The live incarnation; null: none, or there is no such link.
   T* at(LinkId link) const { return link < slots_.size() ? slots_[link].link.get() : nullptr; }
   const LinkName& name(LinkId link) const { return slots_[link].name; }
   bool alive(const LinkName& name) const { return at(name.link) != nullptr && slots_[name.link].name.incarnation == name.incarnation; }
@@ -32,7 +32,7 @@ class LinkSlots {
     R2CC_CHECK(at(name.link) == nullptr);
     slots_[name.link] = {name, std::move(link)};
   }
-  // Closes what is alive. False: Closed() follows.
+  // Closes the live incarnation. False: Closed() follows.
   bool Close(LinkId link) {
     if (at(link) == nullptr) return true;
     Slot slot = std::exchange(slots_[link], {});
@@ -44,7 +44,7 @@ class LinkSlots {
     std::erase_if(closing_, [&](const Slot& slot) { return slot.name.link == name.link && slot.name.incarnation == name.incarnation; });
   }
 
-  // Those that are alive.
+  // Visits the live incarnations.
   template <typename Visit>
   void ForEach(Visit visit) {
     for (Slot& slot : slots_)

@@ -1,6 +1,6 @@
-// What the job has registered, on which rails, and by which keys its peers' devices reach it.
+// Records what the job has registered, on which rails, and by which keys its peers' devices reach it.
 //
-// Any thread, unless it says otherwise. Nothing here waits for a peer or takes a peer's lock; registering may take milliseconds.
+// Any thread, unless stated otherwise. No call waits for a peer or takes a peer's lock; registering may take milliseconds.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_MEMORY_TABLE_H_
 
@@ -23,46 +23,47 @@ namespace r2cc::net {
 
 class MemoryTable {
  public:
-  // `tell`: the keys of a region have changed, or it has none any more: for peers that know it. Called by the thread that changed them,
-  // with no lock of the table; a later generation may be told before an earlier one. The transports outlive the table.
+  // `tell`: the keys of a region have changed, or it has none any more; for peers that know it. Called by the thread that changed them,
+  // with no lock of the table. A later generation may be reported before an earlier one. The transports outlive the table.
   MemoryTable(std::vector<Transport*> transports, size_t rails, std::function<void(const Region&)> tell)
       : transports_(std::move(transports)), rails_(rails), tell_(std::move(tell)) {}
 
-  // Each rail has a transport that takes memory of that kind: the job may be told so. Not with a lock of a peer; MAY BLOCK.
+  // Each rail has a transport that takes memory of that kind: NCCL may be told so. Not with a lock of a peer; MAY BLOCK.
   bool Takes(MemoryKind kind);
 
-  // It was, of GPUs.
+  // NCCL was told so, of GPU memory.
   bool promised() const { return promised_.load(std::memory_order_relaxed); }
 
   // Registers `like`, without its id, on all rails, so that no failover has to. Its descriptor, if it has one, is still the caller's. Null
-  // and one line in `error`: no transport can reach such memory from any rail, and the job was never told that it may have such.
+  // and one line in `error`: no transport can reach such memory from any rail, and NCCL was never told that it may use it.
   //
-  // Memory of a GPU is registered on all rails or on none: a job whose last rail cannot reach its memory would stand still. What is on none
-  // has no id, and `error` has one line why: it goes by way of the host (see PostRequest()).
+  // Memory of a GPU is registered on all rails or on none: a job whose last rail cannot reach its memory would hang. Memory that is on none
+  // has no id, and `error` has one line why: it is copied through the host (see PostRequest()).
   //
   // Host memory that all transports reach without a key has no id: buffers need not name it (see BufferIn()), and its handle ends with
-  // Unregister(). Any other handle is readable for long after that, as a flow that the job aborts may still name it: until kRetiredMost
-  // others were unregistered.
+  // Unregister(). Any other handle stays readable after that, until kRetiredMost others were unregistered, because a flow that the job
+  // aborts may still name it.
   static constexpr size_t kRetiredMost = 1 << 16;
   const Memory* Register(const Memory& like, std::string* error);
-  // No transport reaches it any more; peers are told.
+  // No transport reaches it any more; peers are notified.
   void Unregister(const Memory* memory);
 
-  // Handles that are readable although they were unregistered.
+  // Handles that are still readable although they were unregistered.
   size_t retired() const {
     const MutexLock lock(mutex_);
     return retired_.size();
   }
 
-  // With or without a peer's lock: as it is now; null: it is not registered.
+  // With or without a peer's lock: the region as it is now; null: not registered.
   std::shared_ptr<const Region> Find(RegionId region) const;
 
-  // The rails whose devices read the buffer now; all where no device does. A device whose registration failed would lose its link.
+  // The rails whose devices can read the buffer now; all rails where no device reads. A device whose registration failed would lose its
+  // link.
   RailSet RailsThatRead(const Buffer& from) const;
   static RailSet RailsOf(const Region& region);
 
-  // The device of the rail is another one, or its keys were revoked: all is registered there again, as far as it can be. Before a link by
-  // that device can begin.
+  // The device of the rail was replaced, or its keys were revoked: registers all memory there again, as far as possible. Call before a link
+  // by that device can begin.
   void DeviceBack(TransportKind kind, uint16_t rail);
 
  private:
@@ -71,7 +72,7 @@ class MemoryTable {
     UniqueFd dma_buf;
     std::shared_ptr<const Region> region;
   };
-  // The next generation of all regions, each changed by `change`.
+  // Makes the next generation of all regions, each changed by `change`.
   void ChangeAll(const std::function<void(const Memory&, Region*)>& change);
 
   const std::vector<Transport*> transports_;
@@ -80,21 +81,20 @@ class MemoryTable {
   // One thread registers at a time.
   Mutex changing_ R2CC_ACQUIRED_BEFORE(mutex_);
   RegionId last_id_ R2CC_GUARDED_BY(changing_) = 0;
-  // Never held while a transport is asked. An entry changes only with both.
+  // Not held while a transport is called. An entry changes only with both.
   mutable Mutex mutex_;
   std::map<RegionId, Entry> entries_ R2CC_GUARDED_BY(mutex_);
   std::deque<std::unique_ptr<Memory>> retired_ R2CC_GUARDED_BY(mutex_);
   std::atomic<bool> promised_{false};
 };
 
-// A buffer at `data`, which lies in `memory`: null, or a table's.
+// A buffer at `data` in `memory`, which is null or a table's.
 inline Buffer BufferIn(const Memory* memory, const void* data) {
   const bool named = memory != nullptr && (memory->id != 0 || memory->kind != MemoryKind::kHost);
   return {data, named ? memory : nullptr};
 }
 
-// The buffer lies in `memory`, which is null or a table's. One that does not would be named to the peer by an offset that it refuses, for
-// as long as the job runs.
+// The buffer lies in `memory`, which is null or a table's. If it did not, the peer would refuse its offset, for as long as the job runs.
 inline bool LiesIn(const Memory* memory, const void* data, uint64_t bytes) {
   if (memory == nullptr || bytes == 0) return true;
   const auto at = reinterpret_cast<uintptr_t>(data), base = reinterpret_cast<uintptr_t>(memory->base);

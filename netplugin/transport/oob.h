@@ -1,5 +1,5 @@
-// The out-of-band connection of a peer, and the probe of its address. Neither is a link: it carries no chunks, and always is TCP's. Threads
-// and order as in links.h.
+// Defines the out-of-band connection of a peer, and the probe of its address. Neither is a link: they carry no chunks, and always use TCP.
+// Threads and order as in links.h.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_OOB_H_
 #define R2CC_NETPLUGIN_TRANSPORT_OOB_H_
 
@@ -18,7 +18,7 @@
 
 namespace r2cc::net {
 
-// Where a process takes out-of-band connections.
+// The address at which a process accepts out-of-band connections.
 struct OobAddress {
   std::string host;  // a numeric address
   uint16_t port = 0;
@@ -43,17 +43,18 @@ class OobOwner {
 class Oob {
  public:
   virtual ~Oob() = default;
-  // The initiator's: connects and greets. OobGreeted() or OobLost() follows, perhaps within the call.
+  // For the initiator: connects and greets. OobGreeted() or OobLost() follows, perhaps within the call.
   virtual void Open(const Hello& hello) = 0;
-  // The acceptor's: a connection that greeted us; it is answered with `reply` before any frame. What was open is closed.
+  // For the acceptor: a connection that greeted us; it is answered with `reply` before any frame. Closes what was open.
   virtual void Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) = 0;
   virtual void Close() = 0;
-  // As long as this lives.
+  // Lives as long as this.
   virtual ControlChannel* control() = 0;
 
-  // Is anybody at the peer's address? `heard`: when the caller heard of the peer's process last. Probed() follows, from Tick(): see Probes.
+  // Checks whether any process listens at the peer's address. `heard`: when the caller last heard from the peer's process. Probed()
+  // follows, from Tick(): see Probes.
   virtual void Probe(Nanos heard) = 0;
-  // At least every 10 ms: gives up an attempt that nobody answers, and tells what is known by now.
+  // Call at least every 10 ms: gives up an attempt without an answer, and reports what is known by now.
   virtual void Tick() = 0;
 };
 
@@ -62,22 +63,21 @@ class OobPort : public Port {
   virtual std::unique_ptr<Oob> NewOob(const OobAddress& peer, OobOwner* owner) = 0;
 };
 
-// The transport that carries the out-of-band connections, too.
+// A transport that also carries the out-of-band connections.
 class OobTransport : public Transport {
  public:
-  // Opens the address of the process. On failure one line in `error`.
+  // Opens the process's address. On failure one line in `error`.
   virtual bool ListenOob(const std::string& host, uint16_t* port, std::string* error) = 0;
-  // False: it is no address, or none that this process could ever reach from its own.
+  // False: it is no address, or none that this process could reach from its own.
   virtual bool Reaches(const OobAddress& peer) const = 0;
-  // What must be let through between nodes, for lines, and what keeps this process from making connections, if it did so lately. Any
-  // thread.
+  // For log lines: the ports that must be open between nodes, and what recently kept this process from making connections. Any thread.
   virtual std::string Needs() const { return ""; }
   virtual std::string Trouble() const { return ""; }
   virtual std::unique_ptr<OobPort> NewOobPort(const SessionKey& key, const PeerState* state) = 0;
   std::unique_ptr<Port> NewPort(const SessionKey& key, const PeerState* state) final { return NewOobPort(key, state); }
 };
 
-// For the I/O thread's poller, the process's clock and log, and a judge of greetings. Null and one line in `error` if it cannot be had.
+// Uses the I/O thread's poller, the process's clock and log, and a judge of greetings. On failure null and one line in `error`.
 using MakeOobTransport = std::function<std::unique_ptr<OobTransport>(Poller*, const Clock*, LogFn, Greet, std::string* error)>;
 
 }  // namespace r2cc::net

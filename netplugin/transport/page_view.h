@@ -1,5 +1,5 @@
-// What the daemon's page says of two nodes' NICs and of the paths between them: values of one moment, looked up by hashes that are made
-// once per name. Pure.
+// Looks up the verdicts of the daemon's page on two nodes' NICs and on the paths between them. A view is a snapshot; lookups use hashes
+// that are made once per name. Pure.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_PAGE_VIEW_H_
 #define R2CC_NETPLUGIN_TRANSPORT_PAGE_VIEW_H_
 
@@ -15,14 +15,14 @@
 
 namespace r2cc::net {
 
-// How a process calls a rail in its greeting that no daemon of its node has matched to a NIC: no NIC may be called so. A NIC of the node
-// may well be called as the rail's interface is, which is another one in a network namespace of its own.
+// The name, in a process's greeting, of a rail that no daemon of its node has matched to a NIC: no NIC may have such a name. A NIC of the
+// node may well be named like the rail's interface, which is another one if the process has its own network namespace.
 inline std::string UnmatchedName(const std::string& rail) { return "(" + rail + ")"; }
 inline bool IsMatched(const std::string& nic) { return !nic.starts_with('('); }
-// For lines.
+// The name for log lines.
 inline std::string ShownName(const std::string& nic) { return IsMatched(nic) || nic.size() < 2 ? nic : nic.substr(1, nic.size() - 2); }
 
-// A node and its NICs, by rail, as pages know them.
+// A node and its NICs, by rail, as pages name them.
 class NamesOnPage {
  public:
   NamesOnPage() = default;
@@ -47,17 +47,17 @@ class NamesOnPage {
   std::vector<Nic> nics_;
 };
 
-// Any number of threads may read one at a time.
+// Any number of threads may read a view at a time.
 class PageView {
  public:
-  // No page: full weight for all, and no path is broken.
+  // Without a page: full weight for all, and no path is broken.
   PageView() = default;
-  // `job`: the own one, which may have to keep off NICs that carry others.
+  // `job`: this process's, which may have to avoid NICs that carry others.
   PageView(const plan::PageCopy& page, const std::string& job);
 
   struct Judgement {
-    std::vector<RailVerdict> local, remote;  // by rail; full weight if the page says nothing
-    std::vector<RailPair> broken;            // paths that it forbids, in ascending order
+    std::vector<RailVerdict> local, remote;  // by rail; full weight if the page has no entry
+    std::vector<RailPair> broken;            // paths that the page forbids, in ascending order
 
     bool IsBroken(RailPair rails) const;
   };
@@ -65,14 +65,14 @@ class PageView {
 
  private:
   using Entries = std::span<const plan::PageEntry>;
-  // Those of a node, or of the paths from one end.
+  // The entries of a node, or of the paths from one end.
   Entries Of(uint64_t node_hash) const;
   static const plan::PageEntry* Find(Entries entries, uint64_t nic_hash);
   std::vector<RailVerdict> Verdicts(const NamesOnPage& names) const;
 
   std::string job_name_;
   uint64_t job_hash_ = 0;
-  bool job_named_ = false;  // some entry may speak of the own job
+  bool job_named_ = false;  // some entry may name this job
   plan::PageCopy page_;
 };
 

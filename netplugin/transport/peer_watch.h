@@ -1,5 +1,5 @@
-// Which peers the I/O thread looks after, and when. NCCL's threads move bytes themselves when they call, so the I/O thread is woken for
-// what none of them drives. The I/O thread's alone.
+// Decides which peers the I/O thread drives, and when. NCCL's threads move bytes themselves when they call, so the I/O thread is woken only
+// for peers that none of them drives. I/O thread only.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_PEER_WATCH_H_
 #define R2CC_NETPLUGIN_TRANSPORT_PEER_WATCH_H_
 
@@ -19,19 +19,19 @@ class PeerWatch {
 
   void Add(Peer* peer);
   void Remove(Peer* peer);
-  // Something waits for it.
+  // A request waits for the peer.
   void Expect(Peer* peer) { watched_.at(peer).active = true; }
 
-  // Settles who is waited for; how long to wait for the poller, in milliseconds.
+  // Decides which peers to wait for. Returns for how long to wait for the poller, in milliseconds.
   int WaitMs();
-  // After the wait: what was left over.
+  // After the wait: drives what was left over.
   void ServiceMore();
-  // Lets time pass for peers that nobody drives, and looks after workers. Returns those that are over.
+  // Ticks peers that no NCCL thread drives, and polls for workers. Returns the peers that are over.
   std::vector<Peer*> Tick();
 
  private:
   struct Watched {
-    std::vector<std::pair<Poller::Token, int>> armed;  // its ports' descriptors: the I/O thread is woken by what arrives; none: it is not
+    std::vector<std::pair<Poller::Token, int>> armed;  // the descriptors of its ports that wake the I/O thread; empty: none does
     uint64_t progress = 0;                             // Peer::progress_calls() at the last look
     bool active = true;                                // something waited for it at its last tick
     uint64_t ticked = 0;                               // Peer::progress_calls() at the last tick

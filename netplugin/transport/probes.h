@@ -1,12 +1,12 @@
-// Is anybody at a peer's out-of-band address? One connection for each address, whoever asks. Pure: connections are made and ended by
-// whoever carries out the actions, time is an argument; one thread at a time.
+// Probes whether any process listens at a peer's out-of-band address, over one connection for each address, whoever asks. Pure: the owner
+// of the connections carries out the actions, time is an argument; one thread at a time.
 //
-// The connection stands as long as the peer's kernel answers its keep-alives, however long the peer's process is stopped, and takes one
-// place in the queue of what that process has not accepted. One for each question would fill the queue within minutes, and a full queue is
-// as silent as a host that has vanished.
+// The connection stays open as long as the peer's kernel answers its keep-alives, however long the peer's process is stopped. It takes one
+// place in the queue of connections that the process has not accepted. One connection for each question would fill the queue within
+// minutes, and a full queue is as silent as a host that has vanished.
 //
-// A connection says nothing of what came after it: the peer's process may have accepted it, and a child of that process may hold it open
-// when the process has ended. So who has heard of the peer since the connection was made has a new one made.
+// A connection shows nothing about the time after it was made: the peer's process may have accepted it, and a child of that process may
+// hold it open after the process has ended. So an asker that has heard from the peer since the connection was made gets a new connection.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_PROBES_H_
 #define R2CC_NETPLUGIN_TRANSPORT_PROBES_H_
 
@@ -25,30 +25,30 @@ namespace r2cc::net {
 enum class ProbeState : uint8_t { kNone, kConnecting, kStanding };
 
 enum class ProbeEvent : uint8_t {
-  kAsked,      // the connection that there is, or will be, is an answer
-  kAskedAnew,  // it is too old for one
+  kAsked,      // the connection that exists, or will exist, is an answer
+  kAskedAnew,  // the connection is too old to be an answer
   kConnected,
   kEnded,    // refused, reset, or without an answer to its keep-alives
-  kLate,     // nobody has answered the attempt for kConnectMost
-  kUnasked,  // nobody has asked for kProbeUnaskedFor
+  kLate,     // the attempt has had no answer for kConnectMost
+  kUnasked,  // no question came for kProbeUnaskedFor
 };
 
 enum class ProbeStep : uint8_t { kImpossible, kNothing, kConnect, kReplace, kStand, kFail, kGiveUp, kForget, kClose };
 
-// What is to be done; an impossible pair ends the process.
+// What to do. An impossible pair ends the process.
 ProbeStep StepOf(ProbeState state, ProbeEvent event);
 
 class Probes {
  public:
   struct Question {
     Nanos asked = 0;
-    Nanos heard = 0;  // when the asker heard of the peer's process last
+    Nanos heard = 0;  // when the asker last heard from the peer's process
   };
   void Ask(const OobAddress& peer, const Question& question);
   // None: not known yet.
   std::optional<ProbeResult> AnswerTo(const OobAddress& peer, const Question& question) const;
 
-  // ---- for whoever has the connections ----
+  // ---- for the owner of the connections ----
 
   struct Action {
     enum class Kind { kConnect, kClose };  // with keep-alive; answered with Connected() or Ended(). A close has no answer.
@@ -57,7 +57,7 @@ class Probes {
     OobAddress peer;
   };
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
-  // Of connections that are closed these come to nothing.
+  // These do nothing for connections that are closed.
   void Connected(uint64_t connection, Nanos now);
   void Ended(uint64_t connection, ProbeResult result, Nanos now);
   void Tick(Nanos now);

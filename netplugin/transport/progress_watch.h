@@ -1,4 +1,4 @@
-// Whether the job's requests make progress. Pure.
+// Detects that the job's requests make no progress. Pure.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_PROGRESS_WATCH_H_
 #define R2CC_NETPLUGIN_TRANSPORT_PROGRESS_WATCH_H_
 
@@ -23,8 +23,8 @@ class ProgressWatch {
     Nanos waited = 0;  // 0: it moves, or has nothing outstanding
   };
 
-  // A request that is done, a byte that moves, or a post after there was nothing outstanding is progress. Time in which nobody looked is
-  // not counted: the process was stopped itself.
+  // A request that is done, a byte that moves, or the first post after nothing was outstanding is progress. Time between two late looks is
+  // not counted: this process was stopped itself.
   Verdict Look(const Facts& facts, Nanos now) {
     const Nanos passed = now - std::exchange(looked_, now);
     const bool moves =

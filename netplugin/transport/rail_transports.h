@@ -1,7 +1,7 @@
-// The transports of a process: the one of the out-of-band connection, and those that carry the links of its rails. Each rail is opened on
-// all that it has; all are started, ticked and ended together.
+// Holds the transports of a process: that of the out-of-band connection, and those that carry the links of its rails. Opens each rail on
+// all its transports; starts, ticks and ends all together.
 //
-// Threads: the I/O thread's, or before it runs.
+// Threads: the I/O thread, or any thread before it runs.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_RAIL_TRANSPORTS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_RAIL_TRANSPORTS_H_
 
@@ -17,48 +17,49 @@
 
 namespace r2cc::net {
 
-// What a process has for a transport beside that of the out-of-band connection. It outlives the transport.
+// What a process gives to a transport other than the out-of-band one. It outlives the transport.
 struct TransportParts {
   Poller* poller = nullptr;  // the I/O thread's
   const Clock* clock = nullptr;
   LogFn log;                // any thread
   gpu::Gpu* gpu = nullptr;  // null: there is none
-  // The keys of the rail's regions are void, and its device takes memory: it is registered anew. Any thread, without a lock of a peer.
+  // The keys of the rail's regions are void, and its device accepts memory: it is registered again. Any thread, without a lock of a peer.
   std::function<void(TransportKind kind, uint16_t rail)> keys_revoked;
-  // I/O thread: the rail is found elsewhere now: Listen() says where, and does not block.
+  // I/O thread: the rail's endpoint has changed. Listen() returns the new one, and does not block.
   std::function<void(TransportKind kind, uint16_t rail)> rail_changed;
 };
-// Null and one line in `error`: the machine has nothing of it.
+// Null and one line in `error`: the machine has no such device.
 using MakeTransport = std::function<std::unique_ptr<Transport>(const TransportParts& parts, std::string* error)>;
 
 class RailTransports {
  public:
-  // With kVerbs rails have verbs or are refused; else the out-of-band transport carries links, too.
+  // With kVerbs, rails have verbs or are refused. Otherwise the out-of-band transport also carries links.
   explicit RailTransports(TransportOption option) : option_(option) {}
-  // Not with kTcp. False and one line in `error`: with kVerbs it has to be there. With kAuto rails do without it; who knows the machine
-  // has told why.
+  // Not called with kTcp. False and one line in `error`: with kVerbs the transport must be there. With kAuto rails do without it, and
+  // `make` has logged why.
   bool Make(const MakeTransport& make, const TransportParts& parts, std::string* error);
   void SetOob(std::unique_ptr<OobTransport> oob) { oob_ = std::move(oob); }
 
   OobTransport* oob() const { return oob_.get(); }
-  // All, for peers' ports.
+  // All transports, for peers' ports.
   std::vector<Transport*> all() const;
-  // Those that may carry links.
+  // The transports that may carry links.
   std::vector<Transport*> on_rails() const;
 
-  // Some of them place by the sender's device: what it reads and writes must be registered.
+  // Some transport places by the sender's device: memory that it reads and writes must be registered.
   bool place_by_device() const { return !others_.empty(); }
 
-  // Opens the rail on all that it has: its endpoints. False and one line in `error`; `endpoints` is as before then.
+  // Opens the rail on all its transports: `endpoints`. False and one line in `error`; then `endpoints` is unchanged.
   bool Listen(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints, std::string* error);
-  // Again, on those that it was opened on: `endpoints`. A transport that cannot be had now keeps its place, as peers keep to the transport
-  // that joined two rails: without an address if the rail's own is another now. True: some endpoint is another than before.
+  // Opens the rail again, on the transports that it was opened on: `endpoints`. A transport that is unavailable now keeps its place,
+  // because peers keep the transport that joined two rails; its address is empty if the rail's own has changed. True: some endpoint has
+  // changed.
   bool ListenAgain(const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints);
-  // On one of those, where it was found elsewhere. Without an address for now it stays where it was, the best guess.
+  // The same for one transport whose endpoint has changed. If it has no address now, the old one stays, as the best guess.
   bool ListenAgain(TransportKind kind, const Rail& rail, const LogFn& log, std::vector<RailEndpoint>* endpoints);
-  // The rail, and the device behind it if it has one: "eth0 (RDMA, mlx5_0)".
+  // The rail's name, with that of its device if it has one: "eth0 (RDMA, mlx5_0)".
   std::string NameOf(const Rail& rail) const;
-  // One line that says by what each rail goes.
+  // One line that names the transport of each rail.
   std::string Describe(const std::vector<Rail>& rails) const;
 
   // See Transport::UseTrafficClass(). Any thread.

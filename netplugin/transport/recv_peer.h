@@ -1,4 +1,4 @@
-// The receiving side of one peer process: a RecvSession, its links and its out-of-band connection. See peer.h for threads.
+// Runs the receiving side of one peer process: a RecvSession, its links and its out-of-band connection. See peer.h for threads.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_RECV_PEER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_RECV_PEER_H_
 
@@ -21,31 +21,31 @@ namespace r2cc::net {
 
 class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
  public:
-  // Asked when the peer opens a flow to a listener of ours: the comm to use, or null if nobody listens.
+  // Called when the peer opens a flow to a listener of ours: returns the comm to use, or null if there is no such listener.
   using FlowOpened = std::function<Comm*(FlowId flow, uint64_t listen_id)>;
   RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened);
   ~RecvPeer() override;
 
   // With the lock. The flow's comm is not touched any more. A link may still write its buffers until Holds() is false: that takes a round
-  // trip to the peer, or no longer than 250 ms and the own kernel or device.
+  // trip to the peer, or no longer than 250 ms and this node's own kernel or device.
   void Close(FlowId flow) R2CC_REQUIRES(mutex_);
   bool Holds(FlowId flow) const R2CC_REQUIRES(mutex_) { return session_.retiring().contains(flow); }
 
-  // With the lock: greeted connections of this session, which are answered with `reply`. AttachLink() is false and leaves one line in
-  // `reason` if it refuses: the connection is then still the caller's. One that has to wait until the incarnation before it is closed is
-  // kept, for as long as the initiator waits for the answer.
+  // With the lock: greeted connections of this session, which are answered with `reply`. AttachLink() returns false and leaves one line in
+  // `reason` if it refuses: the connection is then still the caller's. If the previous incarnation has to be closed first, the connection
+  // is kept, for as long as the initiator waits for the answer.
   void AttachOob(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection> connection) R2CC_REQUIRES(mutex_);
   bool AttachLink(const Hello& hello, const HelloReply& reply, std::unique_ptr<Connection>* connection, std::string* reason)
       R2CC_REQUIRES(mutex_);
 
-  // With the lock. Other keys reach the region now, or none any more.
+  // With the lock. Other keys reach the region now, or none.
   void RegionChanged(const Region& region) R2CC_REQUIRES(mutex_) { session_.RegionChanged(std::make_shared<Region>(region), now()); }
 
-  // With the lock. What this process sends to the peer by these rails stalls: see RecvLinks.
+  // With the lock. This process's own data to the peer stalls on these rails: see RecvLinks.
   void RailsStalled(RailPair rails) R2CC_REQUIRES(mutex_) { session_.RailsStalled(rails, now()); }
   uint64_t process() const { return process_; }
 
-  // The peer greets again, and the answer says what is new.
+  // The peer greets again, and the answer has the new content.
   void Regreet() override R2CC_REQUIRES(mutex_);
   void RailState(uint16_t rail, bool up) override R2CC_REQUIRES(mutex_);
   void ApplyVerdicts() override R2CC_REQUIRES(mutex_);
@@ -66,7 +66,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
     *ends = {.peer_node = peer_node_};
     return session_.WaitsFor(now());
   }
-  // A peer that is gone takes nothing, and a device may not report so.
+  // A peer that is gone takes nothing, and a device may not report that.
   bool flushed() const override R2CC_REQUIRES(mutex_) {
     return session_.failed() || channels_.flushed([this](ChannelId channel) { return session_.channels().up(channel); });
   }
@@ -77,7 +77,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
 
  private:
   // Peer:
-  // What a buffer is posted for shows when it comes.
+  // The size of a received message is known only when it comes.
   void Hint(uint64_t) override R2CC_REQUIRES(mutex_) {}
   void Post(FlowId flow, const Buffer& to, uint64_t bytes) override R2CC_REQUIRES(mutex_);
   bool FastPath(FlowId flow) override R2CC_REQUIRES(mutex_);
@@ -122,7 +122,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void OobLost(ProbeResult) override R2CC_REQUIRES(mutex_) { session_.OobDown(now()); }
   void Probed(ProbeResult result) override R2CC_REQUIRES(mutex_) { session_.PeerProbed(result, now()); }
 
-  // Connections of one incarnation that wait for the end of the one before.
+  // Connections of one incarnation that wait for the end of the previous one.
   struct Kept {
     Hello hello;
     HelloReply reply;
@@ -153,15 +153,15 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   NamesOnPage peer_names_;
   RecvSession session_;
   LinkSlots<RecvLink> links_;
-  // A peer of another release may place something after it has confirmed a BYE.
+  // A peer of another release may place data after it has confirmed a BYE.
   const bool answers_closes_;
   std::unique_ptr<Oob> oob_;
   ControlChannels channels_{oob_->control()};
   std::vector<Kept> kept_;
-  std::vector<frames::LinkOffer> offers_;  // heard, and not judged yet
+  std::vector<frames::LinkOffer> offers_;  // received, and not judged yet
   struct Receiving {
     Comm* comm = nullptr;
-    LinkId link = 0;  // where its last chunk came from
+    LinkId link = 0;  // the link that brought its last chunk
   };
   FlowMap<Receiving> comms_;
   bool unread_ = false;      // some link may hold more

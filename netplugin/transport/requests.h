@@ -1,4 +1,4 @@
-// How the owner of a flow posts requests and waits for them: NCCL's entry points and FlowPort alike.
+// Posts requests of a flow and checks whether they are done, for NCCL's entry points and for FlowPort.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_REQUESTS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_REQUESTS_H_
 
@@ -11,7 +11,7 @@
 
 namespace r2cc::net {
 
-// Returns the request's number. The buffer must stay until the request is done or the flow is closed. What throws has ended the flow.
+// Returns the request's number. The buffer must stay until the request is done or the flow is closed. If it throws, the flow has ended.
 inline uint64_t PostRequest(Peer* peer, FlowId flow, Comm* comm, const Buffer& buffer, uint64_t bytes) {
   const uint64_t number = comm->posted++;
   try {
@@ -34,7 +34,7 @@ inline uint64_t PostRequest(Peer* peer, FlowId flow, Comm* comm, const Buffer& b
   return number;
 }
 
-// All requests below are done, and what came of them is in the job's buffers.
+// All requests below this number are done, and their data is in the job's buffers.
 inline uint64_t DoneThroughOf(Comm* comm) {
   const uint64_t done = comm->done_through.load(std::memory_order_acquire);
   if (comm->bounce == nullptr) return done;
@@ -49,10 +49,10 @@ struct RequestState {
   bool failed = false;  // not done, and never will be
 };
 
-// Moves what there is to move if the request is not done yet.
+// Makes what progress is possible if the request is not done yet.
 inline RequestState LookAtRequest(Peer* peer, FlowId flow, Comm* comm, uint64_t number) {
   if (comm->done_through.load(std::memory_order_acquire) <= number) peer->Progress(flow);
-  // The state is read first: what was done before the flow failed is done.
+  // The state is read first: a request that was done before the flow failed is done.
   const bool failed = comm->state.load(std::memory_order_acquire) == Comm::State::kFailed;
   const bool done = DoneThroughOf(comm) > number;
   return {done, failed && !done};

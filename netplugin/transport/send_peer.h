@@ -1,4 +1,4 @@
-// The sending side of one peer process: a SendSession, its links and its out-of-band connection. See peer.h for threads.
+// Runs the sending side of one peer process: a SendSession, its links and its out-of-band connection. See peer.h for threads.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_SEND_PEER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_SEND_PEER_H_
 
@@ -26,7 +26,7 @@ namespace r2cc::net {
 
 class SendPeer final : public Peer, private SendOwner, private OobOwner {
  public:
-  // Where the peer's process is found, from its listener's handle.
+  // The peer's process, from its listener's handle.
   struct Target {
     uint64_t process = 0;
     uint64_t nonce = 0;
@@ -39,11 +39,11 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   // With the lock. The comm must live until Close() returned.
   FlowId Open(uint64_t listen_id, uint16_t local_rail, Comm* comm) R2CC_REQUIRES(mutex_);
   // With the lock. Nothing is sent for the flow any more, and its comm is not touched. A link may still read its buffers until Holds() is
-  // false: that takes no longer than the own kernel or device, or 250 ms and the end of the link.
+  // false: that takes no longer than this node's own kernel or device, or 250 ms and the end of the link.
   void Close(FlowId flow) R2CC_REQUIRES(mutex_);
   bool Holds(FlowId flow) const R2CC_REQUIRES(mutex_);
 
-  // With the lock. Memory of this process is registered on other rails now, or not any more.
+  // With the lock. Memory of this process is now registered on other rails, or on none.
   void RegionChanged(const Region& region) R2CC_REQUIRES(mutex_) { session_.OwnRegionChanged(region.id, MemoryTable::RailsOf(region)); }
 
   // With the lock: see SendFlows::SetWeight().
@@ -59,19 +59,19 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   bool has_link() const override R2CC_REQUIRES(mutex_) { return session_.links().any_up(); }
   bool outstanding() const override R2CC_REQUIRES(mutex_) { return session_.outstanding(); }
   bool idle() const override R2CC_REQUIRES(mutex_) { return session_.idle(); }
-  // Who closed a flow waits for links that may still read its buffers, and a peer that is shut hears of no link's end.
+  // A thread that closed a flow waits for links that may still read its buffers, and a peer that is shut gets no reports of links' ends.
   bool over() const override R2CC_REQUIRES(mutex_) {
     return session_.failed() && session_.idle() && releasing_.empty() && links_.closing().empty();
   }
   const std::string& node() const R2CC_REQUIRES(mutex_) { return peer_node_; }
-  // With the lock. What the job waits for, and of which link that is, if it is one.
+  // With the lock. What the job waits for, and the ends of that link, if it is one.
   JobRequests Requests() const R2CC_REQUIRES(mutex_) { return session_.Requests(); }
   JobWait WaitsFor(LinkEnds* ends) const R2CC_REQUIRES(mutex_) {
     const JobWait wait = session_.WaitsFor();
     *ends = wait.link.has_value() ? Ends(*wait.link) : LinkEnds{.peer_node = peer_node_};
     return wait;
   }
-  // At its last tick. Any thread.
+  // As of its last tick. Any thread.
   RailUse rail_use() const { return {rails_up_.load(std::memory_order_relaxed), rails_lost_.load(std::memory_order_relaxed)}; }
   bool flushed() const override R2CC_REQUIRES(mutex_) {
     return channels_.flushed([this](ChannelId channel) { return session_.channels().up(channel); });
@@ -132,7 +132,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void OfferAgain() R2CC_REQUIRES(mutex_);
   // True: the frame was an answer to an offer.
   bool HeardAnswer(const Frame& frame) R2CC_REQUIRES(mutex_);
-  // A small message whose way is free. False: it is not posted yet.
+  // Sends a small message whose link is free. False: it is not posted yet.
   bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes) R2CC_REQUIRES(mutex_);
   void HearAnswers(FlowId flow) R2CC_REQUIRES(mutex_);
   void FlushChannels() R2CC_REQUIRES(mutex_);
@@ -140,7 +140,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Publish() R2CC_REQUIRES(mutex_);
   Hello MakeHello(ConnectionKind kind) const R2CC_REQUIRES(mutex_);
   LinkEnds Ends(LinkId link) const R2CC_REQUIRES(mutex_);
-  // One line at most, as long as the peer was never reached.
+  // Logs at most one line, as long as the peer was never reached.
   void WarnOfReach() R2CC_REQUIRES(mutex_);
   std::string TriedWays() const { return net::TriedWays(*host_, &target_.oob, host_->RailInfos(), remote_rails_); }
 
@@ -154,10 +154,10 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   std::vector<RailInfo> remote_rails_;
   NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;
-  // Offers of links that no answer has come to. One that was made while no channel was there, or that went down with its channel, is made
-  // again when the out-of-band connection is up: its link would wait for as long as an attempt may last.
+  // Offers of links that have no answer yet. An offer that was made while there was no channel, or was lost with its channel, is made again
+  // when the out-of-band connection is up: otherwise its link would wait for as long as an attempt may last.
   std::map<LinkId, frames::LinkOffer> offers_;
-  // Links that are about to have read all of a closed flow.
+  // Links that have almost finished reading the buffers of a closed flow.
   struct Releasing {
     FlowId flow = 0;
     LinkName name;

@@ -1,4 +1,4 @@
-// Which of a peer's links takes the next chunk, and which workers are woken for one. With the peer's lock.
+// Chooses which of a peer's links takes the next chunk, and which workers are woken for one. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_SEND_PUMP_H_
 #define R2CC_NETPLUGIN_TRANSPORT_SEND_PUMP_H_
 
@@ -19,13 +19,13 @@ class SendPump {
   // Moves chunks of a flow on its home link.
   void PumpHome(FlowId flow);
 
-  // As far as the link goes, there may be something new to carry: for its workers.
+  // The link may have something new to carry: its workers should check.
   void MarkDirty(LinkId link);
   void MarkAllDirty() { all_dirty_ = true; }
   // Wakes workers, no more than there are chunks to take.
   void OfferToWorkers();
 
-  // Tells all links what the session knows of them, if it changed or `always`.
+  // Publishes to all links what the session knows of them, if it changed or `always`.
   void Advise(bool always);
   bool advice_is_due() const { return session_->links().spread() != spread_; }
 
@@ -34,8 +34,8 @@ class SendPump {
 
   SendSession* const session_;
   LinkSlots<SendLink>* const links_;
-  std::vector<LinkId> ready_;  // links with room, while chunks are dealt out
-  std::vector<bool> dirty_;    // there may be more to carry than when its workers looked last
+  std::vector<LinkId> ready_;  // links with room, while chunks are striped
+  std::vector<bool> dirty_;    // there may be more to carry than when its workers last checked
   bool all_dirty_ = false;
   bool spread_ = false;
 };

@@ -1,4 +1,4 @@
-// Whether what a peer moves is bulk: large messages are a matter of copying, small ones of who wakes up for them. Pure.
+// Classifies a peer's traffic as bulk or small messages: large messages cost copying, small ones cost wake-ups. Pure.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_WORKLOAD_CLASSIFIER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_WORKLOAD_CLASSIFIER_H_
 
@@ -10,7 +10,7 @@ namespace r2cc::net {
 
 class WorkloadClassifier {
  public:
-  // Some of such a message moves, or is about to. An empty one, of a slice that NCCL's operation does not fill, says nothing.
+  // A part of such a message moves, or is about to. An empty message, of a slice that NCCL's operation does not fill, is ignored.
   void Account(uint64_t message_bytes) {
     if (message_bytes == 0) return;
     if (message_bytes > tuning::kSmallBytesMost) {

@@ -1,4 +1,4 @@
-// The flows of a group of members that collectives run over, by the process's engine. Each member has a listener of its own; the members
+// Opens the flows of a group of members for collectives, through the process's engine. Each member has a listener of its own; all members
 // know the handles of all.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_ENGINE_GROUP_H_
 #define R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_ENGINE_GROUP_H_
@@ -15,9 +15,9 @@ namespace r2cc::net {
 // One thread at a time.
 class EngineGroup final : public collnet::GroupFlows {
  public:
-  // `handles` of all members, in their order. The listener is the group's from now on, which closes it.
+  // `handles`: of all members, in their order. The group takes the listener, and closes it.
   EngineGroup(Engine* engine, uint64_t listen_id, std::vector<Handle> handles);
-  // All flows are closed.
+  // Closes all flows.
   ~EngineGroup() override;
 
   FlowPort* port() override { return &port_; }

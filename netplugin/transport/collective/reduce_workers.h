@@ -1,7 +1,7 @@
-// Threads that reduce host memory, for collectives that the plugin runs itself: the thread of NCCL that polls it must not be kept from
-// moving bytes while contributions are added up. A reduction is cut into pieces that any of them takes, so that a large one is shared.
+// Reduces host memory on threads of its own, for collectives that the plugin runs itself: the thread of NCCL that polls must go on moving
+// bytes while contributions are added up. A reduction is cut into pieces that any of the threads takes, so that they share a large one.
 //
-// How many there are never depends on the data; the result does not depend on how many there are.
+// The number of threads never depends on the data, and the result does not depend on the number of threads.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_REDUCE_WORKERS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_REDUCE_WORKERS_H_
 
@@ -25,9 +25,9 @@ class Reduction {
  public:
   Reduction(abi::DataType type, abi::RedOp op, std::vector<const std::byte*> sources, std::byte* out, size_t count);
 
-  // Any thread; what was written is seen by whoever saw true.
+  // Any thread. A thread that saw true also sees what was written.
   bool done() const { return pieces_left_.load(std::memory_order_acquire) == 0; }
-  // Until it is done: as long as reducing what is queued takes.
+  // Waits until it is done: for as long as the queued reductions take.
   void Wait() const;
 
  private:
@@ -45,17 +45,18 @@ class Reduction {
 
 class ReduceWorkers {
  public:
-  // For a job that may use so many processors. One thread reads and writes some 6 GB/s (tests/bench:reduction), of which four members'
-  // contributions are more than half, so a few keep up with the rails. Where processors are few there are none, and Submit() reduces.
+  // For a job that may use `processors` processors. One thread reads and writes some 6 GB/s (tests/bench:reduction); four members'
+  // contributions are more than half of that, so a few threads keep up with the rails. With few processors there are none, and Submit()
+  // reduces.
   static int ThreadsFor(int processors);
 
-  // Threads named "r2cc-reduce" on `processors`, with all signals blocked, whatever the calling thread has. With 0 threads Submit() reduces
-  // before it returns. Null and one line in `error` without descriptors for them.
+  // Starts threads named "r2cc-reduce" on `processors`, with all signals blocked, whatever the calling thread has. With 0 threads Submit()
+  // reduces before it returns. On failure, without descriptors for them, null and one line in `error`.
   static std::unique_ptr<ReduceWorkers> Start(int threads, const Processors& processors, std::string* error);
   // Every reduction must be done.
   ~ReduceWorkers();
 
-  // Any thread. Soon somebody reduces it.
+  // Any thread. A thread reduces it soon.
   void Submit(std::shared_ptr<Reduction> reduction);
 
  private:
@@ -70,7 +71,7 @@ class ReduceWorkers {
   Mutex mutex_;
   std::deque<Piece> pieces_ R2CC_GUARDED_BY(mutex_);
   std::vector<Workers::Token> tokens_;  // a task for each thread
-  std::unique_ptr<Workers> workers_;    // null: no threads. The last member: they end before what they use
+  std::unique_ptr<Workers> workers_;    // null: no threads. The last member: the threads end before what they use
 };
 
 }  // namespace r2cc::net

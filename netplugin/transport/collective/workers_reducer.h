@@ -1,4 +1,4 @@
-// Contributions in host memory are added up by the process's reduction threads.
+// Adds up contributions in host memory on the process's reduction threads.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_WORKERS_REDUCER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_COLLECTIVE_WORKERS_REDUCER_H_
 

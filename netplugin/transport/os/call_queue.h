@@ -1,4 +1,4 @@
-// Calls that other threads want done by the I/O thread.
+// Lets other threads have calls done by the I/O thread.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_OS_CALL_QUEUE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_OS_CALL_QUEUE_H_
 
@@ -13,23 +13,23 @@ namespace r2cc::net {
 
 class CallQueue {
  public:
-  // `wake` makes the I/O thread come and Run().
+  // `wake` makes the I/O thread call Run().
   explicit CallQueue(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // Any thread: has `call` done and waits for it. After End() it is done at once, by the caller. What the call throws is the caller's;
-  // beside that nothing is thrown, and no memory is taken.
+  // Any thread: has `call` done and waits for it. After End() the caller does it at once. What the call throws is thrown to the caller;
+  // nothing else throws, and no memory is allocated.
   void Do(FunctionRef<void()> call);
 
-  // Any thread: has `call` done some time, and waits for nothing. After End() it is not done.
+  // Any thread: has `call` done later, and does not wait. After End() it is dropped.
   void Post(std::function<void()> call);
 
   // The I/O thread.
   void Run();
-  // No call is taken any more; those that wait are done.
+  // Takes no more calls; those that wait are done.
   void End();
 
  private:
-  // On the stack of whoever waits for it.
+  // On the stack of the waiting thread.
   struct Waiting {
     FunctionRef<void()> call;
     std::exception_ptr thrown = nullptr;

@@ -1,4 +1,4 @@
-// epoll with handlers. One thread.
+// Wraps epoll with handlers. One thread.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_OS_POLLER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_OS_POLLER_H_
 
@@ -22,15 +22,15 @@ class Poller {
 
   // False if the kernel gave no epoll descriptor.
   bool ok() const { return static_cast<bool>(epoll_); }
-  // Readable while something waits to be handled: for a poller inside a poller.
+  // Readable while an event waits to be handled: for a poller inside a poller.
   int fd() const { return epoll_.get(); }
 
   Token Add(int fd, uint32_t events, Handler handler);
   void Modify(Token token, int fd, uint32_t events);
-  // Before the descriptor is closed. The handler is not called again, not even for events of the current round.
+  // Call before the descriptor is closed. The handler is not called again, not even for events of the current round.
   void Remove(Token token, int fd);
 
-  // Waits at most `timeout_ms`, then calls handlers. True if everything that was ready has been handled, so that silence means silence.
+  // Waits at most `timeout_ms`, then calls handlers. True if everything that was ready has been handled, so that silence is real.
   bool Wait(int timeout_ms);
 
  private:

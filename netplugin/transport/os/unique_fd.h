@@ -1,4 +1,4 @@
-// Owns a descriptor, which forked children do not keep.
+// Owns a descriptor. Forked children do not keep it.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_
 
@@ -27,7 +27,7 @@ class UniqueFd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void Close();
-  // Closes a TCP socket at once: what is unsent or unread is lost, at both ends.
+  // Closes a TCP socket at once: unsent and unread data is lost, at both ends.
   void Reset();
 
  private:

@@ -1,7 +1,7 @@
-// Threads that move bulk beside NCCL's own, where processors are plenty: one thread copies less than a few rails carry.
+// Runs threads that move bulk in addition to NCCL's own, where there are enough processors: one thread copies less than a few rails carry.
 //
-// A task is about one socket and stays with one thread, so that it never runs twice at a time. It runs when the socket becomes ready
-// (edge-triggered) and when it is woken. A thread that has had something to do looks for more a while before it sleeps.
+// A task belongs to one socket and stays with one thread, so it never runs twice at a time. It runs when the socket becomes ready
+// (edge-triggered) and when it is woken. A thread that found work polls for more for a while before it sleeps.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_OS_WORKERS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_OS_WORKERS_H_
 
@@ -26,24 +26,24 @@ class Workers {
     virtual void Run() = 0;
   };
   using Token = uint64_t;  // 0: none
-  // Either has threads of its own, where there are two: what has arrived is taken out soon, whatever a sender is at, or else the peer's
-  // senders find their windows closed.
+  // Sending and receiving have separate threads if there are two: arrived data is read soon, whatever a sender does. Otherwise the peer's
+  // senders would find their windows closed.
   enum class Way { kSend, kReceive };
 
-  // The threads inherit the caller's signal mask and processors; `name` has at most 15 characters. A thread that has had something to do
-  // stays awake for `awake_for`. Null and one line in `error` without descriptors for them.
+  // The threads inherit the caller's signal mask and processors; `name` has at most 15 characters. A thread that found work stays awake for
+  // `awake_for`. On failure, if there are no descriptors for them, null and one line in `error`.
   static std::unique_ptr<Workers> Start(int threads, Nanos awake_for, std::string* error, const char* name = "r2cc-bulk");
-  // Waits for tasks that run. None of them may wait for the caller.
+  // Waits for tasks that run. No task may wait for the caller.
   ~Workers();
 
-  // ---- any thread, a task's too; nothing here waits for a task ----
+  // ---- any thread, including tasks; no call here waits for a task ----
 
-  // The task sends, or receives, on this socket. `place`: of equal ones the tasks share a thread. The descriptor must stay open until
-  // Remove(). -1: the task has none, and runs only when it is woken.
+  // The task sends, or receives, on this socket. Tasks with the same `place` share a thread. The descriptor must stay open until Remove().
+  // -1: the task has none, and runs only when it is woken.
   Token Add(Way way, size_t place, int fd, std::shared_ptr<Task> task);
   // The task runs soon, once for all calls until then.
   void Wake(Token token);
-  // It may be running, and then ends as it would have; it is not run again.
+  // The task may be running, and then ends normally; it is not run again.
   void Remove(Token token, int fd);
 
  private:
