@@ -1,4 +1,4 @@
-// Connections that come in by another interface than that of the address they were made to.
+// Detects connections that come in by an interface other than that of the address they were made to.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_ASTRAY_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_ASTRAY_H_
 
@@ -6,11 +6,12 @@
 
 namespace r2cc::net {
 
-// A connection to an address of `interface` came in by the interface with the index `incoming`, 0 if that is not known: whether that is
-// another one. A VRF that `interface` is in is none.
+// A connection to an address of `interface` came in by the interface with the index `incoming`, 0 if unknown. True if that is another one.
+// A VRF that contains `interface` does not count as another.
 bool IsAstray(int incoming, const std::string& interface);
 
-// For the log: why, and what to do. `address`, of `interface`, is the rail's; `incoming` the name of the other one. Pure.
+// The line for the log: the reason, and what to do. `address`, of `interface`, is the rail's; `incoming` is the name of the other
+// interface. Pure.
 std::string AstrayLine(const std::string& address, const std::string& interface, const std::string& incoming);
 
 }  // namespace r2cc::net

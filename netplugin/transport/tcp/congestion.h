@@ -1,4 +1,4 @@
-// Which congestion control the connections of rails have. Pure.
+// Chooses the congestion control of the rails' connections. Pure.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_CONGESTION_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_CONGESTION_H_
 
@@ -9,11 +9,11 @@
 
 namespace r2cc::net {
 
-// What to ask a socket for, empty if for nothing. `wanted`: as in Config::tcp_congestion; `system`: what sockets have unasked;
-// `has`: whether this process may have one of that name. None, and one line in `error`, if what is wanted cannot be had.
+// The congestion control to set on a socket; empty: set none. `wanted`: as in Config::tcp_congestion; `system`: the default of new sockets;
+// `has`: whether this process may use one of that name. Nothing, and one line in `error`, if `wanted` is unavailable.
 //
-// BBR suits no rail: to measure the delay it all but stops a busy connection for 0.2 s every 10 s, longer than a failover may take, and
-// it paces segments with a timer of the kernel's.
+// BBR suits no rail: to measure the delay it almost stops a busy connection for 0.2 s every 10 s, longer than a failover may take, and it
+// paces segments with a kernel timer.
 std::optional<std::string> RailCongestionControl(const std::string& wanted, const std::string& system,
                                                  FunctionRef<bool(const std::string& name)> has, std::string* error);
 

@@ -1,4 +1,4 @@
-// A connection that we open, until the other end has answered our greeting. With the peer's lock.
+// Opens a connection, and waits until the other end has answered the greeting. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_CONNECTOR_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_CONNECTOR_H_
 
@@ -15,15 +15,15 @@ namespace r2cc::net {
 class Connector {
  public:
   enum class Outcome {
-    kReplied,  // `reply` says whether we are welcome; `stream` is the connection
-    kRefused,  // nobody listens there
-    kBroken,   // no connection, or none any more
-    kGarbled,  // what answers is none of ours
+    kReplied,  // `reply` has the answer; `stream` is the connection
+    kRefused,  // no process listens there
+    kBroken,   // no connection, or it broke
+    kGarbled,  // the answer does not come from this plugin
   };
-  // Called once; it may destroy the call.
+  // Called once; it may destroy the connector.
   using OnEnd = std::function<void(Outcome, const HelloReply& reply, std::unique_ptr<PacketStream> stream)>;
 
-  // `fd` is connecting; `hello` is said as soon as it is connected.
+  // `fd` is connecting; `hello` is sent as soon as it is connected.
   Connector(Poller* poller, UniqueFd fd, Bytes hello, OnEnd on_end);
   // Hangs up if it has not ended.
   ~Connector();

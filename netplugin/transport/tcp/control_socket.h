@@ -1,4 +1,4 @@
-// A control channel over a socket. With the peer's lock.
+// Carries a control channel over a socket. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_CONTROL_SOCKET_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_CONTROL_SOCKET_H_
 
@@ -22,18 +22,18 @@ class ControlSocket final : public ControlChannel {
   bool open() const { return stream_ != nullptr; }
   // -1 while it is not open.
   int fd() const { return stream_ == nullptr ? -1 : stream_->fd(); }
-  // It has been greeted. What was open is closed.
+  // Its greeting was answered. Closes what was open.
   void Open(std::unique_ptr<PacketStream> stream);
   void Close();
-  // What is unsent or unread is lost, at both ends.
+  // Unsent and unread data is lost, at both ends.
   void Reset();
 
   void Queue(const Frame& frame) override;
-  // False, too, if the peer has not read for far too long.
+  // False also if the peer has not read for far too long.
   bool Flush() override;
   bool flushed() const override { return stream_ == nullptr || !stream_->wants_write(); }
   void HalfClose() override;
-  // Writes what waits, too.
+  // Also writes what waits.
   void Poll() override;
 
  private:
@@ -47,7 +47,7 @@ class ControlSocket final : public ControlChannel {
   Poller::Token token_ = 0;
   bool watching_writes_ = false;
   bool queued_ = false;
-  bool repeats_wait_ = false;  // at the last frame's first part the backlog was too large for what is told again anyway
+  bool repeats_wait_ = false;  // at the last frame's first part the backlog was too large for frames that are repeated anyway
 };
 
 }  // namespace r2cc::net

@@ -1,4 +1,4 @@
-// Whether this process may open more sockets, and what is said where it may not.
+// Checks whether this process may open more sockets, and words the error if it may not.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_DESCRIPTORS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_DESCRIPTORS_H_
 
@@ -14,10 +14,11 @@ namespace r2cc::net {
 // How many descriptors this process may have open.
 uint64_t DescriptorsMost();
 
-// To what the hard limit allows, as NCCL does it: each peer takes some for each rail.
+// Raises the limit to the hard limit, as NCCL does: each peer takes some descriptors for each rail.
 void RaiseDescriptorsMost();
 
-// Of a call that failed with `failure`, an errno, where `most` may be open: empty if it is not for want of descriptors. Pure.
+// The line for a call that failed with `failure`, an errno, where `most` may be open; empty if the cause is not a lack of descriptors.
+// Pure.
 std::string OutOfDescriptors(int failure, uint64_t most);
 
 // Any thread.
@@ -25,9 +26,9 @@ class DescriptorWatch {
  public:
   DescriptorWatch(const Clock* clock, LogFn log) : clock_(clock), log_(std::move(log)) {}
 
-  // A call for a descriptor failed with `failure`, an errno. A warning if there are none left; the log leaves out what it has just said.
+  // A call for a descriptor failed with `failure`, an errno. Warns if there are none left; the log drops repetitions.
   void Failed(int failure);
-  // What stood in the way lately; empty: nothing.
+  // What recently kept this process from opening descriptors; empty: nothing.
   std::string Trouble() const;
 
  private:

@@ -1,4 +1,4 @@
-// What TCP says of its rails and of the paths of a link, as bytes that only TCP reads.
+// Encodes the addresses of TCP rails, and the paths of a link, as bytes that only TCP reads.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_ENDPOINT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_ENDPOINT_H_
 
@@ -10,7 +10,7 @@
 
 namespace r2cc::net {
 
-// Where a rail listens.
+// The address at which a rail listens.
 Endpoint RailEndpointOf(const SocketAddress& address);
 // Nothing if the bytes are not such an endpoint.
 std::optional<SocketAddress> AddressOf(const Endpoint& endpoint);
@@ -18,11 +18,11 @@ std::optional<SocketAddress> AddressOf(const Endpoint& endpoint);
 // One connection of a link: its control channel, or one of its bulk sockets.
 struct TcpPath {
   bool control = false;
-  uint8_t socket = 0;   // bulk: which
-  uint8_t sockets = 0;  // bulk sockets that the link has
+  uint8_t socket = 0;   // the number of the bulk socket
+  uint8_t sockets = 0;  // how many bulk sockets the link has
 };
 Endpoint PathEndpointOf(const TcpPath& path);
-// Nothing if there can be no such path.
+// Nothing if there is no such path.
 std::optional<TcpPath> PathOf(const Endpoint& endpoint);
 
 }  // namespace r2cc::net

@@ -1,6 +1,6 @@
-// One bulk socket in the hands of a worker (see transport/workers.h). Payload is copied without the peer's lock, so that several threads
-// copy for one peer at a time and nobody waits for the lock because of it. With the lock the worker learns what is to be sent, or where
-// bytes go; without it it makes one call; with it again it tells what came of it.
+// Moves one bulk socket by a worker (see transport/workers.h). Payload is copied without the peer's lock, so that several threads can copy
+// for one peer at a time and the copy keeps no thread from the lock. A worker takes the lock to learn what to send, or where bytes go; it
+// releases the lock for one call; then it retakes the lock to report the result.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_IO_TASK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_IO_TASK_H_
 
@@ -19,20 +19,21 @@ class IoTask : public Workers::Task {
   void Run() final;
 
  protected:
-  // With the lock. False: there is nothing to do, or the socket is not this task's any more.
+  // With the lock. False: there is nothing to do, or the task does not own the socket any more.
   virtual bool Prepare() = 0;
-  // Without it: one call on the socket, which does not block. Until it has ended the socket and what it touches are the worker's.
+  // Without the lock: one call on the socket, which does not block. Until it has ended, the worker owns the socket and the memory that it
+  // touches.
   virtual void Call() = 0;
-  // With the lock: what came of the call. False: enough.
+  // With the lock: reports the result of the call. False: enough.
   virtual bool Commit() = 0;
   // With the lock: the link is about to be destroyed.
   virtual void Detach() = 0;
 
  private:
   friend class SocketOwnership;
-  // With the lock: waits until no call is being made. They are short. What came of the last one may still be to be told.
+  // With the lock: waits until no call is being made. Calls are short. The result of the last one may not be reported yet.
   void Await() const { calling_.wait(true, std::memory_order_acquire); }
-  // With the lock, when no call is being made: tells what came of the last one, unless that was done.
+  // With the lock, when no call is being made: reports the result of the last one, unless that was done.
   bool Finish();
   bool calling() const { return calling_.load(std::memory_order_acquire); }
 
@@ -42,14 +43,14 @@ class IoTask : public Workers::Task {
   bool untold_ = false;  // with the lock
 };
 
-// Whose a bulk socket is: whoever holds the lock, or a worker's. With the lock.
+// Tracks which thread owns a bulk socket: the holder of the lock, or a worker. With the lock.
 class SocketOwnership {
  public:
   bool by_worker() const { return task_ != nullptr; }
   bool is(const IoTask* task) const { return task_.get() == task; }
-  // A call is being made: nothing of the socket may be touched until it has ended.
+  // A call is being made: no part of the socket may be touched until it has ended.
   bool calling() const { return by_worker() && task_->calling(); }
-  // The worker was woken, or looks for more by itself, and has not come yet.
+  // The worker was woken, or polls for more, and has not come yet.
   bool pending() const { return by_worker() && pending_; }
   void set_pending(bool pending) { pending_ = pending; }
   void Await() const {
@@ -62,7 +63,7 @@ class SocketOwnership {
     pending_ = true;
     workers->Wake(token_);
   }
-  // For a socket that ends. When it returns no call is being made, and none will be. Nothing happens if the socket is not a worker's.
+  // For a socket that ends. When it returns no call is being made, and none will be. Does nothing if no worker owns the socket.
   void End(Workers* workers, int fd);
 
  private:

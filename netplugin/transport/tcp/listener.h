@@ -1,4 +1,4 @@
-// Everybody who connects to one of our listeners says who he is first; strangers are refused and counted. I/O thread only.
+// Accepts connections and reads their greetings. Connections without a valid greeting are refused and counted. I/O thread only.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_LISTENER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_LISTENER_H_
 
@@ -19,22 +19,23 @@ namespace r2cc::net {
 
 class TcpListener {
  public:
-  // Of so many who have not said who they are the one who has waited longest makes room for the next: an eighth of the descriptors that the
-  // process may open, which leaves the job its own. A peer with 8 rails and 16 sockets per rail opens 137 connections at once.
+  // How many connections may wait with their greeting unread: an eighth of the descriptors that the process may open, which leaves enough
+  // for the job. Beyond that the one that has waited longest makes room for the next. A peer with 8 rails and 16 sockets per rail opens 137
+  // connections at once.
   static constexpr size_t WaitingMax(uint64_t descriptors) {
     return static_cast<size_t>(std::clamp<uint64_t>(descriptors / 8, kWaitingLeast, kWaitingMost));
   }
   static constexpr size_t kWaitingLeast = 128, kWaitingMost = 4096;
 
-  // `greet` judges a sound greeting: see Greet. What it refuses is answered, hung up and counted. `descriptors` hears of connections that
-  // cannot be taken; it outlives this.
+  // `greet` judges a valid greeting: see Greet. A refused connection gets its answer, is closed and counted. `descriptors` is notified of
+  // connections that cannot be accepted; it outlives this.
   TcpListener(Poller* poller, const Clock* clock, size_t waiting_max, Greet greet, DescriptorWatch* descriptors)
       : poller_(poller), clock_(clock), waiting_max_(waiting_max), greet_(std::move(greet)), descriptors_(descriptors) {}
   ~TcpListener();
 
-  // Returns its place.
+  // Returns the listener's handle.
   size_t AddListener(UniqueFd listener);
-  // What it has accepted stays.
+  // Keeps the connections that it has accepted.
   void CloseListener(size_t place);
   void Tick(Nanos now);
 

@@ -1,4 +1,4 @@
-// A control channel's socket: whole packets in, whole packets out, nothing blocks.
+// Sends and receives whole packets over a socket. No call blocks.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_PACKET_STREAM_H_
 
@@ -19,7 +19,7 @@ class PacketStream {
   int fd() const { return fd_.get(); }
   UniqueFd Release() { return std::move(fd_); }
 
-  // For the next Flush().
+  // Keeps the packet for the next Flush().
   void Queue(const Bytes& packet);
   // Writes what the socket takes. False if the connection is broken.
   bool Flush();
@@ -32,13 +32,13 @@ class PacketStream {
   size_t backlog() const { return out_.size() - sent_; }
 
   enum class State { kOpen, kClosed, kGarbled };
-  // Reads what has arrived, kReadBytesMost at the most, and hands over each whole packet; stops early if `on_packet` returns false (the
-  // stream may be gone then: the caller must not touch it).
+  // Reads what has arrived, at most kReadBytesMost, and passes each whole packet to `on_packet`. Stops early if that returns false: the
+  // stream may be gone then, and the caller must not touch it.
   State Read(FunctionRef<bool(std::span<const uint8_t>)> on_packet);
-  // The last Read() ended before it had seen the end of what has arrived: read again soon. The socket stays readable until then.
+  // The last Read() ended before the end of what has arrived: read again soon. The socket stays readable until then.
   bool more() const { return more_; }
-  // Reads at most one packet, and not a byte beyond it: for greetings, after which the socket may turn into a bulk socket. A stranger's
-  // packet of more than kGreetingBytesMax is garbage.
+  // Reads at most one packet, and no byte beyond it: for greetings, after which the socket may become a bulk socket. A packet of more than
+  // kGreetingBytesMax is invalid.
   static constexpr size_t kGreetingBytesMax = 32 * 1024;
   State ReadOne(Bytes* packet, bool* whole);
 

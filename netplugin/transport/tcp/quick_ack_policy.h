@@ -1,6 +1,6 @@
-// When the kernel's own acknowledgements of what a socket receives may be late. One for each small message is a packet in the very call
-// that finds the message; of bulk, and of its last bytes above all, a sender should hear at once: until then its kernel takes the rail for
-// busy. Pure.
+// Decides when the kernel may delay its acknowledgements of what a socket receives. For each small message an acknowledgement is a packet
+// sent in the very call that finds the message. For bulk, and above all for its last bytes, a sender needs it at once: until then its
+// kernel counts the rail as busy. Pure.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_QUICK_ACK_POLICY_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_QUICK_ACK_POLICY_H_
 
@@ -13,7 +13,7 @@ namespace r2cc::net {
 
 class QuickAckPolicy {
  public:
-  // Messages were read, while bulk is about or not. What the kernel is to be told: true: they may be late; nothing: all stays.
+  // Messages were read, while bulk moves or not. Returns what to set in the kernel: true: acknowledgements may be late; nothing: no change.
   std::optional<bool> Read(bool bulk) {
     if (bulk) return std::exchange(late_, false) ? std::optional(false) : std::nullopt;
     if (late_ && ++reads_ < tuning::kQuickAckToldEvery) return std::nullopt;
@@ -23,8 +23,8 @@ class QuickAckPolicy {
   }
 
  private:
-  bool late_ = false;  // as a new connection is
-  int reads_ = 0;      // since the kernel was told last
+  bool late_ = false;  // a new connection's state
+  int reads_ = 0;      // since the kernel was last set
 };
 
 }  // namespace r2cc::net

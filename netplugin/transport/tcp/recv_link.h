@@ -1,4 +1,4 @@
-// One incarnation of a link at the acceptor's end: a control socket and some bulk sockets.
+// Runs one incarnation of a link at the acceptor's end: a control socket and some bulk sockets.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_LINK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_RECV_LINK_H_
 
@@ -33,17 +33,17 @@ class TcpRecvLink final : public RecvLink {
   void ReadMore() override;
   bool Forget(FlowId flow) override;
 
-  // Sockets that NCCL's threads look at all the time need not be in the poller. What has come on those is read with every poll, ...
+  // Sockets that NCCL's threads poll all the time need not be in the poller. Reads what has come on those with every poll.
   void ReadUnwatched();
-  // ... and when nobody looks any more the poller has them again.
+  // No thread polls any more: puts those sockets into the poller again.
   void WatchAll();
 
  private:
   class Task;
   struct Bulk {
     std::unique_ptr<BulkReceiver> receiver;
-    Poller::Token token = 0;  // 0: a worker waits for what arrives, or NCCL's threads look all the time
-    int found = 0;            // looks of theirs that found something, since the poller had it
+    Poller::Token token = 0;  // 0: a worker waits for data, or NCCL's threads poll all the time
+    int found = 0;            // polls by them that found something, since the poller had it
     bool more = false;
     bool proved = false;  // its data check came
     QuickAckPolicy quick_ack;
@@ -59,12 +59,12 @@ class TcpRecvLink final : public RecvLink {
   void Trouble(plan::EvidenceCause cause) { owner_->Trouble(name_, cause); }
   // True if anything was read.
   bool Read(size_t index);
-  // Calls `read` with the link's sink, and sees to what came of it. True if anything was read.
+  // Calls `read` with the link's sink, and handles the result. True if anything was read.
   bool Reading(size_t index, FunctionRef<BulkReceiver::Result(const BulkReceiver::Sink&, uint64_t* received_bytes)> read);
   void Watch(size_t index);
-  // All sockets but the first, for as long as they live.
+  // Gives all sockets but the first to workers, for as long as they live.
   void GiveToWorkers();
-  // A look found something there.
+  // A poll found something there.
   void Found(Bulk* bulk);
 
   TcpPort* const port_;
@@ -73,7 +73,7 @@ class TcpRecvLink final : public RecvLink {
   Counter* const carried_;
   ControlSocket control_;
   std::vector<Bulk> bulk_;
-  FlowMap<size_t> last_socket_;  // where a flow's last chunk came from
+  FlowMap<size_t> last_socket_;  // the socket that brought a flow's last chunk
   bool proved_ = true;
   bool closed_ = false;
 };

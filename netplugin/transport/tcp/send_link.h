@@ -1,4 +1,4 @@
-// One incarnation of a link at the initiator's end: a control socket and some bulk sockets.
+// Runs one incarnation of a link at the initiator's end: a control socket and some bulk sockets.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_LINK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_SEND_LINK_H_
 
@@ -42,7 +42,7 @@ class TcpSendLink final : public SendLink {
  private:
   class Task;
   struct Bulk {
-    std::unique_ptr<BulkSender> sender;  // null until it is greeted
+    std::unique_ptr<BulkSender> sender;  // null until its greeting is answered
     Poller::Token token = 0;
     bool blocked = false;                    // full, as far as is known
     std::vector<size_t> proof_offsets = {};  // of the data check: see BulkSender::SendProof
@@ -51,7 +51,7 @@ class TcpSendLink final : public SendLink {
     bool ours() const { return sender != nullptr && !ownership.by_worker(); }
   };
   bool has_workers() const;
-  // The sockets that chunks are pulled for. Where workers move them, the first socket is for messages that are sent as they are posted.
+  // The sockets that take chunks. With workers, the first socket is reserved for messages that are sent as they are posted.
   size_t streams_begin() const { return has_workers() ? 1 : 0; }
   size_t streams_end() const { return std::min(bulk_.size(), streams_begin() + budget_.sockets); }
   bool takes_chunks(size_t index) const { return index >= streams_begin() && index < streams_end(); }
@@ -59,7 +59,7 @@ class TcpSendLink final : public SendLink {
   void Greeted(int socket, std::unique_ptr<PacketStream> stream);
   void BulkEvent(size_t index, uint32_t events);
   void Trouble(plan::EvidenceCause cause) { owner_->Trouble(name_, cause); }
-  // Load, one write, and what came of it. Only the write is made without the lock where a worker does it.
+  // Loads, writes once, and handles the result. If a worker does it, only the write is made without the lock.
   bool Load(size_t index);
   bool Wrote(size_t index, BulkSender::Result result, uint64_t sent_bytes);
   // True if chunks were moved, and there is room for more.
@@ -73,7 +73,7 @@ class TcpSendLink final : public SendLink {
   const LinkName name_;
   SendOwner* const owner_;
   Counter* const carried_;
-  std::vector<std::unique_ptr<Connector>> connectors_;  // being greeted, or they were: the control socket's, then one a bulk socket
+  std::vector<std::unique_ptr<Connector>> connectors_;  // the control socket's, then one a bulk socket; greeted or not yet
   size_t hello_bytes_ = 0;                              // what each connection sends before its first packet of bulk
   ControlSocket control_;
   std::vector<Bulk> bulk_;

@@ -1,4 +1,4 @@
-// A connection that greeted us, on its way to its link.
+// Holds a connection that has greeted this process, until its link takes it.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_CONNECTION_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_CONNECTION_H_
 
@@ -21,7 +21,7 @@ class TcpConnection final : public Connection {
   std::unique_ptr<PacketStream> stream_;
 };
 
-// A connection over TCP comes from nowhere but TCP's listeners.
+// Every connection over TCP comes from TCP's listeners.
 inline TcpConnection& AsTcp(Connection& connection) { return static_cast<TcpConnection&>(connection); }
 
 }  // namespace r2cc::net

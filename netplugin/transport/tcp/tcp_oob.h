@@ -1,4 +1,4 @@
-// A peer's out-of-band connection over TCP, and the probe of its address. With the peer's lock.
+// Runs a peer's out-of-band connection over TCP, and the probe of its address. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_OOB_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_OOB_H_
 
@@ -16,7 +16,7 @@ namespace r2cc::net {
 
 class TcpOob final : public Oob {
  public:
-  // `peer` may be no address at all: then nothing can be opened or probed.
+  // `peer` may be no valid address: then nothing can be opened or probed.
   TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner);
 
   void Open(const Hello& hello) override;
@@ -38,7 +38,7 @@ class TcpOob final : public Oob {
   Nanos connecting_since_ = 0;
   bool ungreeted_told_ = false;
   ControlSocket control_;
-  std::optional<Probes::Question> question_;  // has no answer yet
+  std::optional<Probes::Question> question_;  // not answered yet
 };
 
 }  // namespace r2cc::net

@@ -1,4 +1,4 @@
-// The connections of Probes over TCP: of the process, in the I/O thread's poller.
+// Makes the connections of Probes over TCP, for the whole process, in the I/O thread's poller.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PROBES_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_PROBES_H_
 
@@ -17,7 +17,7 @@ namespace r2cc::net {
 
 class TcpProbes {
  public:
-  // `source`: of the out-of-band connections; it lives as long as this, and so does `descriptors`.
+  // `source`: of the out-of-band connections. It and `descriptors` live as long as this.
   TcpProbes(Poller* poller, const Clock* clock, const Source* source, DescriptorWatch* descriptors)
       : poller_(poller), clock_(clock), source_(source), descriptors_(descriptors) {}
   ~TcpProbes();
@@ -31,7 +31,7 @@ class TcpProbes {
 
   // ---- the I/O thread ----
 
-  // Every few milliseconds: what was asked for since is begun here.
+  // Call every few milliseconds: begins the probes that were requested since the last call.
   void Tick(Nanos now);
 
  private:
@@ -48,7 +48,7 @@ class TcpProbes {
   const Clock* const clock_;
   const Source* const source_;
   DescriptorWatch* const descriptors_;
-  std::map<uint64_t, Open> open_;  // the I/O thread's
+  std::map<uint64_t, Open> open_;  // I/O thread
   mutable Mutex mutex_;
   Probes probes_ R2CC_GUARDED_BY(mutex_);
 };

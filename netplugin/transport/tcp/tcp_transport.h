@@ -1,4 +1,4 @@
-// TCP for one process: its listeners, its workers, and where its rails are tied to.
+// Implements the transport over TCP for one process: its listeners, its workers, and the sources of its rails.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_TRANSPORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_TCP_TCP_TRANSPORT_H_
 
@@ -29,9 +29,9 @@ class TcpTransport final : public OobTransport {
     std::optional<int> workers;           // unset: by the number of processors
     bool checksum = false;
   };
-  // As the environment wants it.
+  // With the options of the environment.
   static MakeOobTransport Maker(const Config& config);
-  // `poller` is the I/O thread's. `log` is for any thread. Null and one line in `error` if the options cannot be had.
+  // `poller` is the I/O thread's. Any thread may call `log`. Null and one line in `error` if the options cannot be met.
   static std::unique_ptr<TcpTransport> Make(const Options& options, Poller* poller, const Clock* clock, LogFn log, Greet greet,
                                             std::string* error);
 
@@ -60,7 +60,7 @@ class TcpTransport final : public OobTransport {
   TcpShared shared_;
   TcpProbes probes_;
   std::unique_ptr<TcpListener> listener_;
-  std::map<size_t, size_t> rail_listeners_;  // the listener's places, by rail
+  std::map<size_t, size_t> rail_listeners_;  // the listener's handle, by rail
   std::unique_ptr<Workers> workers_;
 };
 

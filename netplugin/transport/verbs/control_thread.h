@@ -1,9 +1,9 @@
-// Where calls of a device are made that may block: to make, change and end queue pairs, to register and to deregister. A device that dies
-// may keep such a call for long; nobody but the jobs behind it waits for it.
+// Runs the calls of a device that may block: to make, change and end queue pairs, to register and to deregister. A device that dies may
+// hold up such a call for long; only the jobs behind it wait for it.
 //
-// A job is called in steps, so that a wait blocks no other job. Jobs of different kinds do not wait for each other: to join a queue pair
-// takes up to a second where nobody answers (address resolution, measured on soft-RoCE). A replay waits for a fence, and a rail whose
-// peer is alive must not be out for as long as others are dead.
+// A job is called in steps, so that a wait blocks no other job. Jobs of different kinds do not wait for each other: joining a queue pair
+// takes up to a second if the other host does not answer (address resolution, measured on soft-RoCE). A replay waits for a fence, and a
+// rail whose peer is alive must not be down for as long as other peers are dead.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_CONTROL_THREAD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_CONTROL_THREAD_H_
 
@@ -28,34 +28,33 @@ enum class JobKind : uint8_t {
   kClose,
   kOpen,
   kJoin,       // to another host, which may not answer
-  kJoinAgain,  // to one that did not answer the last time: others do not wait for it
+  kJoinAgain,  // to a host that did not answer the last time: others do not wait for it
 };
 constexpr size_t kJobKinds = 4;
 
-// One step, at `now`. Nothing: the job is done. Else it is called again, no earlier than after so many nanoseconds; 0: soon.
+// One step, at `now`. Nothing: the job is done. Otherwise it is called again, no earlier than after that many nanoseconds; 0: soon.
 using ControlJob = std::function<std::optional<Nanos>(Nanos now)>;
 
 class ControlThread {
  public:
   virtual ~ControlThread() = default;
-  // Any thread, a job's too. Steps of one job come in order and one at a time.
+  // Any thread, including a job's. Steps of one job come in order and one at a time.
   virtual void Submit(JobKind kind, ControlJob job) = 0;
-  // From now on jobs run. Once.
+  // Jobs run from now on. Call once.
   virtual void Start() {}
-  // Waits until all jobs that close are done, `most` at the most. Not in a job.
+  // Waits until all jobs that close are done, at most for `most`. Not in a job.
   virtual void FinishClosing(Nanos /*most*/) {}
-  // Waits for the steps that are running, but not for one that calls it; jobs that are not done are dropped, and so are those that come
-  // later.
+  // Waits for running steps, except one that calls it. Jobs that are not done are dropped, and so are later ones.
   virtual void Stop() = 0;
 };
 
-// What is to be done next. Pure; with its owner's lock.
+// Chooses the next job. Pure; with its owner's lock.
 class JobQueue {
  public:
   void Add(JobKind kind, Nanos due, ControlJob job) { jobs_.emplace(Key{due, kind, order_++}, std::move(job)); }
-  // Of what is due, a job that closes before one that opens, then the one that has waited longest.
+  // Of the due jobs, one that closes before one that opens, then the one that has waited longest.
   std::optional<std::pair<JobKind, ControlJob>> Take(Nanos now);
-  // When something is due; nothing: there is nothing to do.
+  // When a job is due; nothing: there is no job.
   std::optional<Nanos> next() const;
   bool empty() const { return jobs_.empty(); }
 
@@ -70,8 +69,9 @@ class JobQueue {
   uint64_t order_ = 0;
 };
 
-// One thread for each kind of job, which inherits the signal mask and the processors of whoever starts them. What one link opens and
-// closes may run at the same time. It may end in a job of its own: that thread then ends after the job, and nobody waits for it.
+// Runs one thread for each kind of job. The threads inherit the signal mask and the processors of the thread that starts them. Jobs of one
+// link that open and close may run at the same time. It may be destroyed in one of its own jobs: that thread then ends after the job, and
+// no thread waits for it.
 class RealControlThread final : public ControlThread {
  public:
   // `name` has at most 15 characters. `clock` must outlive it.
@@ -83,10 +83,10 @@ class RealControlThread final : public ControlThread {
   void Stop() override;
 
  private:
-  // What the threads share; it outlives whoever stops them.
+  // Shared by the threads; it outlives the object that stops them.
   struct Worker {
     JobQueue jobs;
-    int undone = 0;  // jobs that are not done, the one that is running among them
+    int undone = 0;  // jobs that are not done, including the one that is running
   };
   struct State {
     const Clock* clock = nullptr;
@@ -96,7 +96,7 @@ class RealControlThread final : public ControlThread {
     std::array<Worker, kJobKinds> workers R2CC_GUARDED_BY(mutex);
     bool started R2CC_GUARDED_BY(mutex) = false;
     bool stop R2CC_GUARDED_BY(mutex) = false;
-    std::array<std::thread, kJobKinds> threads;  // of whoever starts and stops them
+    std::array<std::thread, kJobKinds> threads;  // used only by the thread that starts and stops them
     Worker& Of(JobKind kind) R2CC_REQUIRES(mutex) { return workers[static_cast<size_t>(kind)]; }
   };
   static void Run(State* state, JobKind own);

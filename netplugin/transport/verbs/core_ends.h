@@ -1,4 +1,4 @@
-// Both ends of a link of nothing but its core, over the fake fabric: for the tests of the core, and of its fence.
+// Builds both ends of a link that has only its core, over the fake fabric: for the tests of the core, and of its fence.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_CORE_ENDS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_CORE_ENDS_H_
 
@@ -32,7 +32,7 @@ struct FakeClock final : Clock {
   const FakeTimeline* const time;
 };
 
-// Knows what queue pairs were told.
+// Records the attributes that queue pairs got.
 struct RecordingVerbs final : FaultyVerbs {
   using FaultyVerbs::FaultyVerbs;
   int MakeReadyToReceive(QueuePairId pair, const ReadyToReceive& attributes) override {
@@ -47,7 +47,7 @@ struct RecordingVerbs final : FaultyVerbs {
   ReadyToSend send;
 };
 
-// A link of nothing but its core, and its owner.
+// A link that has only its core, and its owner.
 class CoreEnd final : public LinkOwner, public LinkCore::User {
  public:
   std::shared_ptr<void> KeepAlive() override { return std::make_shared<int>(0); }
@@ -98,14 +98,14 @@ class LinkCoreTest : public testing::Test {
       EXPECT_NE(device, nullptr) << error;
       int failed = 0;
       end.shared.rails.push_back({Domain::Allocate(device, &failed), 1, {}});
-      // As the table of the job's memory does.
+      // Does what the table of the job's memory does.
       end.shared.keys_revoked = [this, host](uint16_t) {
         ++revoked_;
         if (std::exchange(registered_[host], false)) Register(host);
       };
     }
   }
-  // As a transport ends: links are closed, and jobs that are not done by then are dropped, as they hold the device that holds them.
+  // Ends like a transport: links are closed, and jobs that are not done by then are dropped, because they hold the device that holds them.
   ~LinkCoreTest() override {
     for (CoreEnd& end : ends_)
       if (end.core != nullptr && end.closed.empty()) end.core->Close();

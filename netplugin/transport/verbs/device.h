@@ -1,10 +1,11 @@
-// One RDMA device of the process: its context, domain, ports, limits, its control thread, and who is to hear of its asynchronous events.
+// Owns one RDMA device of the process: its context, domain, ports, limits, its control thread, and the listeners for its asynchronous
+// events.
 //
-// Events are read by ReadEvents(), acknowledged at once - a queue pair with an unacknowledged event cannot be destroyed, for ever - and
-// then told to whom they are about: by port number, by queue pair, by completion queue, or to all. Duplicates, and events of what has
-// ended, are ordinary.
+// ReadEvents() reads events and acknowledges them at once, because a queue pair with an unacknowledged event can never be destroyed. Then
+// it passes each to the listeners that it is about: by port number, by queue pair, by completion queue, or to all. Duplicates, and events
+// of objects that have ended, are normal.
 //
-// Threads: any, unless it says otherwise; the device's own lock is never held in a call of Verbs or of a listener.
+// Threads: any, unless stated otherwise. The device's own lock is never held in a call of Verbs or of a listener.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_DEVICE_H_
 
@@ -24,11 +25,11 @@
 
 namespace r2cc::net::verbs {
 
-// The driver table: whether its RESET of a queue pair waits for what is being placed. Drivers that are not named are taken for sound, as
-// their source says of RESET; the flush and the destroy must hold as well.
+// The driver table: whether the driver's RESET of a queue pair waits for what is being placed. Drivers that are not named count as sound,
+// because their source states that of RESET; the flush and the destroy must also succeed.
 bool ResetWaits(const std::string& driver);
 
-// What a registration that failed so most often met, to follow its line; empty if `failed` is not ENOMEM.
+// The usual cause of a registration that failed so, to append to its line; empty if `failed` is not ENOMEM.
 std::string LockedMemoryAdvice(int failed);
 
 class Domain;
@@ -40,7 +41,7 @@ class Device {
     kQueuePair,  // it is in the error state, or about to be
     kDevice,     // the device is gone, or one of its completion queues
   };
-  // What a link listens to. `tell` is called by whoever reads the events, perhaps once more after Unlisten() began in another thread.
+  // What a link listens to. The reader of the events calls `tell`, perhaps once more after Unlisten() began in another thread.
   struct Listener {
     uint8_t port = 1;
     QueuePairId queue_pair{};
@@ -52,7 +53,7 @@ class Device {
 
   // Null, and one line in `*error` that names the device: it cannot be opened.
   static std::shared_ptr<Device> Open(Verbs* verbs, const DeviceInfo& info, std::unique_ptr<ControlThread> control, std::string* error);
-  // The links are gone. The control thread ends first.
+  // The links must be gone. The control thread ends first.
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -62,34 +63,34 @@ class Device {
   Verbs* verbs() const { return verbs_; }
   ContextId context() const { return context_; }
   ControlThread* control() const { return control_.get(); }
-  // Readable while there are events; -1: ReadEvents() is to be called now and then.
+  // Readable while there are events; -1: call ReadEvents() periodically.
   int async_fd() const { return async_fd_; }
   bool reset_waits() const { return reset_waits_; }
-  // It has said that it is gone for good: it has to be opened again, as another Device. That alone proves nothing.
+  // The device has reported that it is gone for good: it has to be opened again, as another Device. That alone proves nothing.
   bool lost() const { return lost_.load(); }
   // Its fatal event has come.
   void Lost();
-  // Nothing of it reaches memory any more: it has said that it is gone, and it answers no query. What other calls say proves neither.
-  // MAY BLOCK.
+  // Nothing of it reaches memory any more: it has reported that it is gone, and it answers no query. The results of other calls prove
+  // neither. MAY BLOCK.
   bool IsGone();
-  // As IsGone() last found it.
+  // The result of the last IsGone().
   bool gone() const { return gone_.load(); }
   // It does what it is asked. A device in an internal error returns success from calls that change or end things, and does nothing; only
   // its queries fail. MAY BLOCK.
   bool Answers(uint8_t port) const;
 
-  // Whether this user may have as much memory registered as a job needs at least. 0 or an errno. MAY BLOCK.
+  // Whether this user may register the least memory that a job needs. 0 or an errno. MAY BLOCK.
   int TryRegister() const;
-  // Whether the driver registers dma-bufs at all: asked with none, it says what is wrong with that. MAY BLOCK.
+  // Whether the driver registers dma-bufs at all: the error for an invalid one shows it. MAY BLOCK.
   bool TakesDmaBuf() const;
-  // The port as it is now, and the GID that its rail is to use. Non-zero: errno; ENETUNREACH: it has no such GID. MAY BLOCK.
+  // The port as it is now, and the GID that its rail should use. Non-zero: errno; ENETUNREACH: it has no such GID. MAY BLOCK.
   int LookAt(uint8_t port, const GidWish& wish, PortInfo* info, GidEntry* gid) const;
 
-  // Nothing can be registered in the domain any more: who uses it ends.
+  // Nothing can be registered in the domain any more: its users end.
   void Retire(const Domain* domain);
   Token Listen(Listener listener);
   void Unlisten(Token token);
-  // `port_changed`: a port came up, or its addresses or its speed may be others now.
+  // `port_changed`: a port came up, or its addresses or its speed may have changed.
   void ReadEvents(const std::function<void(uint8_t port)>& port_changed);
 
  private:
@@ -101,7 +102,7 @@ class Device {
   std::unique_ptr<ControlThread> control_;
   const bool reset_waits_;
   ContextId context_{};
-  DomainId domain_{};  // for what TryRegister() and TakesDmaBuf() try; rails have their own
+  DomainId domain_{};  // for TryRegister() and TakesDmaBuf(); rails have their own
   int async_fd_ = -1;
   DeviceLimits limits_;
   std::atomic<bool> lost_{false}, gone_{false};
@@ -111,11 +112,11 @@ class Device {
   std::map<Token, std::shared_ptr<const Listener>> listeners_ R2CC_GUARDED_BY(mutex_);
 };
 
-// A protection domain: a queue pair reaches the regions of its own domain and no others. It ends with the last thing that is made in it,
-// and keeps its device.
+// Owns a protection domain: a queue pair reaches the regions of its own domain and no others. It ends with the last object that is made in
+// it, and keeps its device.
 class Domain {
  public:
-  // Null, and an errno in `*failed`: the device gives none. MAY BLOCK.
+  // Null, and an errno in `*failed`: the device allocates none. MAY BLOCK.
   static std::shared_ptr<Domain> Allocate(std::shared_ptr<Device> device, int* failed);
   ~Domain();
   Domain(const Domain&) = delete;

@@ -1,4 +1,4 @@
-// A control thread in virtual time. A step takes as long as FaultyVerbs says that its calls took; until then nothing else is done.
+// Fakes a control thread in virtual time. A step lasts as long as FaultyVerbs reports for its calls; until then no other step runs.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_CONTROL_THREAD_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_CONTROL_THREAD_H_
 
@@ -17,7 +17,7 @@ class FakeControlThread final : public ControlThread {
   // From a job's submission, and from one step to the next.
   static constexpr Nanos kWakeTakes = 10'000;
 
-  // While its process is stopped it looks again after so long.
+  // While its process is stopped, it checks again after this time.
   static constexpr Nanos kLooksAgain = 20 * kNanosPerMs;
 
   // `takes`: how long the calls of the last step took. `running`: the process is not stopped.

@@ -1,4 +1,4 @@
-// A host with two devices and a GPU on the fake fabric, for tests of what stands between them.
+// Fakes a host with two devices and a GPU on the fake fabric, for tests of the paths between them.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_GPUS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_GPUS_H_
 
@@ -32,7 +32,7 @@ class FakeGpus : public testing::Test {
     }
     fabric_.on_placing = [this](const FakePortName& port, uint32_t, std::byte* to, size_t bytes) {
       if (!astray_) gpu_.Placing(port.device, to, bytes);
-      // As where the bytes go to somebody else's memory.
+      // The bytes go to memory of another owner.
       if (astray_) gpu_.Placing("nobody", to, bytes);
     };
     fabric_.on_reading = [this](const FakePortName& port, const std::byte* from, size_t) { gpu_.Flushed(port.device, from); };
@@ -49,13 +49,13 @@ class FakeGpus : public testing::Test {
     return Domain::Allocate(Open(i), &failed);
   }
   std::byte* Allocate(uint64_t bytes) { return gpu_.Allocate(0, bytes, &error_); }
-  // Of memory of the GPU, all that a peer may do.
+  // GPU memory, with all access that a peer may have.
   MemoryRegion Register(Domain* domain, std::byte* base, uint64_t bytes) {
     MemoryRegion region;
     EXPECT_EQ(domain->device()->verbs()->Register(domain->id(), base, bytes, kLocalWrite | kRemoteWrite | kRemoteRead, &region), 0);
     return region;
   }
-  // As the GPU sees it.
+  // The bytes that the GPU sees.
   std::string Seen(const std::byte* at, size_t bytes) {
     std::string seen(bytes, '?');
     EXPECT_TRUE(gpu_.Copy(0, seen.data(), at, bytes, &error_)) << error_;

@@ -1,5 +1,5 @@
-// Two ends with a port each, and one link between them, over the fake fabric: for the tests of links and ports. The owners do what they are
-// told by the test, and write down what they hear.
+// Builds two ends with a port each, and one link between them, over the fake fabric: for the tests of links and ports. The owners do what
+// the test asks, and record what they get.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_LINKS_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_FAKE_LINKS_H_
 
@@ -25,7 +25,7 @@ constexpr LinkName kLinkName{.link = 3, .incarnation = 7};
 constexpr uint32_t kMessageBytes = 4096;
 constexpr uint64_t kMemoryBytes = 64 * kMessageBytes;
 
-// What both owners do alike.
+// The common part of both owners.
 template <typename Owner>
 class FakeOwner : public Owner {
  public:
@@ -142,7 +142,7 @@ class FakeLinks : public testing::Test {
     }
     sender_.target = reinterpret_cast<uintptr_t>(ends_[1].bytes.data());
   }
-  // As a transport ends: links are closed, and jobs that are not done by then are dropped, as they hold the device that holds them.
+  // Ends like a transport: links are closed, and jobs that are not done by then are dropped, because they hold the device that holds them.
   ~FakeLinks() override {
     if (send_ != nullptr && sender_.closed.empty()) send_->Close();
     if (recv_ != nullptr && receiver_.closed.empty()) recv_->Close();
@@ -199,7 +199,7 @@ class FakeLinks : public testing::Test {
     chunk.memory = &ends_[0].memory;
     return chunk;
   }
-  // What the acceptor's session would say.
+  // Sends what the acceptor's session would send.
   void Acknowledge(MessageId through) {
     receiver_.placed_through = through;
     recv_->control()->Queue(FlowReport{.flow = kFlow, .placed_through = through});

@@ -1,14 +1,14 @@
-// Ends a queue pair in such a way that nothing is placed through it any more: the acceptor's fence. See "The fence" in fence.cc for the
-// table of its steps. Runs in the device's control thread. Each step makes calls that may block.
+// Ends a queue pair so that nothing is placed through it any more: the acceptor's fence. "The fence" in fence.cc has the table of its
+// steps. Runs in the device's control thread. Each step makes calls that may block.
 //
-// An error code of a call proves nothing: mlx5 answers EIO for half a dozen states of a device that lives. Success proves nothing on a
-// device in an internal error: it answers success and does nothing. So a device is gone only if it has said so and answers no query
-// (Device::IsGone()), and a second line that was needed counts only if the device answers queries after it.
+// An error code of a call proves nothing: mlx5 answers EIO for half a dozen states of a live device. Success proves nothing on a device in
+// an internal error: it answers success and does nothing. So a device counts as gone only if it has reported that and answers no query
+// (Device::IsGone()), and a second line counts only if the device answers queries after it.
 //
-// The drain waits for a receive of the fence's own. It is posted behind all others, so it is there however many the peer has used up.
-// Measured on soft-RoCE: the error state alone lets bytes through late, and so does RESET there (1 of 60 to 5 of 200 rounds on two
-// processors); a receive that comes back flushed is made by the same engine that places, after what it was busy with: 0 of 350 rounds.
-// mlx5's destroy may return 0 although its RESET failed, so it proves nothing alone.
+// The drain waits for a receive of the fence's own. It is posted behind all others, so it exists however many the peer has used up.
+// Measured on soft-RoCE: the error state alone lets late bytes through, and so does RESET there (1 of 60 to 5 of 200 rounds on two
+// processors). A receive that comes back flushed is made by the same engine that places, after its current work: 0 of 350 rounds. mlx5's
+// destroy may return 0 although its RESET failed, so it proves nothing alone.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FENCE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_FENCE_H_
 
@@ -22,24 +22,24 @@
 namespace r2cc::net::verbs {
 
 enum class FenceStep : uint8_t {
-  kError,  // the own receive is posted; to the error state
+  kError,  // post the own receive; to the error state
   kDrain,  // the own receive comes back flushed
   kReset,  // where the driver's RESET waits for what is being placed
   kDestroy,
-  kSecondLine,  // the regions that it could write are deregistered, and the device answers queries
+  kSecondLine,  // deregister the regions that it could write; the device answers queries
   kDone,
 };
 enum class FenceEvent : uint8_t {
   kOk,
-  kFailed,  // the call failed, or the step took too long: the step proves nothing
+  kFailed,  // the call failed, or the step took too long: it proves nothing
   kGone,    // the device is gone
 };
-// What the step after is decided by, besides the event.
+// What decides the next step, besides the event.
 struct FenceKind {
   bool reset_waits = true;
-  bool second_line = true;  // false: it writes no memory of the job's. A destroy ends it, whatever failed before.
+  bool second_line = true;  // false: it writes no memory of the job. A destroy ends it, whatever failed before.
 };
-// The table. `sound`: nothing has failed until now.
+// The table. `sound`: nothing has failed so far.
 struct FenceNext {
   FenceStep step = FenceStep::kDone;
   bool sound = true;
@@ -51,28 +51,28 @@ class Fence {
   struct Target {
     QueuePairId queue_pair{};
     CompletionQueueId completions{};  // of this queue pair alone
-    uint64_t own_receive = 0;         // wr_id of the receive that the fence posts, and of nothing else
-    uint64_t newest_receive = 0;      // wr_id of the newest one that the link has posted
+    uint64_t own_receive = 0;         // wr_id of the receive that only the fence posts
+    uint64_t newest_receive = 0;      // wr_id of the newest receive that the link has posted
     bool reset_waits = true;          // see ResetWaits() in device.h
   };
-  // What it asks of others. All MAY BLOCK.
+  // What it needs from others. All MAY BLOCK.
   struct Calls {
     std::function<bool()> gone;        // Device::IsGone()
     std::function<bool()> answers;     // Device::Answers()
-    std::function<int()> second_line;  // deregisters what the queue pair could write. 0 or an errno. Null: it writes nothing of the job's.
+    std::function<int()> second_line;  // deregisters what the queue pair could write. 0 or an errno. Null: it writes nothing of the job.
   };
   enum class Result {
     kRunning,
     kProved,    // nothing is placed through it any more
     kGone,      // the same by absence: the device is gone
-    kUnproved,  // told once; it goes on trying
+    kUnproved,  // reported once; it continues to try
   };
 
   Fence(Verbs* verbs, const Target& target, Calls calls);
 
-  // The next call. Nothing: it is over. Else call again after so long.
+  // Makes the next call. Nothing: it is over. Otherwise call again after that time.
   std::optional<Nanos> Step(Nanos now);
-  // As it is now. kUnproved may still become kProved or kGone.
+  // The result so far. kUnproved may still become kProved or kGone.
   Result result() const { return result_; }
   FenceStep step() const { return step_; }
   // The queue pair is destroyed.
@@ -93,7 +93,7 @@ class Fence {
   bool sound_ = true;
   bool destroyed_ = false;
   bool posted_ = false;
-  bool waits_ = false;  // the drain goes on
+  bool waits_ = false;  // the drain continues
   Nanos drain_until_ = 0;
   int tries_ = 0;  // of the last step
   Result result_ = Result::kRunning;

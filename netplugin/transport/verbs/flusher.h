@@ -1,7 +1,7 @@
-// Makes what one link has placed in a GPU's memory seen by the GPU: reads there by the link's device, in order. Its queue pair is made with
-// the first of them, so that jobs in host memory have none.
+// Makes the data that one link has placed in GPU memory visible to the GPU, by reads of the link's device there, in order. Its queue pair
+// is made with the first flush, so that jobs in host memory have none.
 //
-// The lock holder's. What blocks runs in the device's control thread, which holds what it needs by itself.
+// Used by the holder of the lock. Calls that block run in the device's control thread, whose jobs own all that they need.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_FLUSHER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_FLUSHER_H_
 
@@ -22,7 +22,7 @@ class Flusher {
  public:
   Flusher(std::shared_ptr<Domain> domain, const LoopbackPair::Options& options, std::function<void(LogLevel, const std::string&)> log)
       : domain_(std::move(domain)), options_(options), log_(std::move(log)) {}
-  // Nothing is told of what is outstanding.
+  // Outstanding flushes are not reported.
   ~Flusher();
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
@@ -39,7 +39,7 @@ class Flusher {
     const void* at = nullptr;
     uint32_t remote_key = 0;
   };
-  // What the control thread makes. `made` says that the rest may be read.
+  // What the control thread makes. The other fields may be read when `made` is true.
   struct Making {
     std::unique_ptr<LoopbackPair> pair;  // null: it failed
     std::atomic<bool> made{false};

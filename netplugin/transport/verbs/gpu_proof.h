@@ -1,5 +1,5 @@
-// Whether a device really reaches the memory of a GPU: shown with data, both ways, before anything of the job travels there. That a
-// registration succeeds proves nothing: with some platforms' IOMMU or access control between the two, bytes go elsewhere.
+// Proves with data, both ways, that a device reaches the memory of a GPU, before any data of the job uses that path. A successful
+// registration proves nothing: with some platforms' IOMMU or access control between the two, bytes go elsewhere.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_GPU_PROOF_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_GPU_PROOF_H_
 
@@ -26,35 +26,35 @@ class GpuProof {
     gpu::Gpu* gpu = nullptr;
     const Clock* clock = nullptr;
     std::function<uint32_t()> random;
-    // While it waits for the device: gives others the processor.
+    // Yields the processor while it waits for the device.
     std::function<void()> pause;
   };
   explicit GpuProof(const Options& options) : options_(options) {}
 
-  // With memory registered as the job's of that kind would be. It takes milliseconds and two megabytes of the GPU. False, and one line in
-  // `*error` that names both. MAY BLOCK.
+  // Uses memory that is registered like the job's of that kind. Takes milliseconds and two megabytes of the GPU. On failure false, and one
+  // line in `*error` that names both. MAY BLOCK.
   bool Show(const std::shared_ptr<Device>& device, const LoopbackPair::Options& pair, int gpu, MemoryKind kind, std::string* error) const;
 
  private:
   struct Means;
-  // Empty: it is as it should be.
+  // Empty: the proof succeeded.
   std::string Try(Means* means) const;
-  // All requests of the pair have ended well, soon.
+  // Waits until all requests of the pair have ended well, but not for long.
   bool Await(LoopbackPair* pair, uint32_t requests) const;
 
   const Options options_;
 };
 
-// What was found, once for each device, GPU and kind of memory of the process. Any thread.
+// Keeps the results, one for each device, GPU and kind of memory of the process. Any thread.
 class GpuPaths {
  public:
   explicit GpuPaths(const GpuProof::Options& options) : proof_(options) {}
 
-  // `*error`: the line, also when it was found before. MAY BLOCK.
+  // `*error`: the line, also if an earlier call found it. MAY BLOCK.
   bool Proved(const std::shared_ptr<Device>& device, const LoopbackPair::Options& pair, int gpu, MemoryKind kind, std::string* error);
 
  private:
-  // By device as it was opened: one that was lost and came back is another.
+  // By device as it was opened: a device that was lost and came back counts as another.
   struct Order {
     template <typename Key>
     bool operator()(const Key& a, const Key& b) const {
@@ -68,7 +68,7 @@ class GpuPaths {
   using Key = std::tuple<std::weak_ptr<Device>, int, MemoryKind>;
 
   const GpuProof proof_;
-  Mutex mutex_;  // held while something is proved: others want to know the same
+  Mutex mutex_;  // held during a proof: other threads need the same result
   std::map<Key, std::string, Order> errors_ R2CC_GUARDED_BY(mutex_);
 };
 

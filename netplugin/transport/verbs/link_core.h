@@ -1,10 +1,11 @@
-// What both ends of a verbs link have in common: the life of its queue pair, its control channel, and its close.
+// Holds what both ends of a verbs link have in common: the life of its queue pair, its control channel, and its close.
 //
-// Grants and acknowledgements go as records into the other end's memory, where they cost it neither a receive nor a completion; as frames
-// when its ring is full, or when they say what a record cannot. A record may overtake a frame, and waits for it if it says what follows.
+// Grants and acknowledgements go as records into the other end's memory, where they cost it neither a receive nor a completion. They go as
+// frames when its ring is full, or when a record cannot carry them. A record may overtake a frame; if it continues that frame, it waits for
+// it.
 //
-// The queue pair is made, joined and fenced in the device's control thread, which holds what it needs by itself: a link may be gone by
-// then. Everything else is the lock holder's.
+// The queue pair is made, joined and fenced in the device's control thread, whose jobs own all that they need: the link may be gone by
+// then. Only the holder of the lock touches anything else.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_LINK_CORE_H_
 
@@ -29,19 +30,19 @@
 
 namespace r2cc::net::verbs {
 
-// What the links of a process share; it outlives them.
+// Shared by the links of a process; it outlives them.
 struct VerbsShared {
   const Clock* clock = nullptr;
   std::function<uint32_t()> random;
   std::function<void(LogLevel, const std::string&)> log;
-  // The keys of a rail's regions are void: they are to be registered anew, without a lock of a peer. Any thread.
+  // The keys of a rail's regions are void: register them again, without a lock of a peer. Any thread.
   std::function<void(uint16_t rail)> keys_revoked;
   SiteSettings site;
   TrafficClass traffic_class;
-  std::atomic<uint32_t> lives{0};  // of queue pairs, until now
+  std::atomic<uint32_t> lives{0};  // how many queue pairs were made
   RegionTable regions;
   struct RailDevice {
-    std::shared_ptr<Domain> domain;  // in which all of the rail is made; null: it has no device now
+    std::shared_ptr<Domain> domain;  // everything of the rail is made in it; null: it has no device now
     uint8_t port = 1;
     GidWish gid;
     Device* device() const { return domain == nullptr ? nullptr : domain->device().get(); }
@@ -53,24 +54,24 @@ struct VerbsShared {
     const MutexLock lock(mutex);
     return rail < rails.size() ? rails[rail] : RailDevice{};
   }
-  // The second line of a fence: nothing that is in the domain of the rail reaches a region any more. The rail gets another domain, and what
-  // the job has registered is registered there. 0 or an errno. In a control thread, MAY BLOCK.
+  // The second line of a fence: nothing in the domain of the rail reaches a region any more. The rail gets a new domain, and what the job
+  // has registered is registered there. 0 or an errno. In a control thread, MAY BLOCK.
   int Revoke(uint16_t rail, const std::shared_ptr<Domain>& domain);
 };
 
-// What one incarnation of one end of a link leaves to the next. Any thread.
+// What one incarnation of one end of a link passes to the next. Any thread.
 struct LinkHistory {
-  // Of the last queue pair: the next one has another number, so that packets that are late in the fabric find nobody.
+  // The last queue pair's. The next one gets another number, so that late packets in the fabric find no queue pair.
   std::atomic<uint32_t> number{0};
-  // The other host did not answer when it was joined.
+  // The other host did not answer when the queue pair was joined.
   std::atomic<bool> silent{false};
-  // It is said that both ends' MTU differ.
+  // The line that both ends' MTU differ is logged.
   std::atomic<bool> mtu_said{false};
 };
 
 class LinkCore final : public ControlChannel {
  public:
-  // The link that it is in.
+  // The link that has this core.
   class User {
    public:
     virtual ~User() = default;
@@ -87,7 +88,7 @@ class LinkCore final : public ControlChannel {
     virtual void ProofCame(uint32_t crc) = 0;
   };
 
-  // kReceives: what the other end sends is placed in memory of the job's.
+  // kReceives: the other end's data is placed in memory of the job.
   enum class End : uint8_t { kSends, kReceives };
   LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& name, End end, std::shared_ptr<LinkHistory> history,
            LinkOwner* owner, User* user);
@@ -96,9 +97,9 @@ class LinkCore final : public ControlChannel {
   // Created() or trouble follows; then Join(), and Joined() or trouble.
   void Create();
   void Join(const Offer& remote);
-  // The other end has its queue pair ready: words may go.
+  // The other end has its queue pair ready: frames may be sent.
   void OtherIsReady() { other_ready_ = true; }
-  // As SendLink::Close(); never at once.
+  // As SendLink::Close(), but never done at once.
   bool Close();
 
   // Null: not created yet, or closed.
@@ -107,7 +108,7 @@ class LinkCore final : public ControlChannel {
   const VerbsShared::RailDevice& rail() const { return rail_; }
   void Trouble(plan::EvidenceCause cause);
   void SendProof(uint32_t crc);
-  // Handles what has completed, sends what waits.
+  // Handles what has completed, and sends what waits.
   void Look();
 
   // ControlChannel:
@@ -118,11 +119,11 @@ class LinkCore final : public ControlChannel {
   void Poll() override { Look(); }
 
  private:
-  // What the control thread shares with the link. `core` is read and set with the peer's lock.
+  // Shared by the control thread and the link. `core` is read and set with the peer's lock.
   struct State {
     std::unique_ptr<QueuePair> pair;
     std::atomic<bool> closed{false};
-    std::atomic<int> opening{0};  // jobs that make or join the pair; who closes it waits for them
+    std::atomic<int> opening{0};  // jobs that make or join the pair; the closer waits for them
     LinkCore* core = nullptr;
   };
   struct Word {
@@ -131,15 +132,15 @@ class LinkCore final : public ControlChannel {
   };
   // In the control thread: calls `what` with the lock if the link is still alive.
   static void Tell(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what);
-  // Of a queue pair of the rail as it is now.
+  // The options of a queue pair of the rail as it is now.
   QueuePairOptions Options() const;
   void OnWord(uint8_t kind, std::span<const uint8_t> bytes);
   void ReadRecords();
-  // So many more records can be queued.
+  // How many more records can be queued.
   size_t RecordRoom() const;
-  // Words wait, and the device has not reported the end of anything for longer than its retries take.
+  // Frames wait, and the device has reported no completion for longer than its retries take.
   bool IsMute(const QueuePair& pair);
-  // All that is queued, as far as the other end takes it. 0 or an errno.
+  // Writes all that is queued, as far as the other end takes it. 0 or an errno.
   int WriteRecords();
 
   VerbsShared* const shared_;
@@ -156,10 +157,10 @@ class LinkCore final : public ControlChannel {
   bool ready_ = false, other_ready_ = false, broken_ = false;
   bool repeats_wait_ = false;
   std::deque<Word> out_;
-  Nanos mute_since_ = 0;     // words wait since then, and nothing has ended; 0: they do not
-  uint64_t mute_at_ = 0;     // what had ended by then
+  Nanos mute_since_ = 0;     // since when frames wait and nothing completes; 0: none wait
+  uint64_t mute_at_ = 0;     // what had completed by then
   std::vector<uint8_t> in_;  // parts of a frame
-  // Grants and acknowledgements, while the other end's ring takes them. Nothing: the queue pair is not created yet.
+  // Carries grants and acknowledgements, while the other end's ring takes them. Nothing: the queue pair is not created yet.
   std::optional<RecordChannel> records_;
   GrantWriter writer_;
   GrantReader reader_;

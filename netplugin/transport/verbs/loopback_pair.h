@@ -1,9 +1,9 @@
-// A queue pair that is joined to itself: the device reads and writes memory of this process, to prove a path or to flush it.
+// Connects a queue pair to itself: the device reads and writes memory of this process, to prove a path or to flush it.
 //
-// A RDMA read of a GPU's memory by a device comes after all that the same device has written there. A completion in host memory says
-// nothing of that: it may overtake the bytes on their way to the GPU.
+// An RDMA read of GPU memory by a device completes after all earlier writes of the same device to that memory. A completion in host memory
+// proves nothing of the kind: it may overtake the bytes on their way to the GPU.
 //
-// Make() and the destructor may block. Between them the owner's thread. Nothing is thrown; a call that fails says an errno.
+// Make() and the destructor may block. All other calls belong to the owner's thread. Nothing throws; a call that fails returns an errno.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_LOOPBACK_PAIR_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_LOOPBACK_PAIR_H_
 
@@ -33,18 +33,18 @@ class LoopbackPair {
   LoopbackPair(const LoopbackPair&) = delete;
   LoopbackPair& operator=(const LoopbackPair&) = delete;
 
-  // So many requests may be outstanding.
+  // How many requests may be outstanding.
   static constexpr uint32_t kRequests = 64;
 
-  // False and one line in `*error`.
+  // On failure false, and one line in `*error`.
   bool Make(std::string* error);
 
-  // `bytes` from registered memory to registered memory, of this device. ENOMEM: as many are outstanding as may be.
+  // Copies `bytes` from registered memory to registered memory of this device. ENOMEM: kRequests are outstanding.
   int Write(uint64_t to, uint32_t remote_key, const void* from, uint32_t local_key, uint32_t bytes);
-  // Reads one byte, which nobody looks at.
+  // Reads one byte, whose value is not used.
   int Flush(const void* at, uint32_t remote_key);
 
-  // Requests end in their order. So many more have; false: one has failed, or the device, and nothing will come of the others.
+  // Requests end in their order. `*ended`: how many more have ended. False: one has failed, or the device has, and the others never end.
   bool Poll(uint32_t* ended);
 
  private:
@@ -55,7 +55,7 @@ class LoopbackPair {
   const Options options_;
   CompletionQueueId queue_{};
   QueuePairInfo info_;
-  // Where reads go: a page of its own.
+  // The destination of reads: a page of its own.
   struct alignas(4096) Page {
     std::array<std::byte, 4096> bytes;
   };

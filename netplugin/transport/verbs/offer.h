@@ -1,5 +1,5 @@
-// What the two ends of one incarnation tell each other before its queue pairs are joined: an Endpoint, within its 255 bytes; and what a
-// process says of a rail: where its port is found. Pure. All of it comes from the peer and is not trusted.
+// Encodes what the two ends of one incarnation send each other before its queue pairs are joined: an Endpoint, within its 255 bytes. Also
+// encodes the address of a rail's port. Pure. All of it comes from the peer and is not trusted.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_OFFER_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_OFFER_H_
 
@@ -10,7 +10,7 @@
 
 namespace r2cc::net::verbs {
 
-// Of a rail.
+// The address of a rail.
 struct RailAddress {
   LinkLayer link_layer = LinkLayer::kEthernet;
   Gid gid{};
@@ -27,21 +27,21 @@ struct RemoteMemory {
   friend bool operator==(const RemoteMemory&, const RemoteMemory&) = default;
 };
 
-// Of a queue pair.
+// The offer of a queue pair.
 struct Offer {
   RailAddress address;
   uint32_t number = 0;            // 24 bits
   uint32_t psn = 0;               // 24 bits: of the first packet that it sends
   uint32_t mtu_bytes = 0;         // its port's
-  uint16_t receives = 0;          // posted, and never fewer than what its records say
-  bool adaptive_routing = false;  // its fabric may reorder
+  uint16_t receives = 0;          // posted, and never fewer than its records state
+  bool adaptive_routing = false;  // its fabric may reorder packets
   RemoteMemory records;           // status slot, then ring; see grant_ring.h
   RemoteMemory tails;             // the acceptor's: tail records by slot
-  RemoteMemory proof;             // the acceptor's: where the data check goes
+  RemoteMemory proof;             // the acceptor's: the destination of the data check
   friend bool operator==(const Offer&, const Offer&) = default;
 };
 Endpoint Encode(const Offer& offer);
-// False if the length, a number or a size is not one.
+// False if the length, a number or a size is invalid.
 bool Decode(const Endpoint& endpoint, Offer* offer);
 
 // A registration's key, as the region frame carries it.

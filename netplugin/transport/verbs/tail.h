@@ -1,10 +1,10 @@
-// The tail record: what a receiver has to know of a message beyond an immediate, written into its memory before the immediate comes. It is
-// the same for all chunks of the message, so that chunks on several links may write it in any order. 16 bytes, little-endian:
-// {message bytes 8, chunk bytes 4, checksum 4}; the checksum is CRC-32C of the rest and of the ticket, exclusive-or the session's tag.
-// Pure.
+// Encodes the tail record: what a receiver needs to know of a message beyond an immediate. It is written into the receiver's memory before
+// the immediate comes. It is the same for all chunks of the message, so chunks on several links may write it in any order. 16 bytes,
+// little-endian: {message bytes 8, chunk bytes 4, checksum 4}; the checksum is CRC-32C of the rest and of the ticket, exclusive-or the
+// session's tag. Pure.
 //
-// It goes with each chunk of a message that has more than one, and with all where packets of an immediate take another way through the
-// fabric than those of plain writes (adaptive routing). Without it the one chunk is the message, and its completion says how long it is.
+// It goes with each chunk of a message that has more than one. It goes with all chunks if packets of an immediate take another path through
+// the fabric than those of plain writes (adaptive routing). Without it the only chunk is the message, and its completion has the length.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_TAIL_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_TAIL_H_
 
@@ -27,13 +27,12 @@ struct Tail {
 };
 
 std::array<std::byte, kTailBytes> Encode(const Tail& tail, uint32_t ticket, uint32_t tag);
-// False if the checksum is wrong, or nothing can be so long or cut so.
+// False if the checksum is wrong, or no message has such a length or such chunks.
 bool Decode(std::span<const std::byte, kTailBytes> bytes, uint32_t ticket, uint32_t tag, Tail* tail);
 
-// The header of a chunk: of the one with this mark, in a message of `flow`, as its sender's ledger would say it. False: no message has such
-// a chunk.
+// The header of the chunk with this mark, in a message of `flow`, as its sender's ledger would make it. False: no message has such a chunk.
 bool HeaderOf(const ChunkMark& mark, FlowId flow, MessageId message, const Tail& tail, Chunk* header);
-// Without a tail: the chunk of `bytes` is the message.
+// Without a tail: the chunk of `bytes` is the whole message.
 bool HeaderOf(const ChunkMark& mark, FlowId flow, MessageId message, uint32_t bytes, Chunk* header);
 
 }  // namespace r2cc::net::verbs

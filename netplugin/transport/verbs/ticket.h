@@ -1,10 +1,10 @@
-// What the 32 bits of an immediate say of the chunk that came with it: ticket 18, chunk 13, last 1. Pure.
+// Encodes a chunk's identity in the 32 bits of an immediate: ticket 18, chunk 13, last 1. Pure.
 //
 // A ticket names a granted message among all that a process may have granted to a peer: the flow's low 12 bits and the message's low 6. So
-// it need not travel: both ends can tell it. It is free again when the message is placed, because a flow has at most kMessagesPerFlow
-// messages posted, each chunk is entrusted to one incarnation until that was fenced, and what completes of an incarnation that has ended is
-// dropped before anybody looks at its immediate. Two flows that are open at a time may not share their low 12 bits: the sender's process
-// gives no two such numbers, and the receiver's opens no such flow (Transport::flow_slots()).
+// it need not be sent: both ends compute it. A ticket is free again when its message is placed, for three reasons: a flow has at most
+// kMessagesPerFlow messages posted; each chunk belongs to one incarnation until that was fenced; and a completion of an ended incarnation
+// is dropped before its immediate is read. Two open flows may not share their low 12 bits: the sender's process assigns no two such
+// numbers, and the receiver's opens no such flow (Transport::flow_slots()).
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_TICKET_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_TICKET_H_
 
@@ -25,7 +25,7 @@ constexpr uint32_t TicketOf(FlowId flow, MessageId message) {
   return FlowSlot(flow) * kMessagesPerFlow + static_cast<uint32_t>(message % kMessagesPerFlow);
 }
 constexpr uint32_t FlowSlotOf(uint32_t ticket) { return ticket / kMessagesPerFlow; }
-// The message that the ticket means, of a flow in which all below `placed_through` are placed.
+// The message that the ticket names, in a flow in which all below `placed_through` are placed.
 constexpr MessageId MessageOf(uint32_t ticket, MessageId placed_through) {
   const uint64_t ahead = (ticket % kMessagesPerFlow - placed_through) % kMessagesPerFlow;
   return placed_through + ahead;
@@ -37,7 +37,7 @@ struct ChunkMark {
   bool last = false;   // it is the message's last
   friend bool operator==(const ChunkMark&, const ChunkMark&) = default;
 };
-// REQUIRES: ticket and chunk within their bits. Every 32 bits are some mark.
+// REQUIRES: ticket and chunk within their bits. Any 32 bits are a valid mark.
 constexpr uint32_t ImmediateOf(const ChunkMark& mark) { return mark.ticket << 14 | mark.chunk << 1 | (mark.last ? 1u : 0u); }
 constexpr ChunkMark MarkOf(uint32_t immediate) { return {immediate >> 14, immediate >> 1 & (kChunksMax - 1), (immediate & 1) != 0}; }
 

@@ -1,4 +1,4 @@
-// The verbs transport as one peer uses it. With the peer's lock.
+// Connects one peer to the verbs transport. With the peer's lock.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_PORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_PORT_H_
 
@@ -24,7 +24,7 @@ class VerbsPort final : public Port {
   std::unique_ptr<RecvLink> NewRecv(const LinkName& name, RecvOwner* owner, Counter* carried) override;
   std::unique_ptr<Connection> Offered(const Endpoint& endpoint) override;
   int fd() const override { return poller_.fd(); }
-  // NCCL's threads look at the completion queues. Whoever else comes goes to sleep afterwards: for him the queues are armed.
+  // NCCL's threads poll the completion queues. Any other thread sleeps afterwards, so for it the queues are armed.
   bool Poll() override;
 
   // ---- for its links ----
@@ -36,7 +36,7 @@ class VerbsPort final : public Port {
   // A link that may have flushes outstanding.
   void AddFlushing(VerbsRecvLink* link) { flushing_.push_back(link); }
   void RemoveFlushing(VerbsRecvLink* link) { std::erase(flushing_, link); }
-  // So many have ended. Nothing wakes a sleeper for them, as they take microseconds; a tick comes by.
+  // Returns how many have ended. No event wakes a sleeper for them, because they take microseconds; the tick polls them.
   size_t LookAtFlushes();
   std::shared_ptr<LinkHistory> HistoryOf(LinkCore::End end, LinkId link);
 

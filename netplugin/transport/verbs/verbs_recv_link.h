@@ -1,4 +1,4 @@
-// The acceptor's end of one incarnation: what completes here has been placed already.
+// Runs the acceptor's end of one incarnation: a chunk whose completion arrives here has been placed already.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_RECV_LINK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_RECV_LINK_H_
 
@@ -14,7 +14,7 @@ namespace r2cc::net::verbs {
 
 class VerbsPort;
 
-// An offer on its way to the link that it is for.
+// An offer, until its link takes it.
 struct VerbsConnection final : Connection {
   explicit VerbsConnection(const verbs::Offer& of) : offer(of) {}
   const verbs::Offer offer;
@@ -31,13 +31,13 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
               std::string* reason) override;
   bool Poll(FlowId wanted) override;
   void Flush(const FlushName& flush, const Buffer& at) override;
-  // Chunks come after the data check.
+  // Chunks come only after the data check.
   bool Forget(FlowId flow) override { return !proved_ || !owner_->MayBePlaced(flow); }
-  // A word follows the writes of its queue pair.
-  // A reliable connection completes its receives in order, unless it is made for out-of-order receives, which none of ours is.
+  // A frame follows the writes of its queue pair. A reliable connection completes its receives in order, unless it is made for out-of-order
+  // receives, and none of ours is.
   bool orders() const override { return !closing_; }
 
-  // For its port. So many have ended.
+  // For its port. Returns how many have ended.
   size_t LookAtFlushes();
 
  private:
@@ -46,7 +46,7 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   void Joined() override;
   void Heard(const Frame& frame) override { owner_->Heard(name_, frame); }
   bool IsOpen(FlowId) override { return false; }  // an initiator grants nothing
-  void Credited() override {}                     // what waits for it are words
+  void Credited() override {}                     // only frames wait for credit
   bool Mark(uint32_t immediate, uint32_t bytes) override;
   void Retired(uint64_t) override {}
   void ProofCame(uint32_t crc) override;
@@ -58,7 +58,7 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   LinkCore core_;
   bool attached_ = false, proved_ = false, closing_ = false;
   uint64_t marks_ = 0;
-  std::unique_ptr<Flusher> flusher_;  // null: none was asked for
+  std::unique_ptr<Flusher> flusher_;  // null: no flush was requested
   Offer offer_;
 };
 

@@ -1,4 +1,4 @@
-// The initiator's end of one incarnation: chunks as RDMA writes into granted buffers.
+// Runs the initiator's end of one incarnation: sends chunks as RDMA writes into granted buffers.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_SEND_LINK_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_SEND_LINK_H_
 
@@ -26,7 +26,7 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   void Prove() override;
   void Start() override;
   Room Pump(int most, bool retry) override;
-  bool busy() const override { return waiting_.has_value(); }  // what was posted is with the device
+  bool busy() const override { return waiting_.has_value(); }  // the device has what was posted
   // Every message waits for its grant.
   Sent SendNow(FunctionRef<bool(Chunk*)>) override { return Sent::kNot; }
   void Retarget(FlowId, MessageId, const std::byte*) override {}
@@ -50,19 +50,19 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   void Retired(uint64_t through) override;
   void ProofCame(uint32_t) override {}
 
-  // For one more chunk after `more` that are about to be posted, of `more_bytes`.
+  // Room for one more chunk after `more` chunks, of `more_bytes`, that are about to be posted.
   bool HasRoom(size_t more, uint64_t more_bytes) const;
   bool HasRoom() const { return HasRoom(0, 0); }
-  // Those that have ended as the device says, or that were acknowledged: the other end says no less.
+  // Retires the chunks that have completed according to the device, or that were acknowledged, which proves the same.
   void Retire();
   bool NeedsTail(const Chunk& chunk) const;
   bool TailIsFree(const Chunk& chunk) const;
-  // `signaled`: the device says when it has ended. False: it is in trouble.
+  // `signaled`: the device reports its completion. False: the device is in trouble.
   bool Send(const Chunk& chunk, bool signaled);
   bool Post(const Chunk& chunk, bool signaled);
-  // A write of nothing, whose end the device reports: then all before it has ended. False: the device is in trouble.
+  // Posts an empty write whose completion the device reports: then all before it have completed. False: the device is in trouble.
   bool AskForEnd();
-  // See LinkProgress. Of the queue pair, which is there.
+  // See LinkProgress. Of the queue pair, which must exist.
   PathFacts Progress();
 
   VerbsPort* const port_;
@@ -79,7 +79,7 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   Nanos busy_since_ = 0;  // 0: nothing is outstanding
   LinkAdvice advice_;
   std::optional<Chunk> waiting_;     // pulled, until the slot of its tail record is free
-  std::map<uint32_t, Chunk> tails_;  // by slot, the last that was written there; never read through
+  std::map<uint32_t, Chunk> tails_;  // by slot, the last chunk that used it; never read through
 };
 
 }  // namespace r2cc::net::verbs

@@ -1,8 +1,8 @@
-// RDMA devices as a transport: see links.h. Each rail is a port of a device, which is opened when the rail is first listened on, and again
-// when it was lost and has come back.
+// Implements the transport over RDMA devices: see links.h. Each rail is a port of a device. The device is opened when the rail is first
+// listened on, and again when it was lost and has come back.
 //
-// Devices are opened and looked at in control threads, once the threads run: a dying device keeps such a call for up to a minute, and
-// Listen() is called with the locks of all peers. The I/O thread takes over what a look has found.
+// Once the threads run, devices are opened and inspected in control threads: a dying device holds up such a call for up to a minute, and
+// Listen() is called with the locks of all peers. The I/O thread takes over the results.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_TRANSPORT_H_
 #define R2CC_NETPLUGIN_TRANSPORT_VERBS_VERBS_TRANSPORT_H_
 
@@ -33,19 +33,19 @@ class VerbsTransport final : public Transport {
     // Any thread.
     std::function<uint32_t()> random;
     std::function<void(LogLevel, const std::string&)> log;
-    // While a call of the job's waits for a device: gives others the processor.
+    // Yields the processor while a call of the job waits for a device.
     std::function<void()> pause = [] { std::this_thread::yield(); };
     std::function<std::unique_ptr<ControlThread>(const std::string& device)> make_control;
-    // The device and the port that a rail is; an empty name: none. Any thread; MAY BLOCK.
+    // The device and the port of a rail; an empty name: none. Any thread; MAY BLOCK.
     std::function<std::string(const Rail& rail, uint8_t* port)> device_of;
     // See VerbsShared.
     std::function<void(uint16_t rail)> keys_revoked;
     SiteSettings site;
-    // Null: host memory alone is registered.
+    // Null: only host memory is registered.
     gpu::Gpu* gpu = nullptr;
-    // The I/O thread's; null: Tick() alone looks for events.
+    // The I/O thread's; null: only Tick() reads events.
     Poller* poller = nullptr;
-    // I/O thread: the rail is found elsewhere now, and Listen() says where.
+    // I/O thread: the rail's endpoint has changed; Listen() returns the new one.
     std::function<void(uint16_t rail)> rail_changed = [](uint16_t) {};
   };
   explicit VerbsTransport(const Options& options);
@@ -53,7 +53,7 @@ class VerbsTransport final : public Transport {
 
   TransportKind kind() const override { return TransportKind::kVerbs; }
   bool Has(const Rail& rail) override;
-  // Once the threads run it says where the rail was when it was last looked at, and has it looked at: rail_changed() follows if it moved.
+  // Once the threads run, it returns where the rail was at the last look, and starts another look: rail_changed() follows if it moved.
   bool Listen(const Rail& rail, Endpoint* own, std::string* error) override;
   uint32_t flow_slots() const override { return kFlowSlots; }
   std::string NameOf(uint16_t rail) override;
@@ -67,23 +67,23 @@ class VerbsTransport final : public Transport {
   void StopThreads() override;
 
  private:
-  // A device by its name. `opening` is held while it is opened.
+  // A device by its name. `opening` is held while the device is being opened.
   struct Slot {
     Mutex opening;
     std::shared_ptr<Device> device R2CC_GUARDED_BY(opening);
   };
-  // What a look has found.
+  // The result of a look.
   struct Look {
     bool ok = false;
     std::string error;
     VerbsShared::RailDevice rail;
     Endpoint own;  // empty: it has no address now
   };
-  // A rail that was listened on. The I/O thread's, but for what is looked at.
+  // A rail that was listened on. I/O thread only, except what a look reads.
   struct Listened {
     Rail rail;
     Endpoint own;
-    bool to_tell = false;  // Listen() is about to be asked where it is
+    bool to_tell = false;  // Listen() is about to be called for the new endpoint
     bool looking = false, look_again = false;
     Retry retry{tuning::kDeviceLookLeast, tuning::kDeviceLookMost};
   };
@@ -97,13 +97,13 @@ class VerbsTransport final : public Transport {
   // Any thread, MAY BLOCK.
   Look LookAt(const Rail& rail);
   std::shared_ptr<Device> DeviceNamed(const std::string& name, std::string* error);
-  // I/O thread: has the rail looked at in the control thread of its device. At most one look at a rail is under way.
+  // I/O thread: has the control thread of the rail's device look at the rail. At most one look at a rail runs at a time.
   void StartLook(uint16_t rail);
   void TakeLooks();
   void Adopt(uint16_t rail, const Look& look);
-  // The limit of locked memory is the process's, so the first of its rails and buffers that meets it tells of it for all.
+  // The limit of locked memory applies to the process, so the first rail or buffer that meets it logs it for all. True: this is the first.
   bool ToldOfMemoryLimit(int failed);
-  // The data proof of memory of that kind. False and one line.
+  // Runs the data proof for memory of that kind. On failure false and one line.
   bool Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error);
   void Watch(const std::shared_ptr<Device>& device);
   void Unwatch(Watched* watched);
@@ -122,7 +122,8 @@ class VerbsTransport final : public Transport {
   // I/O thread.
   std::map<uint16_t, Listened> listened_;
   std::map<std::string, Watched> watched_;
-  // Devices that were replaced. The last reference is here, so that no control thread ends its own device; it ends in that of the next one.
+  // Devices that were replaced. The last reference is here, so that no control thread destroys its own device; the next device's control
+  // thread does.
   std::vector<std::shared_ptr<Device>> replaced_;
   bool started_ = false;
 };
