@@ -1,5 +1,4 @@
-// CollNet plugin table of version 10, exported as ncclCollNetPlugin_v10. It is that of v9: neither the functions nor the properties
-// changed.
+// CollNet plugin table of version 10, exported as ncclCollNetPlugin_v10. It equals v9: neither the functions nor the properties changed.
 #ifndef R2CC_NETPLUGIN_ABI_COLLNET_V10_H_
 #define R2CC_NETPLUGIN_ABI_COLLNET_V10_H_
 

@@ -1,4 +1,4 @@
-// CollNet plugin table of version 11, exported as ncclCollNetPlugin_v11. One context a communicator, and a finalize.
+// CollNet plugin table of version 11, exported as ncclCollNetPlugin_v11. Adds one context per communicator, and a finalize.
 #ifndef R2CC_NETPLUGIN_ABI_COLLNET_V11_H_
 #define R2CC_NETPLUGIN_ABI_COLLNET_V11_H_
 

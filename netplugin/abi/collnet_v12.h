@@ -1,5 +1,5 @@
-// CollNet plugin table of version 12, exported as ncclCollNetPlugin_v12. The functions of v11; only the properties and the virtual device
-// grew.
+// CollNet plugin table of version 12, exported as ncclCollNetPlugin_v12. The functions are those of v11; only the properties and the
+// virtual device grew.
 #ifndef R2CC_NETPLUGIN_ABI_COLLNET_V12_H_
 #define R2CC_NETPLUGIN_ABI_COLLNET_V12_H_
 

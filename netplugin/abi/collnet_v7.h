@@ -1,5 +1,5 @@
-// CollNet plugin table of version 7, exported as ncclCollNetPlugin_v7. All members of a group make the
-// same calls of iallreduce in the same order. NCCL keeps a call to 512 MiB up to v8.
+// CollNet plugin table of version 7, exported as ncclCollNetPlugin_v7. All members of a group make the same calls of iallreduce in the same
+// order. Up to v8, NCCL limits a call to 512 MiB.
 #ifndef R2CC_NETPLUGIN_ABI_COLLNET_V7_H_
 #define R2CC_NETPLUGIN_ABI_COLLNET_V7_H_
 

@@ -1,5 +1,5 @@
-// CollNet plugin table of version 8, exported as ncclCollNetPlugin_v8. Registration takes a size_t; AllGather and ReduceScatter come in.
-// The window is that part of the array of all ranks' pieces, each of bytes_per_rank, which the part to receive or send holds.
+// CollNet plugin table of version 8, exported as ncclCollNetPlugin_v8. Registration takes a size_t; AllGather and ReduceScatter are new.
+// The array of all ranks' pieces has bytes_per_rank for each; the window is the part of it that this part receives or sends.
 #ifndef R2CC_NETPLUGIN_ABI_COLLNET_V8_H_
 #define R2CC_NETPLUGIN_ABI_COLLNET_V8_H_
 
@@ -11,7 +11,7 @@
 
 namespace r2cc::abi {
 
-// ncclNetSGE_v8_t: one part of what is gathered or scattered. There is never more than one.
+// ncclNetSGE_v8_t: one part of the gathered or scattered data. There is never more than one.
 struct NetSgeV8 {
   void* mhandle;
   void* address;

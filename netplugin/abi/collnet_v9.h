@@ -10,7 +10,7 @@
 
 namespace r2cc::abi {
 
-// ncclNetSGE_v9_t and later: one part of what is gathered or scattered. There is never more than one.
+// ncclNetSGE_v9_t and later: one part of the gathered or scattered data. There is never more than one.
 struct NetSgeV9 {
   void* mhandle;
   void* address;

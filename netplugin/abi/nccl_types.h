@@ -1,4 +1,4 @@
-// The scalar types, constants and callbacks that NCCL's plugin tables share, as they lie in memory (NCCL 2.19 to 2.30).
+// Defines the scalar types, constants and callbacks that NCCL's plugin tables share, in their memory layout (NCCL 2.19 to 2.30).
 //
 // Everything in this folder is layout: field order and width are the contract, the names are ours. Nothing here depends on NCCL's headers,
 // so the plugin and r2cc-perf build on a machine that has never seen NCCL.
@@ -23,7 +23,7 @@ enum class Result : int {
   kTimeout = 8,  // since 2.30
 };
 
-// The name a user finds in NCCL's manual; "ncclResult?" for a value that no version knows.
+// The name in NCCL's manual; "ncclResult?" for a value that no version knows.
 constexpr const char* ResultName(Result result) {
   switch (result) {
     case Result::kSuccess: return "ncclSuccess";
@@ -58,7 +58,7 @@ enum class DataType : int {
 // ncclRedOp_t.
 enum class RedOp : int { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
 
-// ncclFunc_t, as far as a tuner is asked about it.
+// ncclFunc_t, the values that NCCL passes to a tuner.
 enum class Function : int { kBroadcast = 0, kReduce = 1, kAllGather = 2, kReduceScatter = 3, kAllReduce = 4 };
 
 // NCCL_ALGO_* and NCCL_PROTO_*: the rows and columns of a tuner's cost table. Older versions have fewer rows.
@@ -89,12 +89,12 @@ constexpr int kPtrDmaBuf = 0x4;
 constexpr size_t kNetHandleBytesMax = 128;              // NCCL_NET_HANDLE_MAXSIZE
 constexpr int kNetRequestsMax = 32;                     // outstanding requests of one communicator, times max_recvs if grouped
 constexpr int kNetDeviceHost = 0;                       // net_device_type: the proxy moves the data, not a GPU
-constexpr int kUndefined = -1;                          // traffic class, rail, plane and network attributes that nobody set
+constexpr int kUndefined = -1;                          // traffic class, rail, plane and network attributes that are not set
 constexpr size_t kMessageBytesMax = size_t{1} << 40;    // max_p2p_bytes and max_coll_bytes lie in 1..this
 constexpr size_t kMessageBytesMaxV8 = size_t{1} << 30;  // no message of a v7 or v8 table is larger
 inline void* const kOptionalRecvCompletion = reinterpret_cast<void*>(uintptr_t{0x1});  // on entry to irecv: "completion optional"
 
-// ncclNetDeviceHandle_v7_t and later. Only for devices with GPU offload; everybody else leaves the out-pointer alone.
+// ncclNetDeviceHandle_v7_t and later. Only for devices with GPU offload; all others do not set the out-pointer.
 struct NetDeviceHandle {
   int net_device_type;
   int net_device_version;

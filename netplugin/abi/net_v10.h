@@ -1,5 +1,5 @@
-// Net plugin table of version 10, exported as ncclNetPlugin_v10. NCCL 2.26 and 2.27. Profiler callback, traffic class, and a profiler
-// handle a request.
+// Net plugin table of version 10, exported as ncclNetPlugin_v10. NCCL 2.26 and 2.27. Adds a profiler callback, a traffic class, and a
+// profiler handle per request.
 #ifndef R2CC_NETPLUGIN_ABI_NET_V10_H_
 #define R2CC_NETPLUGIN_ABI_NET_V10_H_
 

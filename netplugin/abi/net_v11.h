@@ -1,4 +1,4 @@
-// Net plugin table of version 11, exported as ncclNetPlugin_v11. NCCL 2.28 and 2.29. One context a communicator, and at last a finalize.
+// Net plugin table of version 11, exported as ncclNetPlugin_v11. NCCL 2.28 and 2.29. Adds one context per communicator, and a finalize.
 #ifndef R2CC_NETPLUGIN_ABI_NET_V11_H_
 #define R2CC_NETPLUGIN_ABI_NET_V11_H_
 

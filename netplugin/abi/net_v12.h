@@ -1,5 +1,5 @@
-// Net plugin table of version 12, exported as ncclNetPlugin_v12. NCCL 2.30. The functions of v11; only the properties and the virtual
-// device grew.
+// Net plugin table of version 12, exported as ncclNetPlugin_v12. NCCL 2.30. The functions are those of v11; only the properties and the
+// virtual device grew.
 #ifndef R2CC_NETPLUGIN_ABI_NET_V12_H_
 #define R2CC_NETPLUGIN_ABI_NET_V12_H_
 

@@ -1,5 +1,5 @@
-// Net plugin table of version 7, exported as ncclNetPlugin_v7. NCCL 2.19, and RCCL where nothing newer is
-// exported. connect and accept learn about devices with GPU offload.
+// Net plugin table of version 7, exported as ncclNetPlugin_v7. NCCL 2.19, and RCCL if nothing newer is exported. Adds devices with GPU
+// offload to connect and accept.
 #ifndef R2CC_NETPLUGIN_ABI_NET_V7_H_
 #define R2CC_NETPLUGIN_ABI_NET_V7_H_
 

@@ -1,6 +1,6 @@
 // Profiler plugin table of version 1, exported as ncclProfiler_v1. NCCL 2.23. A function is a number.
 //
-// Of the descriptors of all versions only what is read stands here: what NCCL writes may be longer, and is never copied.
+// The descriptors have only the fields that are read: NCCL's own may be longer, and are never copied.
 #ifndef R2CC_NETPLUGIN_ABI_PROFILER_V1_H_
 #define R2CC_NETPLUGIN_ABI_PROFILER_V1_H_
 
@@ -17,9 +17,9 @@ constexpr uint64_t kProfileColl = 0x2;
 constexpr uint64_t kProfileP2p = 0x4;
 constexpr uint64_t kProfileProxyOp = 0x8;
 
-// ncclProfilerEventDescr's proxyOp: alike in all versions. What one channel moves to or from one peer.
+// ncclProfilerEventDescr's proxyOp: the same in all versions. What one channel moves to or from one peer.
 struct ProfilerProxyOp {
-  int32_t pid;  // of the process whose operation it is
+  int32_t pid;  // the process that has the operation
   uint8_t channel;
   int peer;
   int steps;

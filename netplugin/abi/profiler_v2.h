@@ -1,5 +1,5 @@
-// Profiler plugin table of version 2, exported as ncclProfiler_v2. NCCL 2.24 and 2.25. A function is a text. Version 3 (NCCL 2.26) differs
-// in nothing that is read.
+// Profiler plugin table of version 2, exported as ncclProfiler_v2. NCCL 2.24 and 2.25. A function is a text. Version 3 (NCCL 2.26) has the
+// same fields that are read.
 #ifndef R2CC_NETPLUGIN_ABI_PROFILER_V2_H_
 #define R2CC_NETPLUGIN_ABI_PROFILER_V2_H_
 

@@ -1,4 +1,4 @@
-// Profiler plugin table of version 4, exported as ncclProfiler_v4. NCCL 2.27. What a communicator is, NCCL says once, as it begins.
+// Profiler plugin table of version 4, exported as ncclProfiler_v4. NCCL 2.27. NCCL describes a communicator once, as it begins.
 #ifndef R2CC_NETPLUGIN_ABI_PROFILER_V4_H_
 #define R2CC_NETPLUGIN_ABI_PROFILER_V4_H_
 

@@ -1,5 +1,5 @@
 // Profiler plugin table of version 5, exported as ncclProfiler_v5. NCCL 2.28. The type is wide. Versions 6 (NCCL 2.29) and 7 (NCCL 2.31)
-// differ in nothing that is read: they add events, and fields behind those here.
+// have the same fields that are read: they add events, and fields behind those here.
 #ifndef R2CC_NETPLUGIN_ABI_PROFILER_V5_H_
 #define R2CC_NETPLUGIN_ABI_PROFILER_V5_H_
 

@@ -1,4 +1,4 @@
-// Tuner plugin table of version 2, exported as ncclTunerPlugin_v2. NCCL 2.21; later ones read it where nothing newer is exported.
+// Tuner plugin table of version 2, exported as ncclTunerPlugin_v2. NCCL 2.21; later ones read it if nothing newer is exported.
 //
 // NCCL asks before it chooses. algorithm and protocol come in as -1 and nChannels as 0, "no opinion"; a tuner sets the first two together
 // or neither. In every version: an error ends the collective, and ranks that answer differently hang.

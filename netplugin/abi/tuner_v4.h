@@ -1,4 +1,4 @@
-// Tuner plugin table of version 4, exported as ncclTunerPlugin_v4. NCCL 2.24 to 2.27. The tuner hears whether the buffers are registered.
+// Tuner plugin table of version 4, exported as ncclTunerPlugin_v4. NCCL 2.24 to 2.27. NCCL passes whether the buffers are registered.
 #ifndef R2CC_NETPLUGIN_ABI_TUNER_V4_H_
 #define R2CC_NETPLUGIN_ABI_TUNER_V4_H_
 

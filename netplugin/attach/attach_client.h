@@ -1,4 +1,4 @@
-// The plugin's end of the attach socket.
+// Runs the plugin's end of the attach socket.
 #ifndef R2CC_NETPLUGIN_ATTACH_ATTACH_CLIENT_H_
 #define R2CC_NETPLUGIN_ATTACH_ATTACH_CLIENT_H_
 
@@ -15,12 +15,12 @@
 
 namespace r2cc::net {
 
-// Connects, and re-connects for ever with back-off (100 ms, doubling to 2 s, with jitter). While the connection is lost the last page
-// counts until its heartbeat is stale; a daemon that comes again brings a page and a ring of its own, and the old page counts until the
-// new one has a plan. A daemon that is older is asked in its version, and after the next loss in the newest again. Each kind of trouble is
-// logged once, and again only after an attachment that lasted.
+// Connects, and re-connects forever with back-off (100 ms, doubling to 2 s, with jitter). While the connection is lost, the last page is
+// valid until its heartbeat is stale. A daemon that returns brings its own page and ring, and the old page stays valid until the new one
+// has a plan. An older daemon is asked in its version, and after the next loss in the newest again. Each kind of trouble is logged once,
+// and again only after an attachment that lasted.
 //
-// After fork() a child may close fd(), but must not destroy the client: its end is the end of the parent's connection, too.
+// After fork() a child may close fd(), but must not destroy the client: that would also end the parent's connection.
 class AttachClient final : public DaemonLink {
  public:
   AttachClient(std::string socket_path, plan::AttachRequest request, LogFn log);
@@ -40,21 +40,21 @@ class AttachClient final : public DaemonLink {
  private:
   void Connect(Nanos now);
   void Receive(Nanos now);
-  // Empty, or why the conversation must end.
+  // Empty, or why the connection must end.
   std::string Handle(const std::vector<char>& packet, size_t bytes, ReceivedFds* fds, Nanos now);
   std::string Accept(const plan::AttachReply& reply, ReceivedFds* fds, Nanos now);
   void Disconnect(Nanos now);
-  // The daemon is upgraded, or moved.
+  // The daemon ends for an upgrade, or moves.
   void EndOnPurpose(Nanos now);
   void RefreshPage(Nanos now);
   void RingDoorbell();
   void Say(LogLevel level, const std::string& line);
-  // True: the daemon is older, and is asked again in its own version.
+  // True: the daemon is older, and was asked again in its own version.
   bool AskAgain(const std::vector<char>& packet, size_t bytes, Nanos now);
 
   const std::string path_;
   plan::AttachRequest request_;  // its version is the one to ask in
-  const uint32_t newest_;        // that it was made for: each connection begins with it
+  const uint32_t newest_;        // the version that it was made for: each connection begins with it
   const LogFn log_;
 
   int fd_ = -1;
@@ -67,12 +67,12 @@ class AttachClient final : public DaemonLink {
   uint64_t attach_count_ = 0;
   plan::AttachReply reply_{};
   std::unique_ptr<plan::PageReader> page_;
-  std::unique_ptr<plan::PageReader> old_page_;  // of the daemon before, until page_ has a plan
+  std::unique_ptr<plan::PageReader> old_page_;  // of the previous daemon, until page_ has a plan
   std::unique_ptr<plan::RingWriter> ring_;
   KeptRecords kept_;
   Nanos next_refresh_ = 0;
   uint64_t page_generation_ = 0;
-  // What page() said when page_generation_ was last raised: whose page, and its epoch.
+  // The page that page() returned when page_generation_ was last raised, and its epoch.
   std::pair<const plan::PageReader*, Epoch> seen_{nullptr, {}};
 };
 

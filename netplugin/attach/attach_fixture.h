@@ -1,4 +1,4 @@
-// A daemon's end of the attach socket for tests, and a client beside it.
+// Plays a daemon's end of the attach socket for tests, with a client.
 #ifndef R2CC_NETPLUGIN_ATTACH_ATTACH_FIXTURE_H_
 #define R2CC_NETPLUGIN_ATTACH_ATTACH_FIXTURE_H_
 
@@ -20,7 +20,7 @@
 
 namespace r2cc::net {
 
-// A daemon's attach socket in the same thread: nothing here takes time, because a Unix socket delivers at once.
+// A daemon's attach socket in the same thread: no call takes time, because a Unix socket delivers at once.
 class Server {
  public:
   explicit Server(const std::string& path) : path_(path) {
@@ -141,7 +141,7 @@ class AttachClientTest : public testing::Test {
     now_ += by;
     Poll();
   }
-  // From nothing to attached, with a plan.
+  // From no connection to attached, with a plan.
   void Attach(Server& server, uint64_t counter = 1, uint16_t weight = 1000, int64_t daemon_start = 1) {
     server.Publish(counter, weight, now_, daemon_start);
     PollAfter(3 * kNanosPerSecond);  // past any back-off

@@ -1,4 +1,4 @@
-// The words of the attach conversation as values: pure.
+// Makes and checks the packets of the attach conversation: pure.
 #ifndef R2CC_NETPLUGIN_ATTACH_ATTACH_WORDS_H_
 #define R2CC_NETPLUGIN_ATTACH_ATTACH_WORDS_H_
 
@@ -17,13 +17,13 @@ namespace r2cc::net {
 plan::AttachRequest MakeAttachRequest(const std::string& job, int pid, uint64_t process_id, const std::vector<Rail>& rails,
                                       const std::string& release);
 
-// Judges a packet that should be the answer, which came with `descriptors` descriptors. Empty if the daemon accepted us: `reply` is then
-// sound, and names beyond its rail_count are empty. Otherwise one line that says why not, and `reply` is untouched.
+// Checks a packet that should be the answer, which came with `descriptors` descriptors. Empty if the daemon accepted us: `reply` is then
+// valid, and names beyond its rail_count are empty. Otherwise the reason in one line, and `reply` is unchanged.
 //
-// Both versions' answers are alike.
+// The answers of both versions have one layout.
 std::string CheckReply(const void* packet, size_t bytes, size_t descriptors, plan::AttachReply* reply);
 
-// The older version in which a daemon wants to be asked that refused to be asked in `asked`; 0: it wants no such thing.
+// The older version that a daemon offers in its refusal of `asked`; 0: it offers none.
 uint32_t VersionToAskIn(const void* packet, size_t bytes, uint32_t asked);
 
 }  // namespace r2cc::net

@@ -1,4 +1,4 @@
-// What the transport knows of the node's daemon. It never waits for it and never needs it.
+// Connects the transport to the node's daemon. It never waits for the daemon and never needs it.
 #ifndef R2CC_NETPLUGIN_ATTACH_DAEMON_LINK_H_
 #define R2CC_NETPLUGIN_ATTACH_DAEMON_LINK_H_
 
@@ -11,35 +11,36 @@
 
 namespace r2cc::net {
 
-// The I/O thread alone uses it.
+// I/O thread only.
 class DaemonLink {
  public:
   virtual ~DaemonLink() = default;
 
-  // Readable when Poll() has something to do; -1: not connected. May be another one after each Poll().
+  // Readable when Poll() has something to do; -1: not connected. May change with each Poll().
   virtual int fd() const = 0;
 
-  // Does what is due at `now`; never blocks. Call it when fd() is readable, and a few times a second anyway.
+  // Does what is due at `now`; never blocks. Call it when fd() is readable, and also a few times a second.
   virtual void Poll(Nanos now) = 0;
 
   // True from the daemon's acceptance to the loss of the connection.
   virtual bool attached() const = 0;
 
-  // How often a daemon has accepted this process: when it grows, a daemon that knows nothing yet of this process wants to be told.
+  // How often a daemon has accepted this process. When it grows, the daemon knows nothing yet of this process and needs its reports.
   virtual uint64_t attach_count() const = 0;
 
-  // The last acceptance: the node's name and its names for the rails (at least as many as were asked about are there, empty if not
-  // matched). All zero before the first one; it stays when the daemon goes.
+  // The last acceptance: the node's name and its names for the rails (at least as many as the request had, empty if not matched). All zero
+  // before the first one; it stays when the daemon goes.
   virtual const plan::AttachReply& reply() const = 0;
 
   // The plan in force; null if there is none, or if its daemon has been silent for longer than kPageStaleAfter. Valid until the next
   // Poll().
   virtual const plan::PageCopy* page(Nanos now) const = 0;
 
-  // Another number whenever page() may say something else than at the Poll() before, a plan that went stale or came back included.
+  // Changes whenever page() may differ from the last Poll(), also if a plan went stale or came back.
   virtual uint64_t page_generation() const = 0;
 
-  // Evidence for the daemon. Without a daemon it is dropped, but the last numbered records (plan::IsNumbered) wait for the next daemon.
+  // Reports evidence to the daemon. Without a daemon it is dropped, but the last numbered records (plan::IsNumbered) wait for the next
+  // daemon.
   virtual void Report(const plan::EvidenceRecord& record) = 0;
 };
 

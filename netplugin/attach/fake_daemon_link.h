@@ -1,4 +1,4 @@
-// A daemon as a test plays it.
+// Fakes a daemon for tests.
 #ifndef R2CC_NETPLUGIN_ATTACH_FAKE_DAEMON_LINK_H_
 #define R2CC_NETPLUGIN_ATTACH_FAKE_DAEMON_LINK_H_
 

@@ -1,4 +1,4 @@
-// The last numbered records of a process (plan::IsNumbered), for daemons that start later. Pure.
+// Keeps the last numbered records of a process (plan::IsNumbered), for daemons that start later. Pure.
 #ifndef R2CC_NETPLUGIN_ATTACH_KEPT_RECORDS_H_
 #define R2CC_NETPLUGIN_ATTACH_KEPT_RECORDS_H_
 
@@ -15,7 +15,7 @@ class KeptRecords {
   // 144 KiB; a quarter of a ring. One lost rail makes three records for each peer.
   static constexpr size_t kMost = 1024;
 
-  // The record as it goes to the daemon: with its number, and kept, if its kind is numbered.
+  // The record to send to the daemon. A record of a numbered kind gets its number, and is kept.
   plan::EvidenceRecord Keep(plan::EvidenceRecord record) {
     if (!plan::IsNumbered(static_cast<plan::EvidenceKind>(record.kind))) return record;
     record.received_bytes = ++numbers_;

@@ -1,4 +1,4 @@
-// A SOCK_SEQPACKET Unix socket that never blocks.
+// Sends and receives packets over a SOCK_SEQPACKET Unix socket. No call blocks.
 #ifndef R2CC_NETPLUGIN_ATTACH_PACKET_SOCKET_H_
 #define R2CC_NETPLUGIN_ATTACH_PACKET_SOCKET_H_
 
@@ -10,10 +10,10 @@ namespace r2cc::net {
 
 // Connects to `path` at once or not at all; -1 and the cause in `error`. Forked children do not keep the socket.
 int ConnectPacketSocket(const std::string& path, std::string* error);
-// Ends the connection, whoever else may hold a copy of the descriptor.
+// Ends the connection, even if another process has a copy of the descriptor.
 void ClosePacketSocket(int fd);
 
-// False if the packet was not taken whole, for whatever reason.
+// False if the packet was not taken completely, for any reason.
 bool SendPacket(int fd, const void* data, size_t bytes);
 
 // Descriptors that came with a packet: closed with it unless taken.
@@ -26,7 +26,7 @@ class ReceivedFds {
 
   void Add(int fd) { fds_.push_back(fd); }
   size_t size() const { return fds_.size(); }
-  // The caller owns it from now on; each one at most once.
+  // The caller owns it from now on. Call it at most once for each.
   int Take(size_t i);
 
  private:
@@ -37,7 +37,7 @@ enum class Received {
   kPacket,
   kNothing,  // would block
   kEnd,      // the other end closed, or the socket broke
-  kTooLong,  // a packet that did not fit, or with more descriptors than anybody sends; it is gone
+  kTooLong,  // the packet did not fit, or had more descriptors than any sender sends; it is dropped
 };
 
 // Takes one packet of at most `capacity` bytes.

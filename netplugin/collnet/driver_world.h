@@ -1,4 +1,4 @@
-// A group of drivers in one process, with real bytes, for tests of what they do.
+// Builds a group of drivers in one process, with real bytes, for tests of what they do.
 #ifndef R2CC_NETPLUGIN_COLLNET_DRIVER_WORLD_H_
 #define R2CC_NETPLUGIN_COLLNET_DRIVER_WORLD_H_
 
@@ -24,13 +24,13 @@ inline PlanSpec MakePlan(const std::vector<uint64_t>& bytes_per_s, const std::ve
   return PlanFor(bytes_per_s, kPieceBytes, reach_all);
 }
 
-// Of integers, whose sum does not depend on the order.
+// Integers, whose sum does not depend on the order.
 struct Vector {
   explicit Vector(size_t count) : contribution(count), result(count) {}
   std::vector<int64_t> contribution, result;
 };
 
-// Until it is broken: then reductions come to nothing.
+// Reduces until a test breaks it; then reductions have no result.
 class BreakableReducer final : public Reducer {
  public:
   std::unique_ptr<Reduction> Begin(DataType type, RedOp op, const std::vector<net::Buffer>& sources, net::Buffer out,
@@ -90,7 +90,7 @@ class GroupTest : public testing::Test {
     for (Member& member : members_)
       if (member.driver != nullptr && (poll_failed_ || member.driver->error().empty())) member.driver->Poll(now_);
   }
-  // Until it is so, which must come.
+  // Runs until `done`, which must become true.
   void RunUntil(const std::function<bool()>& done) {
     for (int turns = 0; !done(); ++turns) {
       ASSERT_LT(turns, 20'000);

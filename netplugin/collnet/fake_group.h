@@ -1,4 +1,4 @@
-// Flows between the members of a group in one process: messages arrive when the network is told to move, in any order between flows.
+// Fakes the flows between the members of a group in one process: messages arrive when a test moves the network, in any order between flows.
 #ifndef R2CC_NETPLUGIN_COLLNET_FAKE_GROUP_H_
 #define R2CC_NETPLUGIN_COLLNET_FAKE_GROUP_H_
 
@@ -54,7 +54,7 @@ class FakeNetwork {
       }
     return nullptr;
   }
-  // At some flows a message arrives.
+  // A message arrives at some of the flows.
   void Move() {
     for (const auto& flow : flows_) {
       if (flow->error.empty() && (flow->receive_closed || (flow->send_closed && flow->sends.empty()))) flow->error = "R2CC: closed";
@@ -78,9 +78,9 @@ class FakeNetwork {
     for (const auto& flow : flows_)
       if ((flow->from == a && flow->to == b) || (flow->from == b && flow->to == a)) flow->error = error;
   }
-  // Messages of so many bytes come with one less.
+  // Messages of `bytes` bytes come with one byte less.
   void Shorten(uint64_t bytes) { short_bytes_ = bytes; }
-  // What was posted between the two waits until the path is there again.
+  // What was posted between the two waits until the path is back.
   void Cut(uint32_t a, uint32_t b) { cut_.insert(std::minmax(a, b)); }
   void Heal(uint32_t a, uint32_t b) { cut_.erase(std::minmax(a, b)); }
   bool HavePath(uint32_t a, uint32_t b) const { return !cut_.contains(std::minmax(a, b)); }
@@ -95,7 +95,7 @@ class FakeNetwork {
 
 class FakeGroup final : public GroupFlows, private net::FlowPort {
  public:
-  // What fits of a flow's requests at one end.
+  // How many requests of a flow fit at one end.
   static constexpr size_t kRoom = 3;
   static constexpr uint64_t kCopiedBytesMax = 1000;
 

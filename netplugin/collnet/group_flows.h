@@ -1,4 +1,4 @@
-// How the flows of a group come to be, at one member. Whoever connects the group's members gives it.
+// Opens and accepts the flows of a group at one member. The code that connects the group's members implements it.
 #ifndef R2CC_NETPLUGIN_COLLNET_GROUP_FLOWS_H_
 #define R2CC_NETPLUGIN_COLLNET_GROUP_FLOWS_H_
 
@@ -9,15 +9,15 @@
 
 namespace r2cc::collnet {
 
-// One thread at a time, the port's. No call waits for a member.
+// One thread at a time, which is also the port's. No call waits for a member.
 class GroupFlows {
  public:
   virtual ~GroupFlows() = default;
-  // Of all flows of the group. Lives as long as this.
+  // The port of all flows of the group. Lives as long as this.
   virtual net::FlowPort* port() = 0;
-  // A flow to a member. It opens meanwhile, and what is sent waits; if it does not open, port()->Error() says why.
+  // Opens a flow to a member. It opens in the background, and sends wait; if it does not open, port()->Error() has the reason.
   virtual net::FlowRef Open(uint32_t member) = 0;
-  // A flow from some member, its Open() there, that was not given to anybody yet.
+  // A flow that some member opened to this one, and that was not returned yet.
   virtual std::optional<net::FlowRef> Accept() = 0;
 };
 

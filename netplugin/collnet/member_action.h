@@ -1,5 +1,5 @@
-// What an executor asks of whoever drives it. It does no I/O and touches no memory: events go in through its methods, actions come out of
-// TakeActions() and are carried out in the order in which they stand.
+// Defines what an executor asks of its driver. The executor does no I/O and touches no memory: events go in through its methods, actions
+// come out of TakeActions() and are carried out in their order.
 #ifndef R2CC_NETPLUGIN_COLLNET_MEMBER_ACTION_H_
 #define R2CC_NETPLUGIN_COLLNET_MEMBER_ACTION_H_
 
@@ -12,14 +12,14 @@ namespace r2cc::collnet {
 
 // 0, 1, 2, ... in a group: all members call the same operations in the same order.
 using OperationId = uint64_t;
-// Another number: another set of flows. See MemberExecutor.
+// Selects a set of flows. See MemberExecutor.
 using Slot = uint32_t;
 
 // Memory of an operation.
 enum class Area : uint8_t {
   kContribution,  // the caller's vector; may be the same memory as kResult
   kResult,
-  kStaging,  // that the driver gives: contributions of others land there
+  kStaging,  // given by the driver: contributions of others land there
 };
 struct AreaPlace {
   Area area = Area::kContribution;
@@ -28,7 +28,7 @@ struct AreaPlace {
   friend bool operator==(const AreaPlace&, const AreaPlace&) = default;
 };
 
-// A flow between this member and a peer, one way. Messages stay in order in a flow, and nowhere else.
+// A flow between this member and a peer, one way. Messages stay in order within a flow, but not between flows.
 struct FlowName {
   uint32_t peer = 0;
   Slot slot = 0;
@@ -43,13 +43,13 @@ struct MemberAction {
     kBegin,    // the operation begins: it needs `bytes` of staging until it is done
     kWeight,   // `flow`, which sends, gets `weight` from now on
     kOffer,    // send `message` on `flow` from a copy; no event follows
-    kExpect,   // the next message of `flow` is such a one, of `bytes`: OfferReceived()
+    kExpect,   // the next message of `flow` is an offer, of `bytes`: OfferReceived()
     kSend,     // the bytes at `place`, which do not change until SendDone()
     kReceive,  // to `place`, which may be written from now on: ReceiveDone()
     kReduce,   // add up `sources`, in this order, to `place`, which may be one of them: ReduceDone()
-    kDone,     // the operation is: nothing touches its memory any more
+    kDone,     // the operation is done: nothing touches its memory any more
     kTell,     // `message` to `peer`, on its control flow
-    kFail,     // the group, once, with a line in `text`: no operation will be done any more
+    kFail,     // the group failed: `text` has the reason; sent once, and no operation will be done any more
   };
   Kind kind = Kind::kBegin;
   OperationId operation = 0;
@@ -57,7 +57,7 @@ struct MemberAction {
   AreaPlace place;
   uint64_t bytes = 0;
   double weight = 1;
-  uint32_t block = 0;  // kReduce: its name, with the operation
+  uint32_t block = 0;  // kReduce: identifies it, together with the operation
   std::vector<AreaPlace> sources;
   uint32_t peer = 0;
   std::vector<std::byte> message;

@@ -1,4 +1,4 @@
-// What the members of a group have said of themselves: what their rails can carry, and to whom they have no path. Pure.
+// Keeps what the members of a group have reported of themselves: the capacity of their rails, and members to which they have no path. Pure.
 #ifndef R2CC_NETPLUGIN_COLLNET_MEMBER_STATES_H_
 #define R2CC_NETPLUGIN_COLLNET_MEMBER_STATES_H_
 
@@ -10,22 +10,22 @@
 
 namespace r2cc::collnet {
 
-// Members that are named are members of the group.
+// Every member number must be in the group.
 class MemberStates {
  public:
   explicit MemberStates(uint32_t members) : states_(members) {}
 
-  // False: that, or something later, is known of the member already.
+  // False: this report, or a later one of the member, is known already.
   bool Learn(const MemberState& state);
   bool Knows(uint32_t member) const { return states_[member].has_value(); }
-  // Neither says of the other that it has no path to it.
+  // Neither has reported that it has no path to the other.
   bool HavePath(uint32_t a, uint32_t b) const { return !SaysUnreachable(a, b) && !SaysUnreachable(b, a); }
-  // Some member had no path to another some time.
+  // Some member once had no path to another.
   bool any_was_unreachable() const { return any_was_unreachable_; }
 
-  // What each can carry. Who has not said yet is taken to be like the quickest.
+  // The capacity of each. A member that has not reported yet counts as equal to the fastest.
   std::vector<uint64_t> BytesPerSecond() const;
-  // Of each, whether it has a path to all others.
+  // For each member, whether it has a path to all others.
   std::vector<bool> ReachAll() const;
 
  private:

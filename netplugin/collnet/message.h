@@ -1,5 +1,5 @@
-// What members of a group tell each other, and how it lies on the wire. Everything that is decoded may come from anybody: numbers are
-// within their bounds, a plan can be made, text is one printable line.
+// Encodes and decodes the messages between members of a group. Decoded bytes are not trusted: numbers are checked against their bounds,
+// plans against CheckPlanSpec(), and text becomes one printable line.
 #ifndef R2CC_NETPLUGIN_COLLNET_MESSAGE_H_
 #define R2CC_NETPLUGIN_COLLNET_MESSAGE_H_
 
@@ -19,10 +19,11 @@ namespace r2cc::collnet {
 
 using Bytes = std::vector<std::byte>;
 
-// Of all messages here, and of what a generator makes of a PlanSpec: members that differ must not work together.
+// The version of all messages here, and of the schedules that a generator makes from a PlanSpec: members that differ must not work
+// together.
 constexpr uint16_t kGroupVersion = 2;
 
-// The first message of an operation on each of its flows: what the sender was called with, and the plan that it follows.
+// The first message of an operation on each of its flows: the arguments of the sender's call, and the plan that it follows.
 struct OperationOffer {
   OperationId operation = 0;
   uint64_t epoch = 0;
@@ -34,11 +35,11 @@ struct OperationOffer {
 };
 constexpr uint64_t kOfferBytes = 32;
 Bytes Encode(const OperationOffer& offer);
-// Empty if `theirs`, as it was received, is the same as `ours`; otherwise what differs, in one line: "count 3, here 4".
+// Empty if `theirs`, as received, equals `ours`; otherwise the difference, in one line: "count 3, here 4".
 std::string Compare(std::span<const std::byte> theirs, const OperationOffer& ours);
 
-// Member 0's word, for ever: the operations from `from` up to but not including `through` follow this plan. Said again with a later
-// `through` and all else the same, or with the next epoch from that `through` on.
+// Member 0's decision, which never changes: the operations from `from` up to but not including `through` follow this plan. It is sent again
+// with a later `through` and all else equal, or with the next epoch from that `through` on.
 struct Stamp {
   uint64_t epoch = 0;  // 1, 2, 3, ...
   OperationId from = 0;
@@ -48,11 +49,11 @@ struct Stamp {
   friend bool operator==(const Stamp&, const Stamp&) = default;
 };
 
-// What a member says of itself: to member 0, and once some member has had no path to another, to all. They forward it to member 0, if that
-// does not hear it.
+// A member's report of itself: to member 0, and once some member has had no path to another, to all. They forward it to member 0 if it does
+// not reach member 0 directly.
 struct MemberState {
   uint32_t member = 0;
-  uint64_t number = 0;                // 1, 2, 3, ... of that member's
+  uint64_t number = 0;                // 1, 2, 3, ... of that member
   uint64_t bytes_per_s = 0;           // what its rails can carry
   std::vector<uint32_t> unreachable;  // members to which it has no path, each once, in order
 
@@ -66,13 +67,13 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
-// The first message of a flow: who has opened it, and for what.
+// The first message of a flow: the member that opened it, and its purpose.
 struct Greeting {
-  uint64_t group = 0;    // a number that member 0 has drawn
+  uint64_t group = 0;    // a random number of member 0
   uint32_t members = 0;  // of the group, as the sender knows it
   uint32_t member = 0;   // the sender
-  bool control = false;  // it carries messages, and no operation's bytes
-  Slot slot = 0;         // this and the lanes: of an operation's flow
+  bool control = false;  // it carries messages, and no bytes of operations
+  Slot slot = 0;         // this and the lanes: for a flow of operations
   uint32_t from_lane = 0;
   uint32_t to_lane = 0;
 
@@ -80,14 +81,14 @@ struct Greeting {
 };
 constexpr uint64_t kGreetingBytes = 33;
 Bytes Encode(const Greeting& greeting);
-// Nothing, and one line in `why`, if it is none of this release.
+// Nothing, and one line in `why`, if it is no greeting of this release.
 std::optional<Greeting> DecodeGreeting(std::span<const std::byte> bytes, std::string* why);
 
 using Message = std::variant<Stamp, MemberState, Failure>;
 Bytes Encode(const Message& message);
-// No message to a group of so many is longer.
+// No message to a group of `members` members is longer.
 constexpr uint64_t MessageBytesMax(uint32_t members) { return 512 + 4 * uint64_t{members}; }
-// Nothing, and one line in `why`, if it is no message to a group of so many.
+// Nothing, and one line in `why`, if it is no message to a group of `members` members.
 std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members, std::string* why);
 
 }  // namespace r2cc::collnet

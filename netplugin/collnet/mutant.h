@@ -1,4 +1,4 @@
-// Mutants: bugs that tests switch on in the production source, to prove that the checkers see them. None is in what is shipped: see
+// Names bugs (mutants) that tests switch on in the production source, to prove that the checkers detect them. None is in shipped code: see
 // flow/mutant.h.
 #ifndef R2CC_NETPLUGIN_COLLNET_MUTANT_H_
 #define R2CC_NETPLUGIN_COLLNET_MUTANT_H_
@@ -9,13 +9,13 @@ enum class Mutant {
   kNothing,
   kStampNotAwaited,    // an operation begins with the last plan although nothing is stamped for it
   kCountedTwice,       // a contribution is added twice
-  kForwardedEarly,     // what is not added up yet is sent on
+  kForwardedEarly,     // a block is sent on before it is added up
   kDoneWhenSent,       // a send is done when it has left: the next operation's bytes may travel in its place
   kSlotNotAwaited,     // an operation uses the flows of one that is not done
   kArrivalOrder,       // contributions are added up in the order in which they came
   kWeightIgnored,      // lanes share a port equally
   kStampChanged,       // what was stamped is stamped again with another plan
-  kStampNotForwarded,  // a member that does not hear member 0 is told nothing by the others
+  kStampNotForwarded,  // the others forward nothing to a member that member 0 does not reach
   kPlanNotChecked,     // a peer's plan is used as it is
 };
 

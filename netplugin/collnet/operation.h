@@ -1,5 +1,5 @@
-// One operation at one member, from its first step to its last: MemberProgress says what is due, this says over which flow and to which
-// memory, and adds up what has come. Events in, actions out; see action.h.
+// Runs one operation at one member, from its first step to its last. MemberProgress knows what is due; this class adds the flow and the
+// memory, and adds up what has come. Events in, actions out; see member_action.h.
 #ifndef R2CC_NETPLUGIN_COLLNET_OPERATION_H_
 #define R2CC_NETPLUGIN_COLLNET_OPERATION_H_
 
@@ -19,27 +19,27 @@
 
 namespace r2cc::collnet {
 
-// What becomes of a receive, from when it is due.
+// The state of a receive, from when it is due.
 enum class ReceiveState : uint8_t {
   kUnderWay,  // its bytes may come
-  kAdding,    // they are here, and complete a group that is being added up
+  kAdding,    // they have come, and complete a group that is being added up
   kDone,
 };
 enum class ReceiveEvent : uint8_t {
-  kArrived,    // and nothing is to be added yet, or ever
-  kCompletes,  // arrived, as the last of a group
-  kAdded,      // all groups that it completes
+  kArrived,    // it arrived, and nothing is to be added yet, or ever
+  kCompletes,  // it arrived, as the last of a group
+  kAdded,      // all groups that it completes are added up
 };
 
 class Operation {
  public:
-  // Its flows are those of `slot`. Actions are added to `actions`, which must outlive it.
+  // Its flows are those of `slot`. It adds actions to `actions`, which must outlive it.
   Operation(const OperationOffer& offer, Slot slot, std::shared_ptr<const MemberLayout> layout, std::vector<MemberAction>* actions);
 
   // Call it once.
   void Begin();
-  // Each answers the oldest such action of its flow. An answer to nothing ends the process. OfferReceived() gives an empty line if the peer
-  // does the same as this member; otherwise what differs.
+  // Each answers the oldest such action of its flow. An answer without an action ends the process. OfferReceived() returns an empty line if
+  // the peer's call equals this member's; otherwise the difference.
   std::string OfferReceived(const FlowName& flow, std::span<const std::byte> bytes);
   void SendDone(const FlowName& flow);
   void ReceiveDone(const FlowName& flow);
@@ -48,7 +48,7 @@ class Operation {
   bool finished() const { return progress_.finished(); }
   const OperationOffer& offer() const { return offer_; }
   Slot slot() const { return slot_; }
-  // What it waits for, in one line. For people.
+  // What it waits for, in one line, for people.
   std::string Waiting() const;
 
  private:
@@ -61,13 +61,13 @@ class Operation {
   };
   struct Block {
     uint32_t groups_done = 0;
-    uint32_t arrived = 0;      // contributions of the group that is next
-    ReceiveName completed_by;  // what completed the group that is being added up
+    uint32_t arrived = 0;      // contributions of the next group
+    ReceiveName completed_by;  // the receive that completed the group that is being added up
   };
   struct Receive {
     ReceiveState state = ReceiveState::kUnderWay;
     uint32_t peer = 0;
-    uint32_t sums = 0;  // that it waits for
+    uint32_t sums = 0;  // how many it waits for
   };
 
   void Step(const ReceiveName& receive, ReceiveEvent event);
@@ -86,8 +86,8 @@ class Operation {
   plan::MemberProgress progress_;
   std::set<FlowName> offers_missing_;
   std::vector<Block> blocks_;
-  std::map<ReceiveName, Receive> receives_;          // that are due, and not done
-  std::vector<std::pair<uint32_t, uint32_t>> sent_;  // lanes and numbers there, for a mutant
+  std::map<ReceiveName, Receive> receives_;          // those that are due and not done
+  std::vector<std::pair<uint32_t, uint32_t>> sent_;  // lanes and the receives' numbers there, for a mutant
 };
 
 }  // namespace r2cc::collnet

@@ -1,4 +1,4 @@
-// To which members this one has no path. A loss counts after a while, and so does what comes back. Pure: time is an argument.
+// Decides to which members this one has no path. A loss counts after a while, and so does a return. Pure: time is an argument.
 #ifndef R2CC_NETPLUGIN_COLLNET_PATH_MONITOR_H_
 #define R2CC_NETPLUGIN_COLLNET_PATH_MONITOR_H_
 
@@ -13,8 +13,8 @@ class PathMonitor {
  public:
   explicit PathMonitor(uint32_t members) : paths_(members) {}
 
-  // `up`: some rail joins this member and that one now. `in_use`: operations may be under way; else what comes back counts at once. True:
-  // HasPath() says something else than before.
+  // `up`: some rail joins this member and that one now. `in_use`: operations may be in flight; otherwise a return counts at once. True: the
+  // result of HasPath() has changed.
   bool Observe(uint32_t member, bool up, bool in_use, Nanos now);
   bool HasPath(uint32_t member) const { return paths_[member].up; }
   // In order.
@@ -22,9 +22,9 @@ class PathMonitor {
 
  private:
   struct Path {
-    bool up = true;       // what counts
-    Nanos differs = 0;    // so long it has been observed to be otherwise
-    Nanos observed = -1;  // at which time; -1: never
+    bool up = true;       // the state that counts
+    Nanos differs = 0;    // for how long another state has been observed
+    Nanos observed = -1;  // when it was observed last; -1: never
   };
   std::vector<Path> paths_;
 };

@@ -1,8 +1,9 @@
-// Which plan an operation follows. Member 0 stamps ahead, and what is stamped never changes: "operations 16 up to 32 follow plan 3". Nobody
-// begins an operation that is not stamped. So all members switch at the same operation: one that has not heard of the new plan has not been
-// told that it may go that far. The first stamp is made when member 0 is called for the first time, with what it knows by then.
+// Records which plan each operation follows. Member 0 stamps ahead, and a stamp never changes: "operations 16 up to 32 follow plan 3". No
+// member begins an operation that is not stamped. So all members switch at the same operation: a member that has not received the new plan
+// has not received permission to go that far. The first stamp is made when member 0 is called for the first time, with what it knows by
+// then.
 //
-// Stamps reach a member in the order in which they were made, by each of the ways that lead to it.
+// Stamps reach a member in the order in which they were made, on each path that leads to it.
 #ifndef R2CC_NETPLUGIN_COLLNET_PLAN_BOOK_H_
 #define R2CC_NETPLUGIN_COLLNET_PLAN_BOOK_H_
 
@@ -14,36 +15,36 @@
 
 namespace r2cc::collnet {
 
-// What a member has been told.
+// The stamps that a member has received.
 class PlanBook {
  public:
-  // Empty if it follows from what is there, or says it again; otherwise what it would change.
+  // Empty if the stamp continues or repeats the known ones; otherwise what it would change.
   std::string Add(const Stamp& stamp);
-  // The stamp that an operation falls under; null: none yet, or forgotten.
+  // The stamp that has the operation; null: none yet, or forgotten.
   const Stamp* Find(OperationId operation) const;
-  // Not stamped: this operation and all after it.
+  // This operation and all after it are not stamped.
   OperationId through() const { return stamps_.empty() ? 0 : stamps_.back().through; }
-  // Those that are not forgotten, in order.
+  // The stamps that are not forgotten, in order.
   const std::deque<Stamp>& stamps() const { return stamps_; }
-  // The one that was told last; null: none.
+  // The last stamp; null: none.
   const Stamp* newest() const { return stamps_.empty() ? nullptr : &stamps_.back(); }
-  // Nobody will ask for an operation before this one.
+  // No later call will name an operation before this one.
   void ForgetBefore(OperationId operation);
 
  private:
-  std::deque<Stamp> stamps_;  // one an epoch, each from where the one before ends
+  std::deque<Stamp> stamps_;  // one for each epoch; each begins where the last one ends
 };
 
 // Member 0's part.
 class Stamper {
  public:
-  // So many operations ahead of what member 0 was called for. A change of plan takes effect after those that are stamped, so this is how
-  // long it takes; and a member that is ahead of member 0 by more waits.
+  // Stamps `ahead` operations beyond member 0's calls. A change of plan takes effect after the stamped ones, so `ahead` is its delay. A
+  // member that is further ahead of member 0 waits.
   explicit Stamper(PlanSpec first, OperationId ahead) : plan_(std::move(first)), ahead_(ahead) {}
 
-  // From the next operation on that is not stamped.
+  // Takes effect with the first operation that is not stamped.
   void SetPlan(PlanSpec plan) { plan_ = std::move(plan); }
-  // `called`: of member 0, so far. What all members are to be told now, if anything.
+  // `called`: how many operations member 0 has called. Returns the stamp that all members need now, if any.
   std::optional<Stamp> Next(OperationId called);
 
  private:

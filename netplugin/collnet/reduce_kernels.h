@@ -1,10 +1,10 @@
-// The kernels, for the instruction set that the including file has chosen. That file defines
+// Implements the kernels for the instruction set of the including file. That file defines
 //   R2CC_VECTOR_BYTES                 of one vector
 //   R2CC_HALVES_BY_HARDWARE           1: f16 is converted by F16C or AVX-512
-// and, where it needs one, has a target pragma in force.
+// and, if the set needs one, has a target pragma in force.
 //
-// Everything here has internal linkage, and no other header with code in it is included: what is compiled with AVX-512 must not be the copy
-// of a function that the linker keeps for all files.
+// Everything here has internal linkage, and no other header with code in it is included: the linker keeps one copy of a function for all
+// files, and that must not be one compiled with AVX-512.
 #ifndef R2CC_NETPLUGIN_COLLNET_REDUCE_KERNELS_H_
 #define R2CC_NETPLUGIN_COLLNET_REDUCE_KERNELS_H_
 
@@ -46,13 +46,13 @@ template <typename V>
 R2CC_INLINE void StoreAs(std::byte* to, V v) {
   __builtin_memcpy(to, &v, sizeof(v));
 }
-// Of each element whose mask is set `a`, else `b`.
+// For each element: `a` if its mask is set, otherwise `b`.
 template <typename Mask, typename V>
 R2CC_INLINE V Select(Mask mask, V a, V b) {
   return (V)(((Mask)a & mask) | ((Mask)b & ~mask));
 }
 
-// How floats lie in memory, and the integers of their width.
+// The memory layout of floats, and the integers of their width.
 template <typename B, typename S, B kInfinityBits>
 struct FloatBits {
   using Bits = B;
@@ -66,7 +66,8 @@ using Bfloat16 = FloatBits<uint16_t, int16_t, 0x7f80>;
 using Float32 = FloatBits<uint32_t, int32_t, 0x7f800000>;
 using Float64 = FloatBits<uint64_t, int64_t, 0x7ff0000000000000>;
 
-// A mask. Without the sign bit numbers compare alike as signed and as unsigned ones; before AVX-512 only the former are compared at once.
+// A mask. Without the sign bit, numbers compare the same as signed and as unsigned; before AVX-512 only signed ones are compared in one
+// instruction.
 template <typename Format, typename S = Vector<typename Format::Signed>, typename U>
 R2CC_INLINE U IsNan(U bits) {
   return (U)((S)(bits & static_cast<typename Format::Bits>(~Format::kSign)) > static_cast<typename Format::Signed>(Format::kInfinity));
@@ -89,7 +90,7 @@ R2CC_INLINE Vector<float> Widen(Halves h) {
   using U = Vector<uint32_t>;
   const U bits = __builtin_convertvector(h, U);
   const U magnitude = (bits & 0x7fff) << 13;
-  // The exponent's bias is 112 more; multiplying makes a denormal number a normal one on the way.
+  // The exponent's bias is 112 more; multiplying also turns a denormal number into a normal one.
   const U scaled = (U)((Vector<float>)magnitude * 0x1p112f);
   return (Vector<float>)(Select((U)((Signed)magnitude >= (0x7c00 << 13)), magnitude | Float32::kInfinity, scaled) |
                          ((bits & 0x8000) << 16));
@@ -108,7 +109,7 @@ R2CC_INLINE Halves Narrow(Vector<float> f) {
   using U = Vector<uint32_t>;
   const U bits = (U)f;
   const U magnitude = bits & 0x7fffffff;
-  // 13 bits less: to nearest, and of two that are as near to the even one.
+  // 13 bits less: to nearest, and halfway to the even one.
   const U normal = (magnitude - (112u << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
   // Below 2^-14 an f16 counts in 2^-24, as floats do at one half.
   const U small = (U)((Vector<float>)magnitude + 0.5f) - 0x3f000000;
@@ -120,7 +121,7 @@ R2CC_INLINE Halves Narrow(Vector<float> f) {
 #endif
 }
 
-// The upper half of a float, which is a bf16 with the sixteen bits that are dropped at zero.
+// The upper half of a float; it is a bf16 if the lower sixteen bits are zero.
 R2CC_INLINE Vector<uint32_t> RoundToUpperHalf(Vector<float> f) {
   using U = Vector<uint32_t>;
   const U bits = (U)f;
@@ -128,7 +129,7 @@ R2CC_INLINE Vector<uint32_t> RoundToUpperHalf(Vector<float> f) {
   return Select(IsNan<Float32>(bits), U{} + (uint32_t{Bfloat16::kNan} << 16), rounded);
 }
 
-// ---- what is done to the elements of one vector ----
+// ---- the operations on the elements of one vector ----
 // kBytes: of memory for one vector. Load() takes them, Join() adds one more source, Store() writes the result.
 
 struct Add {
@@ -186,8 +187,8 @@ struct Float16s {
   R2CC_INLINE void Store(std::byte* to, Value v) { StoreAs(to, Narrow(v)); }
 };
 
-// Every second element is the upper half of a float as it is, the others one after a shift: nothing moves between elements. (The order in
-// memory is that of a little-endian processor.)
+// Every second element is the upper half of a float as it is, the others one after a shift: nothing moves between elements. (Memory order
+// is that of a little-endian processor.)
 template <typename Op>
 struct Bfloat16s {
   static constexpr size_t kElementBytes = 2, kBytes = kVectorBytes;
@@ -202,8 +203,8 @@ struct Bfloat16s {
   R2CC_INLINE void Store(std::byte* to, Value v) { StoreAs(to, (RoundToUpperHalf(v.even) >> 16) | RoundToUpperHalf(v.odd)); }
 };
 
-// Minimum and maximum of floats are those of integers that are in the same order: the bits, of negative numbers those below the sign
-// turned over. A NaN becomes one beyond the infinity that everything wins against.
+// Minimum and maximum of floats are those of integers with the same order: the bits, with those below the sign inverted for negative
+// numbers. A NaN becomes an integer beyond the infinity, which loses against everything.
 template <typename Format, typename Op>
 struct OrderedFloats {
   using U = Vector<typename Format::Bits>;
@@ -227,7 +228,7 @@ struct OrderedFloats {
 
 // ---- the loop ----
 
-// Vectors that are under way together: enough to hide the additions' latency, and a pointer is looked up once for all of them.
+// Vectors that are processed together: enough to hide the latency of additions, with one pointer lookup for all of them.
 constexpr size_t kTogether = 4;
 
 template <typename Kind, size_t kVectors>
@@ -241,7 +242,7 @@ R2CC_INLINE void ReduceVectors(const std::byte* const* sources, size_t sources_c
   for (size_t v = 0; v < kVectors; ++v) Kind::Store(out + at + v * Kind::kBytes, values[v]);
 }
 
-// What is left over goes through a vector of its own, so that it is computed as all the rest is.
+// The remainder goes through a vector of its own, so that it is computed like everything else.
 template <typename Kind>
 R2CC_INLINE void ReduceTail(const std::byte* const* sources, size_t sources_count, std::byte* out, size_t at, size_t bytes) {
   std::byte padded[Kind::kBytes] = {};

@@ -1,4 +1,5 @@
-// The kernels of one instruction set. Nothing here may be instantiated with more than the baseline's instructions: see reduce_kernels.h.
+// Lists the kernels of one instruction set. Nothing here may be instantiated with more than the baseline's instructions: see
+// reduce_kernels.h.
 #ifndef R2CC_NETPLUGIN_COLLNET_REDUCE_TABLE_H_
 #define R2CC_NETPLUGIN_COLLNET_REDUCE_TABLE_H_
 
@@ -16,7 +17,7 @@ struct ReduceTable {
 };
 
 extern const ReduceTable kPortableReduceTable;
-// Null if this build has none.
+// Null if this build does not have it.
 extern const ReduceTable* const kAvx2ReduceTable;
 extern const ReduceTable* const kAvx512ReduceTable;
 

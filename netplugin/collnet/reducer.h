@@ -1,4 +1,4 @@
-// Who adds contributions up.
+// Adds contributions up, in the memory and by the threads of the implementation's choice.
 #ifndef R2CC_NETPLUGIN_COLLNET_REDUCER_H_
 #define R2CC_NETPLUGIN_COLLNET_REDUCER_H_
 
@@ -18,20 +18,20 @@ class Reducer {
   class Reduction {
    public:
     virtual ~Reduction() = default;
-    // Nothing is read or written any more, and what was written is seen by the caller.
+    // Nothing is read or written any more, and the caller sees what was written.
     virtual bool done() const = 0;
-    // Once it is done. One line: it came to nothing, and what is in `out` is of no meaning.
+    // Valid when it is done. Not empty: it failed, and the content of `out` is undefined.
     virtual std::string error() const { return ""; }
-    // Until it is done.
+    // Waits until it is done.
     virtual void Wait() = 0;
   };
   virtual ~Reducer() = default;
-  // Begins what Reduce() does: `sources` in this order to `out`, which may be one of them. Outlives what it returns.
+  // Begins what Reduce() does: `sources` in this order to `out`, which may be one of them. The reducer outlives the reduction.
   virtual std::unique_ptr<Reduction> Begin(abi::DataType type, abi::RedOp op, const std::vector<net::Buffer>& sources, net::Buffer out,
                                            size_t count) = 0;
 };
 
-// Host memory, by the caller's thread, before Begin() returns.
+// Reduces host memory on the caller's thread, before Begin() returns.
 class CallersReducer final : public Reducer {
  public:
   std::unique_ptr<Reduction> Begin(abi::DataType type, abi::RedOp op, const std::vector<net::Buffer>& sources, net::Buffer out,

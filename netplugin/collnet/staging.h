@@ -1,4 +1,4 @@
-// Memory in which the contributions of others land.
+// Provides the memory in which contributions of other members land.
 #ifndef R2CC_NETPLUGIN_COLLNET_STAGING_H_
 #define R2CC_NETPLUGIN_COLLNET_STAGING_H_
 
@@ -15,13 +15,13 @@ namespace r2cc::collnet {
 class Staging {
  public:
   virtual ~Staging() = default;
-  // At least so many bytes for the slot's operation, with anything in them, until the slot's next call. `result` is where the operation's
-  // comes to be: what is added up there is best near it.
+  // At least `bytes` bytes for the slot's operation, with undefined content, until the slot's next call. `result`: where the operation's
+  // result goes; memory near it is best.
   virtual net::Buffer Take(Slot slot, uint64_t bytes, const net::Buffer& result) = 0;
 };
 
-// The process's own host memory, that no transport has to know. It keeps for each slot what the largest operation there has needed: NCCL
-// cuts an all_reduce into operations of one size.
+// The process's own host memory, which no transport has to know. It keeps for each slot what the largest operation there has needed,
+// because NCCL cuts an all_reduce into operations of one size.
 class HostStaging final : public Staging {
  public:
   net::Buffer Take(Slot slot, uint64_t bytes, const net::Buffer& /*result*/) override {

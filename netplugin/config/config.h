@@ -1,4 +1,4 @@
-// Every variable of the plugin's environment, in one table (config.cc): name, what it may be, its default and the reason for it.
+// Lists every variable of the plugin's environment in one table (config.cc): name, accepted values, default and the reason for it.
 #ifndef R2CC_NETPLUGIN_CONFIG_CONFIG_H_
 #define R2CC_NETPLUGIN_CONFIG_CONFIG_H_
 
@@ -13,15 +13,15 @@
 namespace r2cc::net {
 
 enum class TransportOption {
-  kAuto,   // verbs where both ends of a rail have it, else TCP
-  kTcp,    // that alone
-  kVerbs,  // that alone
+  kAuto,   // verbs where both ends of a rail have it, otherwise TCP
+  kTcp,    // only TCP
+  kVerbs,  // only verbs
 };
 
 // R2CC_MODE.
 enum class Mode { kOneRail = 0, kMigrate = 1, kBalance = 2, kDegradedAllReduce = 3 };
 
-// A rail that is to be lost `after_ms` after the start, on purpose.
+// A rail to lose on purpose, `after_ms` after the start.
 struct FailRail {
   std::string rail;
   int64_t after_ms = 0;
@@ -55,15 +55,15 @@ using GetEnv = std::function<const char*(const char* name)>;
 // The GetEnv of this process.
 const char* FromEnvironment(const char* name);
 
-// Defaults, then what `get` knows; an empty value counts as unset. False, with `out` untouched and one line in `error` that names the
-// variable, its value and what is allowed, if any value is not acceptable. Pure.
+// Sets the defaults, then the values that `get` returns; an empty value counts as unset. If any value is not acceptable: false, `out`
+// unchanged, and one line in `error` that names the variable, its value and what is allowed. Pure.
 bool LoadConfig(const GetEnv& get, Config* out, std::string* error);
 
-// The host's and the program's name where the environment gave none, in the characters that pages and tables can hold.
+// Sets the host's and the program's name if the environment gave none, in the characters that pages and tables can hold.
 void FillFromSystem(Config* config);
 
-// One warning line for each NAME=VALUE of `environment` (as `environ`: null-terminated) that begins with R2CC_ and is not known, with
-// the known name that it may have meant. Pure.
+// One warning line for each NAME=VALUE of `environment` (like `environ`: null-terminated) that begins with R2CC_ and is unknown, with the
+// most similar known name. Pure.
 std::vector<std::string> UnknownVariables(const char* const* environment);
 
 // The table, for `--help`-like listings and the documentation.
@@ -72,7 +72,7 @@ struct Variable {
   const char* allowed;
   const char* default_text;  // empty: none
   const char* reason;        // for the default
-  // Takes a value that is not empty; on false `why` may say more than `allowed` does.
+  // Sets a value that is not empty. On false `why` may have more detail than `allowed`.
   bool (*set)(const std::string& value, Config* config, std::string* why);
 };
 const std::vector<Variable>& Variables();

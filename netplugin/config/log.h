@@ -1,4 +1,4 @@
-// How the plugin's parts speak: one line, given to a function that the glue provides.
+// Defines how the plugin's parts log: one line, passed to a function that the glue provides.
 #ifndef R2CC_NETPLUGIN_CONFIG_LOG_H_
 #define R2CC_NETPLUGIN_CONFIG_LOG_H_
 
@@ -9,7 +9,7 @@ namespace r2cc::net {
 
 enum class LogLevel { kWarn, kInfo, kDebug };
 
-// Called from any thread of the plugin; must not block for long. An empty function is silence.
+// Any thread of the plugin may call it; it must not block for long. An empty function logs nothing.
 using LogFn = std::function<void(LogLevel, const std::string& line)>;
 
 }  // namespace r2cc::net

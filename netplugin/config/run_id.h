@@ -1,4 +1,4 @@
-// Which run of a job this process belongs to, and which rank it is, by the variables that launchers set. Pure.
+// Finds which run of a job this process belongs to, and its rank, from the variables that launchers set. Pure.
 #ifndef R2CC_NETPLUGIN_CONFIG_RUN_ID_H_
 #define R2CC_NETPLUGIN_CONFIG_RUN_ID_H_
 
@@ -11,7 +11,7 @@
 namespace r2cc::net {
 
 struct RunId {
-  std::string id;       // at most 63 printable characters without blanks; empty: no launcher says
+  std::string id;       // at most 63 printable characters without blanks; empty: no launcher sets it
   bool shared = false;  // all processes of the run have the same one; false: a pod's
   std::optional<uint32_t> rank;
 };

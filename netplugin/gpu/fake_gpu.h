@@ -1,5 +1,5 @@
-// GPUs whose memory is host memory that only its own calls see: what a NIC writes there shows after a flush through that NIC, and not
-// before. One thread.
+// Fakes GPUs. Their memory is host memory that only this class's calls see: what a NIC writes there becomes visible after a flush through
+// that NIC, and not before. One thread.
 #ifndef R2CC_NETPLUGIN_GPU_FAKE_GPU_H_
 #define R2CC_NETPLUGIN_GPU_FAKE_GPU_H_
 
@@ -22,13 +22,13 @@ class FakeGpu final : public Gpu {
  public:
   explicit FakeGpu(int count = 1) : count_(count) {}
 
-  // ---- what NICs do, each known by a name ----
+  // ---- what NICs do, each identified by a name ----
 
-  // So many bytes are about to come from the NIC. They lie in the memory as NICs see it, which is what Allocate() returned.
+  // The NIC is about to write `bytes` bytes. They go to the memory as NICs see it, which is what Allocate() returned.
   void Placing(const std::string& nic, const std::byte* to, size_t bytes) {
     if (Find(to) != nullptr) pending_[nic].emplace_back(to, bytes);
   }
-  // The NIC has read from the GPU: all that it wrote before is there.
+  // The NIC has read from the GPU: all that it wrote before is visible.
   void Flushed(const std::string& nic, const std::byte* from) {
     if (Find(from) == nullptr) return;
     for (const auto& [to, bytes] : std::exchange(pending_[nic], {}))
@@ -73,7 +73,7 @@ class FakeGpu final : public Gpu {
     if (written == nullptr) {
       std::memcpy(target, bytes_from, bytes);
     } else {
-      // What the GPU writes NICs see at once.
+      // NICs see at once what the GPU writes.
       std::memcpy(written->seen.get() + (target - written->base.get()), bytes_from, bytes);
       std::memcpy(target, written->seen.get() + (target - written->base.get()), bytes);
     }

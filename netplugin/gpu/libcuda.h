@@ -1,7 +1,7 @@
-// Gpu over the CUDA driver's library, which is opened with the first call: where the machine has none, there are no GPUs, and that is all.
+// Implements Gpu over the CUDA driver's library, which it opens with the first call. On a machine without the library there are no GPUs.
 //
-// It works in the primary contexts of the GPUs that the job uses, which it retains and never releases, and copies on a stream of its own
-// for each. A stream of the job's that is being captured is not disturbed.
+// It works in the primary contexts of the GPUs that the job uses, which it retains and never releases, and copies on one stream of its own
+// for each. It does not disturb a stream of the job that is being captured.
 #ifndef R2CC_NETPLUGIN_GPU_LIBCUDA_H_
 #define R2CC_NETPLUGIN_GPU_LIBCUDA_H_
 
@@ -22,7 +22,7 @@ class Libcuda final : public Gpu {
   Libcuda(const Libcuda&) = delete;
   Libcuda& operator=(const Libcuda&) = delete;
 
-  // One line on why there are no GPUs, whatever the machine has; empty: the driver is there. Opens it.
+  // Why there are no GPUs, in one line; empty: the driver is there. Opens it.
   const std::string& missing() { return driver_.missing(); }
 
   std::vector<int> InUse() override;
@@ -35,7 +35,7 @@ class Libcuda final : public Gpu {
 
  private:
   struct Copies {
-    Mutex copying;  // one at a time, so that each waits for its own
+    Mutex copying;  // one at a time, so that each waits only for its own
     Stream stream R2CC_GUARDED_BY(copying) = nullptr;
   };
 

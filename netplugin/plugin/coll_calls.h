@@ -1,8 +1,8 @@
-// What the versions of NCCL's CollNet table have in common, as calls.h has it for the net table: one function per entry. NCCL has one group
-// for each rail that has a head GPU, of one member a node, and all of a group call the same operations in the same order.
+// Implements NCCL's CollNet table for all its versions, as calls.h does for the net table: one function per entry. NCCL has one group for
+// each rail with a head GPU, of one member a node, and all members of a group call the same operations in the same order.
 //
-// A set-up that cannot succeed is an error, and NCCL uses its rings then. Later an error is final. Nothing here holds a lock while it waits
-// for a member: members may be threads of one process.
+// A set-up that cannot succeed returns an error, and NCCL then uses its rings. A later error is final. No function holds a lock while it
+// waits for a member: members may be threads of one process.
 #ifndef R2CC_NETPLUGIN_PLUGIN_COLL_CALLS_H_
 #define R2CC_NETPLUGIN_PLUGIN_COLL_CALLS_H_
 
@@ -13,17 +13,17 @@
 
 namespace r2cc::net {
 
-// The rails, if the job has turned CollNet on; otherwise none. NCCL from 2.30 on ends a job in which ranks have different numbers of
-// CollNet devices, and a node that has lost a NIC must be able to take part in one that has no use for them.
+// The rails, if the job has turned CollNet on; otherwise none. From 2.30 on, NCCL ends a job in which ranks have different numbers of
+// CollNet devices. A node that has lost a NIC must be able to take part in a job that does not use CollNet.
 abi::Result CallCollDevices(int* count);
-// The handle is as the net table's.
+// The handle is the net table's.
 abi::Result CallCollListen(int device, void* handle, void** listen_comm);
-// Returns when all members hear each other, or with an error, at the latest after R2CC_DEADLINE_MS. The listener is the group's then.
+// Returns when all members hear each other, or with an error, at the latest after R2CC_DEADLINE_MS. The group then owns the listener.
 abi::Result CallCollConnect(void** handles, int members, int member, void* listen_comm, void** coll_comm);
-// As CallRegister(), for host memory alone: CallDevice() names no other where there is CollNet.
+// As CallRegister(), but only for host memory: with CollNet, CallDevice() offers no other kind.
 abi::Result CallCollRegister(void* data, size_t bytes, int type, void** mhandle);
 abi::Result CallReduceSupport(abi::DataType type, abi::RedOp op, int* supported);
-// Null request and success: as many are outstanding as may be, call again.
+// Null request and success: the most requests are outstanding; call again.
 abi::Result CallAllReduce(void* coll_comm, void* send_data, void* recv_data, size_t count, abi::DataType type, abi::RedOp op,
                           void* send_mhandle, void* recv_mhandle, void** request);
 abi::Result CallCollTest(void* request, int* done, int* size);

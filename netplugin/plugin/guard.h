@@ -1,4 +1,4 @@
-// What every entry of the tables goes through: no exception crosses the ABI, and whoever is called first starts the process's engine.
+// Guards every entry of the tables: no exception crosses the ABI, and the first call starts the process's engine.
 #ifndef R2CC_NETPLUGIN_PLUGIN_GUARD_H_
 #define R2CC_NETPLUGIN_PLUGIN_GUARD_H_
 
@@ -15,10 +15,10 @@ inline abi::Result Refuse(abi::Result result, const std::string& line) {
   return result;
 }
 
-// One line for all calls that take a buffer and its registration: see LiesIn().
+// The error of all calls that take a buffer and its registration: see LiesIn().
 constexpr char kOutside[] = "R2CC: a buffer does not lie in the registration that it was given with";
 
-// No exception crosses the ABI. There may be no memory left to say so.
+// No exception crosses the ABI. There may be no memory left to report it.
 template <typename Body>
 abi::Result Caught(Body body) noexcept {
   try {
@@ -31,7 +31,7 @@ abi::Result Caught(Body body) noexcept {
   return abi::Result::kInternalError;
 }
 
-// Everything that NCCL calls goes through here, but for test(), which has to answer after the end, too: self-initialising.
+// Every entry uses it, except test(), which also has to answer after the end. Starts the engine if it does not run.
 template <typename Body>
 abi::Result Guarded(Body body) noexcept {
   return Caught([&] {

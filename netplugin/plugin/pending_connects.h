@@ -1,4 +1,4 @@
-// Connections that connect() has begun and not finished, by the listener's number: NCCL calls connect() again and again with the same
+// Keeps the connections that connect() has begun and not finished, by the listener's number: NCCL calls connect() repeatedly with the same
 // handle, and has no call that gives one up. Any thread.
 #ifndef R2CC_NETPLUGIN_PLUGIN_PENDING_CONNECTS_H_
 #define R2CC_NETPLUGIN_PLUGIN_PENDING_CONNECTS_H_
@@ -16,14 +16,14 @@ namespace r2cc::net {
 
 class PendingConnects {
  public:
-  // NCCL asks many times a second. Who has not asked for so long has given up.
+  // NCCL asks many times a second. A caller that has not asked for this time has given up.
   static constexpr Nanos kAbandonedAfter = 60 * kNanosPerSecond;
 
   // Null: none is pending.
   std::unique_ptr<SendComm> Take(uint64_t listen_id);
   void Put(uint64_t listen_id, std::unique_ptr<SendComm> comm, Nanos now);
-  // Those that have failed and that nobody asks for any more, to be closed: their flows would keep a peer that is gone for as long as the
-  // process runs.
+  // Returns those that have failed and that no caller asks for any more, to be closed: otherwise their flows would keep a peer that is gone
+  // for as long as the process runs.
   std::vector<std::unique_ptr<SendComm>> TakeAbandoned(Nanos now);
 
  private:

@@ -1,4 +1,4 @@
-// The one registry of a process: its rails and its engine, shared by all communicators and table versions.
+// Holds the one state of a process: its rails and its engine, shared by all communicators and table versions.
 #ifndef R2CC_NETPLUGIN_PLUGIN_PROCESS_H_
 #define R2CC_NETPLUGIN_PLUGIN_PROCESS_H_
 
@@ -31,7 +31,7 @@ class Process {
 
   void SetLogger(abi::Logger logger) { logger_.store(logger); }
   void Log(LogLevel level, const std::string& line) const { Log(level, "", line.c_str()); }
-  // The two make one line. Takes no memory.
+  // Logs both as one line. Allocates no memory.
   void Log(LogLevel level, const char* begin, const char* end) const;
 
   // v11 and later: one context per communicator.
@@ -39,7 +39,7 @@ class Process {
   void RemoveContext();
 
   const std::vector<Rail>& rails() const { return rails_; }
-  // What NCCL calls each of them: with the RDMA device that it goes by, as the process found it at its start.
+  // The name of each for NCCL: with its RDMA device, as the process found it at its start.
   const std::string& device_name(size_t rail) const { return device_names_[rail]; }
   Engine& engine() { return *engine_; }
   gpu::Libcuda& gpu() { return gpu_; }
@@ -49,16 +49,16 @@ class Process {
   Nanos collnet_deadline() const { return collnet_deadline_; }
   // The job has turned CollNet on: R2CC_MODE=3, or NCCL_COLLNET_ENABLE in the environment.
   bool collnet() const { return collnet_; }
-  // The engine is there. Starts nothing.
+  // The engine runs. Does not start it.
   bool is_running() const { return ready_.load(std::memory_order_acquire); }
-  // A hash of the node's name. 0 until the engine is there.
+  // A hash of the node's name. 0 until the engine runs.
   uint64_t node_key() const { return is_running() ? node_key_ : 0; }
   // Sets the function that names the operations that a stall held up. False: another one is set already.
   bool AskForHeld(abi::HeldOperationsV1 held) {
     abi::HeldOperationsV1 none = nullptr;
     return held_.compare_exchange_strong(none, held) || none == held;
   }
-  // Started with the first call. Null and one line in `error` without descriptors for them.
+  // The first call starts them. On failure, without descriptors for them, null and one line in `error`.
   ReduceWorkers* reduce_workers(std::string* error);
 
   PendingConnects& pending_connects() { return pending_connects_; }
@@ -71,12 +71,12 @@ class Process {
   Mutex mutex_;
   bool started_ R2CC_GUARDED_BY(mutex_) = false;
   abi::Result result_ R2CC_GUARDED_BY(mutex_) = abi::Result::kInternalError;  // of the start, unless it throws
-  std::atomic<bool> ready_{false};                                            // started well, and not at its end
+  std::atomic<bool> ready_{false};                                            // started well, and has not ended
   std::atomic<abi::Logger> logger_{nullptr};
   std::atomic<LogLevel> level_{LogLevel::kWarn};
   std::atomic<int> contexts_{0};
   std::atomic<abi::HeldOperationsV1> held_{nullptr};
-  // What follows is written by the start, before `ready_`.
+  // The start writes these, before `ready_`.
   std::vector<Rail> rails_;
   std::vector<std::string> device_names_;
   gpu::Libcuda gpu_;
@@ -86,7 +86,7 @@ class Process {
   Nanos collnet_deadline_ = 0;
   bool collnet_ = false;
   uint64_t node_key_ = 0;
-  bool prints_last_line_ R2CC_GUARDED_BY(mutex_) = false;  // rank 0; every process where no launcher says the rank
+  bool prints_last_line_ R2CC_GUARDED_BY(mutex_) = false;  // rank 0; every process if no launcher sets the rank
   std::unique_ptr<ReduceWorkers> reduce_workers_ R2CC_GUARDED_BY(mutex_);
   PendingConnects pending_connects_;
 };

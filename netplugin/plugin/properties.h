@@ -1,4 +1,4 @@
-// A device as the versions of the net and CollNet tables describe it: the same rails, in the same order, in both.
+// Fills in a device's properties for each version of the net and CollNet tables: the same rails, in the same order, in both.
 #ifndef R2CC_NETPLUGIN_PLUGIN_PROPERTIES_H_
 #define R2CC_NETPLUGIN_PLUGIN_PROPERTIES_H_
 
@@ -14,7 +14,7 @@ namespace r2cc::net {
 // Communicators of one device: no limit that we know of.
 constexpr int kCommsMax = 65'536;
 
-// The fields that every version has; the rest is zero, which is "host device, nothing special" for all of them.
+// Sets the fields that every version has. The rest is zero, which means "host device, nothing special" in all of them.
 template <typename Properties>
 abi::Result Fill(int index, Properties* out) {
   Device device{};
@@ -32,7 +32,7 @@ abi::Result Fill(int index, Properties* out) {
   return abi::Result::kSuccess;
 }
 
-// v9 and later: what a device is made of, and how large a message may be.
+// v9 and later: what a device consists of, and how large a message may be.
 template <typename Properties>
 abi::Result FillV9(int index, Properties* out) {
   const abi::Result result = Fill(index, out);

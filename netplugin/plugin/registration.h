@@ -1,4 +1,4 @@
-// How the versions of the net and CollNet tables register memory. To the net table the comm does not matter.
+// Registers memory for each version of the net and CollNet tables. The net table ignores the comm.
 #ifndef R2CC_NETPLUGIN_PLUGIN_REGISTRATION_H_
 #define R2CC_NETPLUGIN_PLUGIN_REGISTRATION_H_
 
@@ -11,14 +11,14 @@
 
 namespace r2cc::net {
 
-// A negative size or count becomes one that is refused.
+// Turns a negative size or count into one that is refused.
 inline size_t SizeOf(int size) { return size < 0 ? SIZE_MAX : static_cast<size_t>(size); }
 
 inline abi::Result RegisterV7(void*, void* data, int size, int type, void** mhandle) {
   return CallRegister(data, SizeOf(size), type, mhandle);
 }
 inline abi::Result RegisterV8(void*, void* data, size_t size, int type, void** mhandle) { return CallRegister(data, size, type, mhandle); }
-// Its type says what the memory is that the descriptor stands for.
+// Its type would describe the memory behind the descriptor.
 inline abi::Result RegisterDmaBuf(void*, void* data, size_t size, int, uint64_t offset, int fd, void** mhandle) {
   return CallRegisterDmaBuf(data, size, offset, fd, mhandle);
 }

@@ -11,11 +11,11 @@ namespace r2cc::net {
 template <typename Context>
 class SeatWatch {
  public:
-  // From now on communicators with this size are noted. 0: with any.
+  // Notes communicators with this size from now on. 0: with any.
   void Begin(size_t size) {
     const MutexLock lock(mutex_);
     is_alone_ = ++watchers_ == 1;
-    if (!is_alone_) return;  // which communicator is whose is not known: neither is a seat
+    if (!is_alone_) return;  // it is unknown which communicator belongs to which watcher, so neither is a seat
     size_ = size;
     noted_ = 0;
     last_ = nullptr;
@@ -34,7 +34,7 @@ class SeatWatch {
     if (last_ == context) last_ = nullptr;
   }
 
-  // Ends what Begin() began, and marks the one communicator that was noted. False, and nothing is marked: none was, or several.
+  // Ends what Begin() began, and marks the one communicator that was noted. False, and nothing is marked: there was none, or several.
   template <typename Mark>
   bool End(Mark mark) {
     const MutexLock lock(mutex_);
@@ -49,7 +49,7 @@ class SeatWatch {
  private:
   Mutex mutex_;
   int watchers_ R2CC_GUARDED_BY(mutex_) = 0;       // threads between Begin() and End()
-  bool is_alone_ R2CC_GUARDED_BY(mutex_) = false;  // since there is a watcher there was never a second one
+  bool is_alone_ R2CC_GUARDED_BY(mutex_) = false;  // there was never a second watcher since the first one began
   size_t size_ R2CC_GUARDED_BY(mutex_) = 0;
   size_t noted_ R2CC_GUARDED_BY(mutex_) = 0;
   Context* last_ R2CC_GUARDED_BY(mutex_) = nullptr;

@@ -1,9 +1,9 @@
-// What the versions of NCCL's tuner table have in common: one function per entry. The versions differ only in the shapes of their arguments
-// (tuner_tables.cc). Any thread may call them. They start nothing: neither rails nor threads nor the daemon's end, as a job may take its
-// tuner from here and its network from elsewhere. The environment is read once per process, with the first communicator.
+// Implements NCCL's tuner table for all its versions: one function per entry. The versions differ only in the shapes of their arguments
+// (tuner_tables.cc). Any thread may call them. They start nothing, neither rails nor threads nor the connection to the daemon, because a
+// job may take its tuner from here and its network from elsewhere. The environment is read once per process, with the first communicator.
 //
-// NCCL gives an error of a tuner's to the job, and ranks that choose differently hang. So whatever cannot be answered is no opinion: a null
-// pointer, sizes that cannot be, a process that was forked, an environment that the plugin refuses.
+// NCCL passes an error of a tuner to the job, and ranks that choose differently hang. So a call that cannot be answered is no opinion: a
+// null pointer, impossible sizes, a forked process, an environment that the plugin refuses.
 #ifndef R2CC_NETPLUGIN_PLUGIN_TUNER_H_
 #define R2CC_NETPLUGIN_PLUGIN_TUNER_H_
 

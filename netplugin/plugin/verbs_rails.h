@@ -1,4 +1,4 @@
-// The RDMA devices of this machine as the transport of a process's rails.
+// Makes the transport of a process's rails from the RDMA devices of this machine.
 #ifndef R2CC_NETPLUGIN_PLUGIN_VERBS_RAILS_H_
 #define R2CC_NETPLUGIN_PLUGIN_VERBS_RAILS_H_
 
@@ -12,8 +12,8 @@
 namespace r2cc::net {
 
 struct RdmaPorts {
-  std::vector<verbs::PortFacts> ports;  // that may be rails
-  std::string error;                    // one line: why there are none, or some are missing
+  std::vector<verbs::PortFacts> ports;  // those that may be rails
+  std::string error;                    // one line: why there are none, or why some are missing
   bool has_devices = false;             // the machine has some, whether or not this process may use them
 };
 // MAY BLOCK.

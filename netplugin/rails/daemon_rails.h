@@ -1,4 +1,4 @@
-// The rails of a job that R2CC_RAILS does not name: those that an operator has named to this node's r2ccd.
+// Finds the rails of a job without R2CC_RAILS: those that an operator has named to this node's r2ccd.
 #ifndef R2CC_NETPLUGIN_RAILS_DAEMON_RAILS_H_
 #define R2CC_NETPLUGIN_RAILS_DAEMON_RAILS_H_
 
@@ -12,11 +12,11 @@
 
 namespace r2cc::net {
 
-// The file beside the attach socket at `attach_socket` (base/core/rails_file.h); nothing if there is none that can be read,
-// or `attach_socket` is empty. Never waits.
+// The file next to the attach socket at `attach_socket` (base/core/rails_file.h); nothing if it does not exist or cannot be read, or if
+// `attach_socket` is empty. Never waits.
 std::optional<std::string> ReadRailsFile(const std::string& attach_socket);
 
-// What R2CC_RAILS would be, from the file's `text`, for ResolveRails(); empty: the file is of another network namespace, or is none, or
+// The value for R2CC_RAILS, from the file's `text`, for ResolveRails(). Empty: the file is of another network namespace, or invalid, or
 // none of its rails is on this node. A rail that does not exist now is left out, with a line in `warnings`.
 std::string DaemonRails(const std::string& text, HostNetwork& host, std::span<const verbs::PortFacts> ports,
                         std::vector<std::string>* warnings);

@@ -1,4 +1,4 @@
-// A machine made up by a test.
+// Fakes a machine for tests.
 #ifndef R2CC_NETPLUGIN_RAILS_FAKE_HOST_NETWORK_H_
 #define R2CC_NETPLUGIN_RAILS_FAKE_HOST_NETWORK_H_
 

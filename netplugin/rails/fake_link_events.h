@@ -1,4 +1,4 @@
-// Link events as a test's script has them.
+// Fakes link events: a test scripts them.
 #ifndef R2CC_NETPLUGIN_RAILS_FAKE_LINK_EVENTS_H_
 #define R2CC_NETPLUGIN_RAILS_FAKE_LINK_EVENTS_H_
 

@@ -1,4 +1,4 @@
-// The network interfaces of this namespace: the seam between rail choice and the machine.
+// Reads the network interfaces of this namespace: the interface between rail choice and the machine.
 #ifndef R2CC_NETPLUGIN_RAILS_HOST_NETWORK_H_
 #define R2CC_NETPLUGIN_RAILS_HOST_NETWORK_H_
 
@@ -16,7 +16,7 @@ struct HostInterface {
   std::vector<std::string> other_names;  // `ip link property add ... altname`
   int ifindex = 0;
   bool loopback = false;
-  bool dummy = false;  // its addresses are this node's, and no packet passes it
+  bool dummy = false;  // its addresses are this node's, and no packet passes through it
   bool admin_up = false;
   bool carrier_up = false;
   bool bridge = false;
@@ -26,13 +26,13 @@ struct HostInterface {
   int speed_mbps = 0;                // <= 0: unknown
 };
 
-// It has an address that makes it a choice unasked: see IsRoutable(). Pure.
+// It has an address for which it may be chosen automatically: see IsRoutable(). Pure.
 bool HasRoutableAddress(const HostInterface& interface);
-// Packets to and from its addresses pass others: an address there is reached by whatever route leads to this node. Pure.
+// Packets to and from its addresses use other interfaces: any route that leads to this node reaches an address there. Pure.
 inline bool CarriesNothing(const HostInterface& interface) { return interface.loopback || interface.dummy; }
 
-// The innermost PCI function on the way to a device, as its sysfs path and its address, "0000:81:00.0": a virtio NIC's device, for one,
-// lies below it. Empty: there is none. Pure.
+// The innermost PCI function on the path to a device, as its sysfs path and its address, "0000:81:00.0". A virtio NIC's device, for
+// example, is below it. Empty: there is none. Pure.
 struct PciFunction {
   std::string path, address;
 };
@@ -41,19 +41,20 @@ PciFunction PciFunctionOf(std::string device_path);
 class HostNetwork {
  public:
   virtual ~HostNetwork() = default;
-  // Everything there is, by ifindex; empty if the kernel does not answer.
+  // All interfaces, by ifindex; empty if the kernel does not answer.
   virtual std::vector<HostInterface> Interfaces() = 0;
-  // Of the calling thread's network namespace; 0 if unknown.
+  // That of the calling thread; 0 if unknown.
   virtual uint64_t NetnsInode() = 0;
-  // The interface answers ARP for addresses of others of this node, as Linux does unless it is told not to.
+  // The interface answers ARP for addresses of other interfaces of this node, which is the default of Linux.
   virtual bool AnswersForOthers(const std::string& interface) = 0;
-  // By which interface packets from an address of this node leave for another's, of a socket that is tied to none: its ifindex. 0: unknown.
+  // The ifindex of the interface by which packets from an address of this node leave for another's, from a socket that is bound to none. 0:
+  // unknown.
   virtual int RouteInterface(const IpAddress& from, const std::string& to) = 0;
   // The sysfs path of a PCI function, "0000:81:00.0"; empty: there is none.
   virtual std::string PciPath(const std::string& pci) = 0;
 };
 
-// Netlink, sysfs and sysctls.
+// Reads Netlink, sysfs and sysctls.
 class SystemHostNetwork final : public HostNetwork {
  public:
   explicit SystemHostNetwork(std::string sysfs = "/sys") : sysfs_(std::move(sysfs)) {}

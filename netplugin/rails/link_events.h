@@ -1,4 +1,4 @@
-// Changes of the rails' interfaces, as the local kernel tells them.
+// Reports changes of the rails' interfaces, from the local kernel.
 #ifndef R2CC_NETPLUGIN_RAILS_LINK_EVENTS_H_
 #define R2CC_NETPLUGIN_RAILS_LINK_EVENTS_H_
 
@@ -13,18 +13,17 @@ struct RailLinkEvent {
   bool up = false;  // it can carry traffic: up, with carrier and address
   const char* reason =
       "";  // one of "up", "interface down", "no carrier", "address removed", "duplicate address", "interface removed"; a literal
-  // The address that the rail uses if it is up; it may be another one than before, as addresses come and go.
+  // The address of the rail if it is up. It may differ from the last one, because addresses come and go.
   IpAddress address;
 };
 
-// The I/O thread alone uses it.
+// I/O thread only.
 class LinkEvents {
  public:
   virtual ~LinkEvents() = default;
-  // Readable when Poll() may have something; -1: there is nothing to wait for.
+  // Readable when Poll() may have something; -1: there is no descriptor to wait for.
   virtual int fd() const = 0;
-  // Appends the changes since the last call, the oldest first; never blocks. Call it when fd() is readable, and a few times a second
-  // anyway.
+  // Appends the changes since the last call, the oldest first; never blocks. Call it when fd() is readable, and also a few times a second.
   virtual void Poll(std::vector<RailLinkEvent>* events) = 0;
 };
 

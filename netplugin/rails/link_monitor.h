@@ -1,4 +1,4 @@
-// LinkEvents from this namespace's kernel.
+// Implements LinkEvents over this namespace's kernel.
 #ifndef R2CC_NETPLUGIN_RAILS_LINK_MONITOR_H_
 #define R2CC_NETPLUGIN_RAILS_LINK_MONITOR_H_
 

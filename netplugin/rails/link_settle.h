@@ -1,7 +1,7 @@
-// When a rail counts as up whose link has come up: once it has stayed so for a moment. Down counts at once. Pure.
+// Decides when a rail counts as up after its link came up: once the link has stayed up for a moment. Down counts at once. Pure.
 //
-// A switch forwards a little later than its port has a link. What is asked on the rail before that is lost, and the kernel asks anew for a
-// neighbour, or for a connection, only after a second.
+// A switch forwards a little later than its port has a link. Queries on the rail before that are lost, and the kernel repeats a query for a
+// neighbour, or a connection attempt, only after a second.
 #ifndef R2CC_NETPLUGIN_RAILS_LINK_SETTLE_H_
 #define R2CC_NETPLUGIN_RAILS_LINK_SETTLE_H_
 
@@ -15,7 +15,7 @@ namespace r2cc::net {
 
 class LinkSettle {
  public:
-  // Takes what the kernel tells now, and returns what counts now, the oldest first. Call it also when nothing was told.
+  // Takes the kernel's events of now, and returns those that count now, the oldest first. Call it also without events.
   std::vector<RailLinkEvent> Take(const std::vector<RailLinkEvent>& told, Nanos now);
 
  private:

@@ -1,9 +1,9 @@
-// From the kernel's link and address events to the ups and downs of rails: pure.
+// Turns the kernel's link and address events into the ups and downs of rails. Pure.
 //
-// A rail is its interface's name. An interface that was removed and is made anew under that name is the rail's again, and of the addresses
-// that it has the rail uses one: the same as before as long as it is there and no duplicate of another node's, else that of
-// PreferredAddress(), of the family that the rail began with. A link-local address comes by itself as soon as an interface is up, so only a
-// rail that had one to begin with takes another. A rail of fixed_address waits for that.
+// A rail is its interface's name. An interface that was removed and is made again under that name is the rail's again. The rail uses one of
+// its addresses: the same as before as long as it exists and no other node has the same; otherwise that of PreferredAddress(), of the
+// family that the rail began with. An interface gets a link-local address automatically when it comes up, so only a rail that began with
+// one takes another. A rail of fixed_address waits for its own.
 #ifndef R2CC_NETPLUGIN_RAILS_LINK_TRACKER_H_
 #define R2CC_NETPLUGIN_RAILS_LINK_TRACKER_H_
 
@@ -22,8 +22,8 @@ class LinkTracker {
   // Begins with the state in `rails`; address-only rails never change.
   explicit LinkTracker(const std::vector<Rail>& rails);
 
-  // Takes one event in the order of a NetlinkSocket's stream; appends what it changes. While a dump is under way, what has not been
-  // mentioned yet counts as it was before. A rail that changes its address goes down and comes up.
+  // Takes one event in the order of a NetlinkSocket's stream; appends what it changes. During a dump, interfaces and addresses that were
+  // not mentioned yet count as before. A rail that changes its address goes down and comes up.
   void Apply(const NetEvent& event, std::vector<RailLinkEvent>* changes);
 
  private:
@@ -31,7 +31,7 @@ class LinkTracker {
     IpAddress address;
     bool seen = true;  // since the last kResync
   };
-  // Of the namespace, rail or not: its name may become a rail's.
+  // An interface of the namespace, rail or not: its name may become a rail's.
   struct Interface {
     std::string name;
     bool admin_up = false;

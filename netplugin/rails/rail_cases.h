@@ -1,4 +1,4 @@
-// What the tests of ResolveRails() share: a server, and the two ways in which a setting of rails ends.
+// Shares what the tests of ResolveRails() need: a server, and the two outcomes of a setting of rails.
 #ifndef R2CC_NETPLUGIN_RAILS_RAIL_CASES_H_
 #define R2CC_NETPLUGIN_RAILS_RAIL_CASES_H_
 
