@@ -16,8 +16,8 @@ class FlapLevel {
   // It failed. REQUIRES: `now` does not go back.
   void Count(Nanos now);
 
-  // `shortest` up to the first failure, doubled with each further one, and at most `longest`. The level is as of the last failure:
-  // what passed since is forgiven when the next one is counted.
+  // `shortest` up to the first failure, doubled with each further one, and at most `longest`. The level is as of the last failure: what
+  // passed since is forgiven when the next one is counted.
   Nanos ProofTime(Nanos shortest, Nanos longest) const;
 
   uint32_t level() const { return level_; }

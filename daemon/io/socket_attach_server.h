@@ -25,8 +25,7 @@ class SocketAttachServer final : public AttachServer {
   // Records taken from one ring in one turn of the loop.
   static constexpr int kRecordsPerTurn = 256;
   // Packets a second of one connection. A process rings when it has written evidence: some times a second, and some hundred when all its
-  // rails fail.
-  // One that sends more is not read for kPacketPause, while its packets wait in the socket.
+  // rails fail. One that sends more is not read for kPacketPause, while its packets wait in the socket.
   static constexpr int kPacketsPerSecond = 1000;
   static constexpr int kPacketsBurst = 1000;
   static constexpr Nanos kPacketPause = 20 * kNanosPerMs;

@@ -21,8 +21,7 @@ struct ConfigChange {
 bool SameNic(const NicSpec& a, const NicSpec& b);
 
 // Peers, NICs without a cable, grants, drills, attach, limits and the log level are taken; everything else waits. Certificates are not part
-// of this:
-// their users follow the files.
+// of this: their users follow the files.
 ConfigChange Change(const Config& in_force, const Config& next);
 
 }  // namespace r2cc::daemon

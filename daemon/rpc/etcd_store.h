@@ -90,8 +90,8 @@ class EtcdStore final : public Store {
   TimerId reconnect_timer_ = 0;
   TimerId tick_timer_ = 0;
 
-  // The present connection is up.
-  bool connected_ = false;
+  // State of the present connection:
+  bool connected_ = false;  // it is up
   std::string page_key_;
   int64_t page_revision_ = 0;        // 0: the first page is asked for
   int64_t page_entries_ = 0;         // of a page; halved where that is too many bytes

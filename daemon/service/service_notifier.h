@@ -15,8 +15,7 @@ namespace r2cc::daemon {
 constexpr Nanos kServiceTickInterval = kNanosPerSecond;
 
 // The time for which the manager waits for a sign of life, from WATCHDOG_USEC and WATCHDOG_PID; 0: it does not wait. `usec` and `pid` may
-// be null:
-// not set. A value that is meant for another process, or is no number, counts as none.
+// be null: not set. A value that is meant for another process, or is no number, counts as none.
 Nanos WatchdogTime(const char* usec, const char* pid, int64_t own_pid);
 
 // Runs on the core's executor: a core that does not turn feeds no watchdog, and the manager starts the daemon again.

@@ -1,6 +1,5 @@
 // Makes lists of the whole cluster, a part at a time: 10,000 nodes exceed one gRPC message, and the core must not be busy with one answer
-// for long.
-// Pure functions of the view and the plan; a request that names no part begins at the start.
+// for long. Pure functions of the view and the plan; a request that names no part begins at the start.
 #ifndef R2CC_DAEMON_SERVICES_FLEET_PAGES_H_
 #define R2CC_DAEMON_SERVICES_FLEET_PAGES_H_
 

@@ -126,8 +126,7 @@ class RailProber {
   void SetMtu(const std::string& nic, uint32_t mtu);
 
   // The daemon of `nic`, a NIC of this node or another, had given it up and no longer does. The old silence of its pairs proves nothing
-  // now:
-  // they become unknown, and are probed soon.
+  // now: they become unknown, and are probed soon.
   void Renew(const NicKey& nic, Nanos now);
 
   // Another node suspects this node's `nic`. Some of its pairs are probed in quick succession for a while: those that answered last and do
@@ -168,8 +167,7 @@ class RailProber {
   void NotSent(const RailPing& ping);
 
   // This node's kernel dropped datagrams for its `nic`. Answers to outstanding probes may be among them, so their lack proves nothing.
-  // `from`:
-  // only probes to this address are affected.
+  // `from`: only probes to this address are affected.
   void LostHere(const std::string& nic, std::string_view from = {});
 
   std::vector<RailPairStatus> Pairs() const;

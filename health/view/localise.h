@@ -83,8 +83,8 @@ struct LargeFault {
   LargeLoss loss;
 };
 
-// The same for a fault in the matrix of large packets; `loss`: of a pair of `nic` that loses them:
-// "packets over 1500 bytes are lost between n0/rail1 and n1/rail1; small ones pass".
+// The same for a fault in the matrix of large packets; `loss`: of a pair of `nic` that loses them: "packets over 1500 bytes are lost
+// between n0/rail1 and n1/rail1; small ones pass".
 std::string LargeFaultText(const NicKey& nic, const Fault& fault, const LargeLoss& loss);
 
 }  // namespace r2cc::health

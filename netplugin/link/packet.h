@@ -29,8 +29,8 @@ constexpr uint32_t kControlBodyBytesMax = 1u << 20;
 constexpr size_t kPacketHeaderBytes = 16;
 constexpr size_t kPacketBytesMax = kPacketHeaderBytes + kControlBodyBytesMax;
 
-// Length of the packet at the head of `bytes` (header included), 0 if more bytes are needed to know, or a value over
-// kPacketBytesMax if the head is not one of ours.
+// Length of the packet at the head of `bytes` (header included), 0 if more bytes are needed to know, or a value over kPacketBytesMax if the
+// head is not one of ours.
 size_t PacketLength(std::span<const uint8_t> bytes);
 
 // The tag of greetings, which carry the nonce itself.

@@ -95,8 +95,8 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
   std::map<Port, int> carrier_lost_, addresses_;  // how often
   // By host, rail and number of an acceptor's queue pair: the last incarnation that had it.
   std::map<std::tuple<int, int, uint32_t>, Carrying> carriers_;
-  // By receiver, sender and link: the incarnation that was answered last, and its queue pair. `losses`: of the device until then;
-  // one that is back counts from the beginning.
+  // By receiver, sender and link: the incarnation that was answered last, and its queue pair. `losses`: of the device until then; one that
+  // is back counts from the beginning.
   struct Answered {
     net::Incarnation incarnation = 0;
     uint32_t number = 0, psn = 0;

@@ -1,8 +1,7 @@
 // Finds the mappings of RDMA devices in this process: queues and doorbells that the device and the process share.
 //
 // Reason: a forked child has copies of them, each of which keeps the device's file open, and with it the queue pairs of a process that
-// died:
-// its peers' devices get answers as if it still ran.
+// died: its peers' devices get answers as if it still ran.
 #ifndef R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_
 #define R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_
 
