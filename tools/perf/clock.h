@@ -1,4 +1,4 @@
-// CLOCK_MONOTONIC in nanoseconds, comparable between all processes of one machine; and the process's CPU time.
+// Reads CLOCK_MONOTONIC in nanoseconds, comparable between all processes of one machine, and the process's CPU time.
 #ifndef R2CC_TOOLS_PERF_CLOCK_H_
 #define R2CC_TOOLS_PERF_CLOCK_H_
 

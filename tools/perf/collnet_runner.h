@@ -1,6 +1,6 @@
-// An all_reduce by the plugin's CollNet table, driven as NCCL's proxy drives it: the vector goes through eight slots of what one operation
-// takes, copied in before it and out after it, as GPUs do, and the oldest operation alone is tested. What the plugin must not touch any
-// more is filled with a guard pattern, as in Flow.
+// Runs an all_reduce through the plugin's CollNet table, as NCCL's proxy does: the vector goes through eight slots of one operation each,
+// copied in before it and out after it, as GPUs do, and only the oldest operation is tested. Memory that the plugin must not touch any more
+// is filled with a guard pattern, as in Flow.
 #ifndef R2CC_TOOLS_PERF_COLLNET_RUNNER_H_
 #define R2CC_TOOLS_PERF_COLLNET_RUNNER_H_
 
@@ -26,12 +26,12 @@ class CollNetRunner final : public Runner {
   static constexpr int kSlots = 8;
   static constexpr size_t kSlotBytes = 2 << 20;
 
-  // What it is given outlives it. The table is initialised.
+  // Its arguments outlive it. The table is initialised.
   CollNetRunner(CollNet* net, Trace* trace, const Options& options, const Idle& idle, int rank);
   ~CollNetRunner() override;
 
   Status Listen(std::string* handles) override;
-  // The plugin has its own limit for how long it waits.
+  // The plugin has its own limit for the wait.
   Status Connect(const std::vector<std::string>& all_handles, int64_t timeout_ns) override;
   Status Close() override;
   Status Run(const Work& work) override;
@@ -67,9 +67,9 @@ class CollNetRunner final : public Runner {
   void* comm_ = nullptr;
   void* mhandle_ = nullptr;
   std::array<void*, kSlots> requests_{};
-  std::array<size_t, kSlots> guarded_{};  // so many bytes of each slot hold the pattern
+  std::array<size_t, kSlots> guarded_{};  // how many bytes of each slot hold the pattern
   int64_t posted_ = 0;                    // operations given to the plugin
-  int64_t completed_ = 0;                 // and reported done by it
+  int64_t completed_ = 0;                 // operations that it has reported done
   int64_t waits_since_ns_ = 0;
   int64_t late_writes_ = 0;
   int64_t duration_ns_ = 0;

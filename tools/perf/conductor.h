@@ -1,4 +1,4 @@
-// Rank 0's decision what all ranks do next, and the books of the run: pure, time is an argument.
+// Decides for rank 0 what all ranks do next, and keeps the results of the run. Pure, time is an argument.
 #ifndef R2CC_TOOLS_PERF_CONDUCTOR_H_
 #define R2CC_TOOLS_PERF_CONDUCTOR_H_
 
@@ -10,8 +10,8 @@
 
 namespace r2cc::perf {
 
-// What a rank says at the barrier after an iteration (zeros but for cpu_ns before the first). Sent as it lies in memory: all ranks run the
-// same program.
+// What a rank sends at the barrier after an iteration (zeros except cpu_ns before the first). Sent in its memory layout, because all ranks
+// run the same program.
 struct Report {
   int64_t duration_ns = 0;
   int64_t wrong_elements = 0;
@@ -21,7 +21,7 @@ struct Report {
   uint64_t hash = 0;        // with --random: of the result
 };
 
-// What rank 0 answers.
+// Rank 0's answer.
 struct Command {
   int64_t run = 0;  // 0: the run is over
   int64_t size_index = 0;
@@ -30,7 +30,7 @@ struct Command {
 };
 
 struct Row {
-  int64_t size_bytes = 0;  // what is moved: alltoall rounds the wanted size down to a multiple of the ranks
+  int64_t size_bytes = 0;  // what is moved: alltoall rounds the requested size down to a multiple of the ranks
   int64_t count = 0;
   int64_t iterations = 0;
   double time_us = 0;         // mean over the timed iterations of the slowest rank's time
@@ -41,7 +41,7 @@ struct Row {
   double bus_bytes_per_second = 0;
   double cpu_us = 0;  // mean over the timed iterations of all ranks' CPU time from barrier to barrier, checks included
   int64_t wrong = 0;  // elements, warm-up included
-  // With --random: of all results, on all ranks. A result that has another one counts as wrong with all its elements.
+  // With --random: of all results, on all ranks. If a result has a different hash, all its elements count as wrong.
   std::optional<uint64_t> hash;
 };
 
@@ -49,11 +49,11 @@ class Conductor {
  public:
   explicit Conductor(const Options& options);
 
-  // reports: one per rank, of the iteration last ordered. Never asks for another size, or another iteration, once a rank wants to stop.
+  // reports: one per rank, of the last iteration. Once a rank wants to stop, it orders no other size and no other iteration.
   Command Next(const std::vector<Report>& reports, int64_t now_ns);
 
   const std::vector<Row>& rows() const { return rows_; }
-  // The row under way, as far as it got; iterations 0 if nothing is timed yet.
+  // The unfinished row, as far as it got; iterations 0 if nothing is timed yet.
   const Row& current() const { return row_; }
   int64_t wrong_elements() const { return wrong_; }
   int64_t late_writes() const { return late_writes_; }
@@ -73,7 +73,7 @@ class Conductor {
   int64_t size_index_ = -1;
   int64_t size_started_ns_ = 0;
   int64_t warmups_ = 0;
-  std::vector<double> times_us_;  // of the row under way
+  std::vector<double> times_us_;  // of the unfinished row
   double total_us_ = 0;
   int64_t cpu_ns_ = 0;  // of all ranks, as last reported
   double total_cpu_us_ = 0;

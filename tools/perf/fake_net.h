@@ -1,4 +1,4 @@
-// A net in memory, for the tests of what drives one. It checks the driver: oldest request first, at most so many in flight.
+// Fakes a net in memory, for the tests of code that drives one. It checks the driver: oldest request first, at most kInFlightMax in flight.
 #ifndef R2CC_TOOLS_PERF_FAKE_NET_H_
 #define R2CC_TOOLS_PERF_FAKE_NET_H_
 
@@ -32,7 +32,7 @@ class FakeNet final : public Net {
   struct Pipe {
     std::deque<Request*> sends, receives;  // outstanding, oldest first
     std::vector<std::unique_ptr<Request>> all;
-    int refusals = 0;  // isend answers so many times "ask again"
+    int refusals = 0;  // how often isend answers "ask again"
   };
 
   abi::Result fail_test = abi::Result::kSuccess;

@@ -1,7 +1,7 @@
-// One direction of one connection, driven as NCCL's proxy drives it: eight slots of one slice, at most four requests in flight, test() on
-// the oldest only. What the plugin must not touch any more is filled with a guard pattern: a send slot after its request is done (a plugin
-// that still reads it sends garbage, which the data check finds), a receive slot after its data was used (checked just before the slot is
-// posted again).
+// Drives one direction of one connection as NCCL's proxy does: eight slots of one slice, at most four requests in flight, test() only on
+// the oldest. Memory that the plugin must not touch any more is filled with a guard pattern: a send slot after its request is done (a
+// plugin that still reads it sends garbage, which the data check finds), a receive slot after its data was used (checked just before the
+// slot is posted again).
 #ifndef R2CC_TOOLS_PERF_FLOW_H_
 #define R2CC_TOOLS_PERF_FLOW_H_
 
@@ -20,7 +20,7 @@ constexpr int kSlots = 8;
 constexpr int kInFlightMax = 4;
 constexpr size_t kFlowSlotBytes = 1 << 20;
 
-// What both directions share. Progress thread only, except where noted.
+// The part that both directions share. Progress thread only, except where noted.
 class Flow {
  public:
   Flow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer, bool sends);
@@ -42,7 +42,7 @@ class Flow {
   int64_t waits_since_ns() const { return waits_since_ns_; }
   // "send to rank 2 on channel 0 (message 17, 4 requests outstanding)".
   std::string Describe() const;
-  // The trace's row of a flow that is left with a request outstanding.
+  // Writes the trace's row of a flow that ends with a request outstanding.
   void TraceIfOpen(int64_t now_ns);
 
  protected:
@@ -56,7 +56,7 @@ class Flow {
   const bool slot_checks_;
   const bool sends_;
   int64_t posted_ = 0;     // messages given to the plugin
-  int64_t completed_ = 0;  // and reported done by it
+  int64_t completed_ = 0;  // messages that it has reported done
   std::array<void*, kSlots> requests_{};
 
  private:
@@ -72,7 +72,7 @@ class SendFlow : public Flow {
   SendFlow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer);
 
   bool HasRoom() const { return filled_ - completed_ < kSlots; }
-  // The next slot to write, and the word that it is written. Needs HasRoom().
+  // The next slot to write; Commit() marks it as written. Needs HasRoom().
   float* NextSlot() { return reinterpret_cast<float*>(Slot(filled_)); }
   void Commit(size_t bytes) { sizes_[filled_++ % kSlots] = bytes; }
 
@@ -90,7 +90,7 @@ class ReceiveFlow : public Flow {
  public:
   ReceiveFlow(Net* net, Trace* trace, bool slot_checks, int rank, int channel, int peer);
 
-  // So many messages will come; receives are posted ahead for no more than that.
+  // `messages` more messages will come; receives are posted ahead for no more than that.
   void Expect(int64_t messages) { expected_ += messages; }
   Status Progress(bool* moved);
 
@@ -100,7 +100,7 @@ class ReceiveFlow : public Flow {
   size_t DataBytes() const { return sizes_[consumed_ % kSlots]; }
   void Consume();
 
-  // Looks at the whole of every slot that is not posted; for moments without traffic.
+  // Checks the whole of every slot that is not posted; for moments without traffic.
   void CheckAllSlots();
   // Messages whose slot was found changed after the plugin had reported it done.
   int64_t late_writes() const { return late_writes_; }
@@ -112,7 +112,7 @@ class ReceiveFlow : public Flow {
   int64_t consumed_ = 0;
   int64_t late_writes_ = 0;
   std::array<size_t, kSlots> sizes_{};
-  std::array<size_t, kSlots> guarded_{};  // the longest message of each slot since CheckAllSlots: where a late write would land
+  std::array<size_t, kSlots> guarded_{};  // the longest message of each slot since CheckAllSlots: the place of a late write
 };
 
 }  // namespace r2cc::perf

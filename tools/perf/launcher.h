@@ -6,8 +6,8 @@
 
 namespace r2cc::perf {
 
-// Runs options.ranks processes to their end. SIGINT and SIGTERM are passed to rank 0, which ends the job in good order; a second one kills
-// all ranks. The ranks die with this process. Returns the exit code of the job.
+// Runs options.ranks processes to their end. SIGINT and SIGTERM go to rank 0, which ends the job normally; a second signal kills all ranks.
+// The ranks die with this process. Returns the exit code of the job.
 int LaunchLocalRanks(const Options& options);
 
 }  // namespace r2cc::perf

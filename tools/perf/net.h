@@ -1,4 +1,4 @@
-// A net plugin behind one interface, whatever the version of its table.
+// Calls a net plugin through one interface, whatever the version of its table.
 #ifndef R2CC_TOOLS_PERF_NET_H_
 #define R2CC_TOOLS_PERF_NET_H_
 
@@ -17,7 +17,7 @@ struct DeviceProperties {
   int speed_mbps = 0;
 };
 
-// The calls of a net table, as nccl-net's proxy makes them. Threads: as the plugin's table; see each call's user.
+// The calls of a net table, as nccl-net's proxy makes them. Threads: as the plugin's table; see the caller of each.
 class Net {
  public:
   virtual ~Net() = default;
@@ -43,7 +43,7 @@ class Net {
 
 // Opens a plugin by path, or by name as NCCL does: NAME, then libnccl-net-NAME.so. The library stays loaded: plugins may have threads.
 Status OpenPlugin(const std::string& path, void** library);
-// The same, and takes its table of `version`: 11 or 8; 0: 11, else 8.
+// The same, and takes its table of `version`: 11 or 8; 0: 11, otherwise 8.
 Status LoadNet(const std::string& path, int version, std::unique_ptr<Net>* net);
 
 }  // namespace r2cc::perf

@@ -1,4 +1,4 @@
-// The flags of r2cc-perf: those of nccl-tests, and its own.
+// Parses the flags of r2cc-perf: those of nccl-tests, and its own.
 #ifndef R2CC_TOOLS_PERF_OPTIONS_H_
 #define R2CC_TOOLS_PERF_OPTIONS_H_
 
@@ -21,7 +21,7 @@ struct Options {
   std::vector<int64_t> sizes_bytes;
   int iterations = 20;
   int warmup_iterations = 5;
-  int aggregate = 1;  // collectives in an iteration, one right after the other
+  int aggregate = 1;  // collectives in an iteration, one after another without a pause
   abi::DataType type = abi::DataType::kFloat32;
   std::optional<uint64_t> random_seed;  // none: values that are exact in every sum
   bool check = true;
@@ -43,21 +43,21 @@ struct Options {
   int rank = -1;     // -1: start all ranks here
   std::string root;  // HOST:PORT; with rank >= 0
 
-  // What all ranks of a job must agree on.
+  // The options that all ranks of a job must agree on.
   std::string Job() const;
 };
 
-// As nccl-tests call it: one of kFloat32, kFloat16 and kBfloat16.
+// The name that nccl-tests use: of one of kFloat32, kFloat16 and kBfloat16.
 const char* TypeName(abi::DataType type);
 
 // "8", "64K", "1.5M", "2GiB": bytes, suffixes are powers of 1024.
 std::optional<int64_t> ParseSize(std::string_view text);
 
-// The sizes from first to last as nccl-tests walks them: times factor if above 1, else plus step.
+// The sizes from first to last as nccl-tests walks them: times factor if above 1, otherwise plus step.
 std::optional<std::vector<int64_t>> SizesOf(int64_t first, int64_t last, double factor, int64_t step);
 
-// Where the flags do not say which ranks, `environment` may: mpirun's, srun's, torchrun's.
-// On false the process shall end with *exit_code; everything is printed already.
+// If the flags do not name the rank, `environment` may: mpirun's, srun's, torchrun's. On false everything is printed, and the process must
+// end with *exit_code.
 bool ParseOptions(int argc, char** argv, const Environment& environment, Options* options, int* exit_code);
 
 }  // namespace r2cc::perf

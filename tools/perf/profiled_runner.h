@@ -1,4 +1,4 @@
-// A runner that gives a profiler plugin the events of its collectives, as NCCL does: each is enqueued, and then has a part to each peer.
+// Runs collectives and passes their events to a profiler plugin, as NCCL does: each is enqueued, and then has a part to each peer.
 #ifndef R2CC_TOOLS_PERF_PROFILED_RUNNER_H_
 #define R2CC_TOOLS_PERF_PROFILED_RUNNER_H_
 
@@ -15,7 +15,7 @@ namespace r2cc::perf {
 
 class ProfiledRunner final : public Runner {
  public:
-  // Opens options.profiler, which stays loaded. `runner` is what runs the collectives.
+  // Opens options.profiler, which stays loaded. `runner` runs the collectives.
   static Status Make(const Options& options, uint64_t comm_id, int rank, abi::Logger log, std::unique_ptr<Runner> runner,
                      std::unique_ptr<Runner>* profiled);
   ~ProfiledRunner() override { table_->finalize(context_); }
@@ -38,7 +38,7 @@ class ProfiledRunner final : public Runner {
   void* Start(uint64_t type, void* parent, int peer);
 
   const abi::ProfilerTableV5* const table_;
-  const std::string function_;  // as NCCL calls it
+  const std::string function_;  // NCCL's name for it
   const int rank_;
   std::vector<int> peers_;
   const std::unique_ptr<Runner> runner_;

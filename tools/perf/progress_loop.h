@@ -24,10 +24,10 @@ class ProgressLoop {
  public:
   ProgressLoop(std::vector<Channel>* channels, Trace* trace, const Idle& idle) : channels_(channels), trace_(trace), idle_(idle) {}
 
-  // The same collective `times` times, one right after the other, from start to the last completion; then the trace is written.
+  // Runs the same collective `times` times, one after another without a pause, from start to the last completion; then writes the trace.
   // sequencers: one per channel, not begun; used up. Progress thread only.
   Status Run(std::vector<Sequencer>* sequencers, int times, const float* input, float* output, int64_t iteration, int64_t algorithm_bytes);
-  // Of them all.
+  // Of all of them.
   int64_t duration_ns() const { return duration_ns_; }
 
   // Makes Run end soon, with an error. Any thread.

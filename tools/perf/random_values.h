@@ -1,5 +1,5 @@
-// Data of --random: values of either sign and of several sizes, with whole mantissas. Nearly every sum of them is rounded, so it tells by
-// its last bits in which order it was added up.
+// Generates the data of --random: values of either sign and of several sizes, with whole mantissas. Nearly every sum of them is rounded, so
+// its last bits show the order of the additions.
 #ifndef R2CC_TOOLS_PERF_RANDOM_VALUES_H_
 #define R2CC_TOOLS_PERF_RANDOM_VALUES_H_
 
@@ -10,13 +10,13 @@
 
 namespace r2cc::perf {
 
-// The types that these functions know: kFloat32, kFloat16 and kBfloat16.
+// The types that these functions support: kFloat32, kFloat16 and kBfloat16.
 size_t BytesOf(abi::DataType type);
 
 // A rank's whole input: the same for the same seed, whatever the iteration.
 void FillRandom(void* input, int64_t elements, abi::DataType type, uint64_t seed, int rank);
 
-// Elements that are further from the sum over `ranks` inputs than any order of additions may leave them.
+// How many elements are further from the sum over `ranks` inputs than any order of additions may leave them.
 int64_t CountFar(const void* output, int64_t elements, abi::DataType type, uint64_t seed, int ranks);
 
 }  // namespace r2cc::perf

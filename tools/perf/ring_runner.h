@@ -1,4 +1,4 @@
-// Collectives over the net table's flows: channels of rings, or each rank to each other.
+// Runs collectives over the net table's flows: channels of rings, or each rank to each other.
 #ifndef R2CC_TOOLS_PERF_RING_RUNNER_H_
 #define R2CC_TOOLS_PERF_RING_RUNNER_H_
 
@@ -19,7 +19,7 @@ namespace r2cc::perf {
 
 class RingRunner final : public Runner {
  public:
-  // What it is given outlives it.
+  // Its arguments outlive it.
   RingRunner(Net* net, Trace* trace, const Options& options, const Idle& idle, int rank, int channels, int devices);
 
   Status Listen(std::string* handles) override { return setup_.Listen(handles); }

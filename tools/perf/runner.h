@@ -1,4 +1,4 @@
-// How a rank runs collectives: over the flows of the plugin's net table, as NCCL's rings do, or by its CollNet table.
+// Runs a rank's collectives: over the flows of the plugin's net table, as NCCL's rings do, or by its CollNet table.
 #ifndef R2CC_TOOLS_PERF_RUNNER_H_
 #define R2CC_TOOLS_PERF_RUNNER_H_
 
@@ -14,7 +14,7 @@ namespace r2cc::perf {
 struct Work {
   int64_t count = 0;     // the parameter of the collective: see CountOf()
   int64_t elements = 0;  // of input and output
-  int times = 1;         // so many collectives right after one another
+  int times = 1;         // how many collectives, one after another without a pause
   const float* input = nullptr;
   float* output = nullptr;
   int64_t iteration = 0;  // for the trace
@@ -35,18 +35,18 @@ class Runner {
 
   // ---- the progress thread ----
 
-  // From start to the last completion; then the trace is written.
+  // Runs from start to the last completion; then writes the trace.
   virtual Status Run(const Work& work) = 0;
 
   // ---- while nothing runs ----
 
   // Of the last run.
   virtual int64_t duration_ns() const = 0;
-  // Looks at all memory that the plugin must not touch now.
+  // Checks all memory that the plugin must not touch now.
   virtual void CheckAllSlots() = 0;
   // Messages whose memory was found changed after the plugin had reported them done.
   virtual int64_t late_writes() const = 0;
-  // The trace's rows of what is left outstanding.
+  // Writes the trace's rows of what is still outstanding.
   virtual void TraceOpen(int64_t now_ns) = 0;
 
   // ---- any thread ----

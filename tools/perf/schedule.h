@@ -1,8 +1,7 @@
-// Which slice a rank sends, receives, reduces and stores, and in which order: pure, without I/O, the same on every rank.
+// Lists which slice a rank sends, receives, reduces and stores, and in which order. Pure, the same on every rank.
 //
-// Work is laid out as NCCL lays it out: a message is split over the channels; the ring of a channel runs in loops of one chunk per rank, a
-// chunk has at most four slices, and a slice is what one isend or irecv carries. Empty slices travel as zero-byte messages, as they do
-// under NCCL.
+// Work has NCCL's layout: a message is split over the channels. The ring of a channel runs in loops of one chunk per rank, a chunk has at
+// most four slices, and a slice is the content of one isend or irecv. Empty slices travel as zero-byte messages, as they do under NCCL.
 #ifndef R2CC_TOOLS_PERF_SCHEDULE_H_
 #define R2CC_TOOLS_PERF_SCHEDULE_H_
 
@@ -45,8 +44,8 @@ struct RankPosition {
   int channels = 0;
 };
 
-// The steps of one channel. count: elements of the whole buffer for all_reduce and sendrecv, elements per pair of ranks for alltoall.
-// A channel without a share of the message has no steps; a message without elements is one zero-byte slice wherever a slice would be, on
+// The steps of one channel. count: elements of the whole buffer for all_reduce and sendrecv, elements per pair of ranks for alltoall. A
+// channel without a share of the message has no steps. A message without elements has one zero-byte slice in the place of each slice, on
 // channel 0.
 std::vector<Op> BuildProgram(Collective collective, const RankPosition& position, int64_t count, const Geometry& geometry = {});
 
@@ -54,16 +53,16 @@ std::vector<Op> BuildProgram(Collective collective, const RankPosition& position
 std::vector<int> SendPeers(Collective collective, int rank, int ranks);
 std::vector<int> RecvPeers(Collective collective, int rank, int ranks);
 
-// Elements of a row whose wanted size is `bytes`: the parameter of BuildProgram, and how many elements input and output hold.
+// Elements of a row whose requested size is `bytes`: the parameter of BuildProgram, and how many elements input and output hold.
 int64_t CountOf(Collective collective, int64_t bytes, int ranks);
 int64_t BufferElements(Collective collective, int64_t count, int ranks);
 
 // nccl-tests' factor from algorithm bandwidth to bus bandwidth.
 double BusFactor(Collective collective, int ranks);
 
-// Hands out the steps of a program in an order that keeps every flow's messages in sequence and lets everything else overtake: a step runs
-// as soon as it is the next of each flow that it touches, its data has arrived and there is room to send. So the sends that open the next
-// loop of a ring leave while the last slices of this loop are still on their way, and the wire never idles between loops.
+// Hands out the steps of a program. Every flow's messages stay in sequence; anything else may overtake. A step runs as soon as it is the
+// next of each flow that it touches, its data has arrived and there is room to send. So the sends that open the next loop of a ring leave
+// while the last slices of this loop are still in flight, and the wire never idles between loops.
 class Sequencer {
  public:
   Sequencer() = default;
@@ -72,14 +71,14 @@ class Sequencer {
   bool finished() const { return left_ == 0; }
   // Back to the first step.
   void Rewind();
-  // Messages that this program receives from (sends to) a peer in all.
+  // How many messages this program receives from (sends to) a peer in total.
   int64_t receives(int peer) const { return static_cast<int64_t>(recv_[peer].steps.size()); }
   int64_t sends(int peer) const { return static_cast<int64_t>(send_[peer].steps.size()); }
   // The n-th step that receives from `peer`: how much must arrive.
   const Op& Receive(int peer, int64_t n) const { return program_[recv_[peer].steps[n]]; }
 
-  // The next step that can run, or nullptr. arrived(peer): the oldest unread message of the peer is here. room(peer): one more can be sent.
-  // The step counts as done from then on.
+  // The next step that can run, or nullptr; it counts as done from then on. arrived(peer): the oldest unread message of the peer has come.
+  // room(peer): one more can be sent.
   template <typename Arrived, typename Room>
   const Op* Next(const Arrived& arrived, const Room& room) {
     if (next_local_ < local_.size()) return Take(local_[next_local_++]);

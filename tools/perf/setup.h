@@ -1,4 +1,4 @@
-// Makes and ends the connections of a rank: NCCL's service thread.
+// Makes and ends the connections of a rank, like NCCL's service thread.
 #ifndef R2CC_TOOLS_PERF_SETUP_H_
 #define R2CC_TOOLS_PERF_SETUP_H_
 
@@ -24,7 +24,7 @@ class Setup {
   // Listens once for each receive flow. *handles: what the other ranks need, the same length on every rank.
   Status Listen(std::string* handles);
 
-  // all_handles: every rank's, by rank. Connects and accepts in turn, none of them waiting, until all are there; then registers their
+  // all_handles: every rank's, by rank. Connects and accepts in turn, without waiting for one, until all are there; then registers their
   // memory. timeout_ns as for a run; 0: none.
   Status Connect(const std::vector<std::string>& all_handles, int64_t timeout_ns);
 
@@ -38,7 +38,7 @@ class Setup {
     Flow* flow = nullptr;
     bool sends = false;
     void* listen_comm = nullptr;
-    // A plugin may keep the state of an unfinished connect in here, so each has its own, aligned as NCCL's.
+    // A plugin may keep the state of an unfinished connect in here, so each has its own, aligned like NCCL's.
     alignas(16) Handle handle{};
   };
 

@@ -1,5 +1,5 @@
-// Children that were forked and sleep, as a job's data loaders do: for as long as they live they hold a copy of every descriptor that
-// nobody took care of, also when the rank itself has died.
+// Forks children that sleep, like a job's data loaders: as long as they live they hold a copy of every descriptor that was not marked to
+// close, even after the rank itself has died.
 #ifndef R2CC_TOOLS_PERF_SLEEPERS_H_
 #define R2CC_TOOLS_PERF_SLEEPERS_H_
 
@@ -13,12 +13,12 @@ namespace r2cc::perf {
 
 class Sleepers {
  public:
-  // Ends them; if the rank is killed before, they end by themselves after kLifeS.
+  // Ends them; if the rank is killed before, they end after kLifeS.
   ~Sleepers() { End(); }
 
   static constexpr unsigned kLifeS = 300;
 
-  // Says of each "r2cc-perf[RANK]: forked child PID" on standard error. They keep everything open but the standard streams.
+  // Prints "r2cc-perf[RANK]: forked child PID" for each on standard error. They keep everything open except the standard streams.
   Status Fork(int count, int rank);
   void End();
 

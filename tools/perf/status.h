@@ -1,4 +1,4 @@
-// Success, or one line that tells the user what failed.
+// Holds success, or one line that states what failed.
 #ifndef R2CC_TOOLS_PERF_STATUS_H_
 #define R2CC_TOOLS_PERF_STATUS_H_
 

@@ -1,4 +1,4 @@
-// A thread that runs one task at a time for the main thread, which meanwhile watches the other ranks.
+// Runs one task at a time on a thread, for the main thread, which watches the other ranks meanwhile.
 #ifndef R2CC_TOOLS_PERF_WORKER_H_
 #define R2CC_TOOLS_PERF_WORKER_H_
 
@@ -13,7 +13,7 @@ namespace r2cc::perf {
 
 class Worker {
  public:
-  // name: what a debugger shows, at most 15 characters.
+  // name: for debuggers, at most 15 characters.
   explicit Worker(const std::string& name);
   ~Worker();
   Worker(const Worker&) = delete;
