@@ -1,4 +1,4 @@
-"""An emulated machine, by itself with both nodes in it: soft-RoCE devices over cables that can be pulled. No KVM, no root.
+"""Runs an emulated machine that has both nodes in it: soft-RoCE devices over cables that can be pulled. No KVM, no root.
 
 The guest sees the host's files, read-only beneath a layer in memory, so a command is given by its path on the host. It has one processor on
 purpose: with two, soft-RoCE of Linux 6.1 damages its kernel when a queue pair is reset.
@@ -23,18 +23,18 @@ from testing.guest import kernel
 _HERE = pathlib.Path(__file__).absolute().parent
 _PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86_64", "busybox": "/bin/busybox", "modinfo": "/sbin/modinfo", "rdma": "rdma"}
 _PROVIDERS = pathlib.Path("/etc/libibverbs.d/rxe.driver")
-# rdma_rxe asks for crc32_generic by a name that is not among its dependencies. sch_tbf is for slow rails, sch_netem for lossy ones.
+# rdma_rxe loads crc32_generic by a name that is not among its dependencies. sch_tbf is for slow rails, sch_netem for lossy ones.
 _MODULES = ("virtio_pci", "9p", "9pnet_virtio", "overlay", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm", "veth", "bridge",
             "sch_tbf", "sch_netem")
 _MEMORY_MIB = 1024  # the system itself takes 113
 _POLL_S = 0.02
-# A guest is ready after 11 s on an idle machine. A loaded one may take a multiple.
+# A guest is ready after 11 s on an idle machine. A loaded machine may take a multiple.
 _READY_S = 120
 _POWER_OFF_S = 30
 
 
 def missing_feature() -> str | None:
-  """Why no guest can run on this machine; None: it can. Tests that skip for it say "needs one_guest: " before."""
+  """Why no guest can run on this machine; None: it can. Tests that skip for it print "needs one_guest: " first."""
   if platform.machine() != "x86_64":
     return f"the guest is an x86-64, this machine a {platform.machine()}"
   for name, program in _PROGRAMS.items():
@@ -48,16 +48,16 @@ def missing_feature() -> str | None:
 
 
 class GuestError(Exception):
-  """The command did not end by itself; the message says how far the guest came, and its last words."""
+  """The command did not end normally; the message has how far the guest came, and its last output."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-  """What a guest has beside processor, memory and the host's files. By itself: nothing, as its rails are made of veth devices."""
-  # Run as root in the guest with the words that Guest was given, before the command: makes the rails.
+  """What a guest has in addition to processor, memory and the host's files. The default is nothing, because its rails are veth devices."""
+  # Run as root in the guest with the arguments that Guest got, before the command: makes the rails.
   script: pathlib.Path = _HERE / "rails.sh"
   arguments: tuple[str, ...] = ()  # of QEMU
-  descriptors: tuple[int, ...] = ()  # that QEMU has from us
+  descriptors: tuple[int, ...] = ()  # that QEMU inherits
   modules: tuple[str, ...] = ()
 
 
@@ -67,17 +67,17 @@ class Result:
   status: int
   output: str
   kernel_log: str
-  # What the command left in the folder that $R2CC_GUEST_OUT names there. Gone when the Guest is.
+  # The folder in which the command left its files, as $R2CC_GUEST_OUT there. It is deleted with the Guest.
   folder: pathlib.Path
 
   def kernel_complaints(self) -> list[str]:
-    """The lines with which a kernel that was damaged says so."""
+    """The lines with which a damaged kernel reports its damage."""
     found = re.compile(r"WARNING:|BUG:|Oops|refcount_t|general protection|Call Trace|blocked for more than|use-after-free")
     return [line for line in self.kernel_log.splitlines() if found.search(line)]
 
 
 def _console_lines(text: str) -> list[str]:
-  """Without what the firmware does to a terminal."""
+  """The lines without the firmware's terminal control sequences."""
   return [line.strip() for line in re.sub(r"\x1bc|\x1b\[[0-9;?=]*[a-zA-Z]", "", text).splitlines() if line.strip()]
 
 
@@ -100,10 +100,10 @@ class _Follower:
 
 
 class Guest:
-  """A context manager: nothing of a guest outlives it, neither process nor file. It runs one command at a time: run(), or begin(),
-  goes_on() until that is false, and result().
+  """A context manager: no process and no file of a guest outlives it. It runs one command at a time: run(), or begin(), then goes_on()
+  until that is false, and result().
 
-  `show` is given each line of progress and of the command's output as it comes; by default it is printed with the seconds since the start.
+  `show` gets each line of progress and of the command's output as it comes; by default it is printed with the seconds since the start.
   """
 
   def __init__(self, rails: int = 2, wiring: str = "pair", show: Callable[[str], None] | None = None, ready_s: float = _READY_S,
@@ -124,7 +124,7 @@ class Guest:
     self._temporary.cleanup()
 
   def run(self, argv: Sequence[str | pathlib.Path], environment: Mapping[str, str] | None = None, limit_s: float = 120) -> Result:
-    """Boots, runs `argv` as root in the guest for `limit_s` at most, and powers off. GuestError: it did not end by itself."""
+    """Boots, runs `argv` as root in the guest for `limit_s` at most, and powers off. GuestError: it did not end normally."""
     self.begin(argv, environment, limit_s)
     while self.goes_on():
       time.sleep(_POLL_S)
@@ -132,7 +132,7 @@ class Guest:
 
   @property
   def out(self) -> pathlib.Path:
-    """The folder of the command that runs: what it leaves there is seen while it runs."""
+    """The folder of the running command: what the command writes there is visible at once."""
     return self._folder / "shared/out"
 
   def begin(self, argv: Sequence[str | pathlib.Path], environment: Mapping[str, str] | None = None, limit_s: float = 120) -> None:
@@ -152,7 +152,7 @@ class Guest:
     self._phase, self._limit_s, self._deadline_s = "boots", limit_s, self._start_s + self._ready_s
 
   def goes_on(self) -> bool:
-    """Shows what has come since; False: the machine is off. GuestError: it takes too long, and is stopped."""
+    """Shows what has come since; False: the machine is off. GuestError: it took too long, and is stopped."""
     over = not self._machine.is_alive()
     now_s = time.monotonic()
     for line in (line for text in self._console.lines() for line in _console_lines(text)):
@@ -173,11 +173,11 @@ class Guest:
     return not over
 
   def kill(self) -> None:
-    """As a machine that loses its power."""
+    """Like a machine that loses its power."""
     self._machine.kill()
 
   def result(self) -> Result:
-    """Once the machine is off. GuestError: the command had not ended by itself."""
+    """Call it when the machine is off. GuestError: the command had not ended normally."""
     shared = self._folder / "shared"
     status = shared / "status"
     if not status.exists() or not status.read_text(encoding="ascii").strip():
@@ -186,7 +186,7 @@ class Guest:
                   kernel_log=(shared / "kernel.log").read_text(encoding="utf-8", errors="replace"), folder=shared / "out")
 
   def _build_root(self) -> None:
-    """The kernel and its first file system, into the folder; once."""
+    """Writes the kernel and its first file system into the folder; once."""
     if (self._folder / "initramfs").exists():
       return
     unpacked = kernel.Kernel(kernel.FOLDER)

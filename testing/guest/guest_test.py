@@ -1,4 +1,4 @@
-"""What is asked before a guest boots, and of its kernel's log afterwards. Guests that boot: //tests/rigs/one_guest:guest_test."""
+"""Tests the checks before a guest boots, and those of its kernel's log. //tests/rigs/one_guest:guest_test boots guests."""
 
 import pathlib
 import unittest

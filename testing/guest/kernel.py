@@ -1,4 +1,4 @@
-"""The kernel that guests boot, and its modules, as bazelw unpacked them."""
+"""Prepares the kernel that guests boot, and its modules, as bazelw unpacked them."""
 
 import lzma
 import pathlib
@@ -11,11 +11,11 @@ _ELF_MAGIC = b"\x7fELF"
 
 
 class KernelError(Exception):
-  """The unpacked kernel is not what it should be; the message says in what."""
+  """The unpacked kernel is damaged or incomplete; the message has the details."""
 
 
 def elf_of(image: bytes) -> bytes:
-  """The ELF file within a bzImage of Debian. An emulated processor takes ten seconds to unpack it: the host is quicker."""
+  """The ELF file within a bzImage of Debian. An emulated processor takes ten seconds to unpack it: the host is faster."""
   start = image.find(_XZ_MAGIC)
   if start < 0:
     raise KernelError("the kernel image holds no xz stream")
@@ -54,7 +54,7 @@ class Kernel:
       raise KernelError(f"there is no kernel in {folder}; remove the folder, and bazelw unpacks one again")
     self._image = images[-1]
     modules = folder / "lib/modules" / self._image.name.removeprefix("vmlinuz-")
-    # A file may be called a-b.ko and its module a_b.
+    # A file may have the name a-b.ko and its module the name a_b.
     self._files = {path.stem.replace("-", "_"): path for path in modules.rglob("*.ko")}
 
   def elf(self) -> bytes:

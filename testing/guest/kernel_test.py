@@ -1,4 +1,4 @@
-"""What is done with a kernel before a guest boots it."""
+"""Tests the preparation of a kernel before a guest boots it."""
 
 import lzma
 import pathlib

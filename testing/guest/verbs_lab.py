@@ -1,4 +1,5 @@
-"""The rails of an emulated guest as a lab: two nodes in one kernel, one soft-RoCE device behind each rail. Runs in the guest, as root.
+"""Offers the rails of an emulated guest as a lab: two nodes in one kernel, one soft-RoCE device behind each rail. Runs in the guest, as
+root.
 
 rails.sh has made them, with the wiring "bridge": n0 is its node a, n1 its node b.
 """
@@ -13,7 +14,7 @@ from testing.lab.loopback import free_port
 from testing.lab.netns_socket import NetnsSocket
 
 _INTERFACES = pathlib.Path("/sys/class/net")
-# Both nodes are in one kernel: beside their rails they meet on its loopback interface.
+# Both nodes are in one kernel: in addition to their rails they share its loopback interface.
 _MEETING_PLACE = "127.0.0.1"
 _COMMAND_TIMEOUT_S = 60
 
@@ -40,14 +41,14 @@ def address(rail: RailId) -> str:
 
 
 def neighbour_commands(rails: int, hardware_address: Callable[[RailId], str]) -> list[str]:
-  """For `ip -batch`. A packet of soft-RoCE whose cable is pulled would wait three seconds in the kernel for its neighbour's address, and
-  its queue pair cannot be destroyed before. A NIC knows the address, and has no such queue."""
+  """For `ip -batch`. If its cable is pulled, a packet of soft-RoCE would wait three seconds in the kernel for its neighbour's address, and
+  its queue pair could not be destroyed before. A NIC knows the address, and has no such queue."""
   ends = [RailId(node, rail) for rail in range(rails) for node in (0, 1)]
   return [f"neigh replace {address(peer(end))} lladdr {hardware_address(peer(end))} dev {interface(end)} nud permanent" for end in ends]
 
 
 class VerbsLab:
-  """A context manager. What it breaks is gone with the guest."""
+  """A context manager. Its faults end with the guest."""
 
   mode = "verbs"
   nodes = 2
@@ -90,21 +91,21 @@ class VerbsLab:
     return free_port(self.management_address(node))
 
   def cut(self, rail: RailId) -> int:
-    """The cable is pulled at this end: its port has an event, the other end silence."""
+    """Pulls the cable at this end: its port has an event, the other end silence."""
     return self._links.set_link(port(rail), up=False)
 
   def heal(self, rail: RailId) -> int:
     return self._links.set_link(port(rail), up=True)
 
   def blackhole(self, rail: RailId) -> int:
-    """The cable's far end leaves its bridge: silence in both directions, and no event anywhere."""
+    """Takes the cable's far end out of its bridge: silence in both directions, and no event anywhere."""
     return self._links.set_port(bridge(rail), port(rail), member=False)
 
   def unblackhole(self, rail: RailId) -> int:
     return self._links.set_port(bridge(rail), port(rail), member=True)
 
   def counters(self, node: int) -> dict[str, Counters]:
-    """soft-RoCE's packets go by the interface, which counts them."""
+    """The interface counts soft-RoCE's packets, because they pass through it."""
     ends = {f"rail{rail}": RailId(node, rail) for rail in range(self.rails)}
     return {name: Counters(*(int(_read(end, f"statistics/{way}_bytes")) for way in ("tx", "rx"))) for name, end in ends.items()}
 

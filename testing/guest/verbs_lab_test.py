@@ -1,4 +1,4 @@
-"""Names and commands of the lab in a guest; what it does there is seen by //tests/e2e:drill_verbs_test."""
+"""Tests names and commands of the lab in a guest; //tests/e2e:drill_verbs_test runs them there."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Where the built binaries are: beside this file in Bazel's runfiles, or in bazel-bin of a source tree."""
+"""Finds the built binaries: next to this file in Bazel's runfiles, or in bazel-bin of a source tree."""
 
 import pathlib
 

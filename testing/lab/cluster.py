@@ -1,4 +1,4 @@
-"""One r2ccd per node and r2cc-perf jobs across them, all real processes of a Lab."""
+"""Runs one r2ccd per node and r2cc-perf jobs across them, all real processes of a Lab."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ _READY_TIMEOUT_S = 15
 
 @dataclasses.dataclass(frozen=True)
 class Binaries:
-  """What is driven."""
+  """The programs under test."""
   daemon: pathlib.Path
   ctl: pathlib.Path
   perf: pathlib.Path
@@ -37,19 +37,19 @@ class Binaries:
 
 @dataclasses.dataclass(frozen=True)
 class JobOptions:
-  """Of one r2cc-perf run."""
+  """The options of one r2cc-perf run."""
   size: str = "64M"
   collective: str = "all_reduce"
   seconds_max: float = 120
   timeout_s: float = 60  # r2cc-perf's own limit on one collective
   environment: dict[str, str] = dataclasses.field(default_factory=dict)
   flags: tuple[str, ...] = ()  # more of r2cc-perf's
-  plugins: tuple[pathlib.Path, ...] = ()  # one a rank, where they are not all the lab's
+  plugins: tuple[pathlib.Path, ...] = ()  # one a rank, if they are not all the lab's
 
 
 @dataclasses.dataclass
 class Job:
-  """A collective with one rank per node, again and again."""
+  """Repeats a collective with one rank per node."""
   name: str
   ranks: list[ManagedProcess]
   follower: TraceFollower
@@ -60,7 +60,7 @@ class Job:
     return next((rank for rank, process in enumerate(self.ranks) if not process.is_alive()), None)
 
   def ask_to_stop(self) -> None:
-    """All ranks agree on a last iteration and report."""
+    """Makes all ranks agree on a last iteration and report."""
     self.ranks[0].send(signal.SIGINT)
 
   def wait(self, timeout_s: float) -> bool:
@@ -89,13 +89,13 @@ class Job:
     return "".join(text[begin:] for text, begin in zip(texts, heard))
 
   def failures(self) -> list[str]:
-    """One line for each rank that did not end well."""
+    """One line for each rank that failed."""
     return [f"{self.name}: rank {rank} ended with {process.returncode}: {process.last_words()}"
             for rank, process in enumerate(self.ranks) if process.returncode != 0]
 
 
 def grants_text(uid: int) -> str:
-  """The grants of a lab's daemons. By default root alone may run drills. Here the user who runs the lab may, too."""
+  """The grants of a lab's daemons. By default only root may run drills. Here the user that runs the lab may, too."""
   if uid == 0:
     return ""
   everybody, own = "roles: VIEW everyone: true", f'roles: VIEW roles: OPERATE roles: DRILL users: "{uid}"'
@@ -103,8 +103,8 @@ def grants_text(uid: int) -> str:
 
 
 class Cluster:
-  """The daemons and jobs of one lab; `folder` must have a short path, because it holds Unix sockets. `tls`: the daemons know each other
-  by certificates."""
+  """Runs the daemons and jobs of one lab. `folder` must have a short path, because it holds Unix sockets. `tls`: the daemons identify each
+  other by certificates."""
 
   def __init__(self, lab: Lab, binaries: Binaries, folder: pathlib.Path, processes: Processes, daemons: bool = True, tls: bool = False,
                http_everywhere: bool = False):
@@ -142,7 +142,7 @@ class Cluster:
     for rail in range(lab.rails):
       interface = f' interface: "rail{rail}"' if lab.mode == "namespaces" else ""
       lines.append(f'nics {{ name: "rail{rail}"{interface} address: "{lab.rail_address(RailId(node, rail))}"{rate} }}')
-    # The lab's network is the lab's alone: without certificates nobody else reaches it either.
+    # The lab's network is isolated: no other host reaches it even without certificates.
     trust = "insecure: true" if self._authority is None else f'tls {{ directory: "{self._authority / f"n{node}"}" }}'
     lines += ['store { embedded_node: "n0" }', trust, "drills { allow: true }", grants_text(os.geteuid())]
     if lab.mode == "loopback" or self._http_everywhere:  # on loopback the nodes are one machine
@@ -150,7 +150,7 @@ class Cluster:
     return "\n".join(lines).rstrip() + "\n"
 
   def _make_certificates(self, authority: pathlib.Path) -> None:
-    """An authority, and a directory of each node in it."""
+    """Makes an authority, and a directory of each node in it."""
     commands = [["init"], *(["issue", f"n{node}"] for node in range(self.lab.nodes))]
     for command in commands:
       argv = [str(self.binaries.ctl), "certs", *command, "--dir", str(authority)]
@@ -184,14 +184,14 @@ class Cluster:
     self._daemons[node].kill()
 
   def crash_report(self, node: int) -> str | None:
-    """One line if the daemon of `node` ended without being told to; None: it lives, or was killed on purpose."""
+    """One line if the daemon of `node` ended without a signal from here; None: it lives, or was killed on purpose."""
     process = self._daemons.get(node)
     if process is None or process.is_alive() or node in self._killed:
       return None
     return f"r2ccd of n{node} ended by itself with {process.returncode}: {process.last_words(1)}"
 
   def wait_ready(self, node: int) -> None:
-    """Until it answers for itself and has met every peer that lives."""
+    """Waits until it answers and has met every live peer."""
     process = self._daemons[node]
     living = [peer for peer in self._daemons if peer != node and self._daemons[peer].is_alive()]
 
@@ -236,7 +236,7 @@ class Cluster:
     self.ctl(self._any_daemon(rail.node), "restore-nic", str(rail))
 
   def events(self, node: int) -> list[dict[str, Any]]:
-    """Those that the daemon of `node` keeps; one JSON object a line."""
+    """The events that the daemon of `node` keeps; one JSON object a line."""
     return [json.loads(line) for line in self.ctl(node, "events", "-o", "json").splitlines() if line.strip()]
 
   def attached_processes(self, node: int) -> int:

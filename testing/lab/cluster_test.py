@@ -1,4 +1,4 @@
-"""What a job's ranks say. Whole clusters are driven by //tests/e2e."""
+"""Tests how the output of a job's ranks is read. //tests/e2e runs whole clusters."""
 
 import types
 import unittest

@@ -1,4 +1,4 @@
-"""What a drill or a test asks of an emulated cluster, whichever way it is made (namespaces.py, loopback.py)."""
+"""Defines the interface of an emulated cluster for drills and tests, whichever way it is made (namespaces.py, loopback.py)."""
 
 import dataclasses
 import time
@@ -7,7 +7,7 @@ from typing import Protocol, Sequence
 
 @dataclasses.dataclass(frozen=True, order=True)
 class RailId:
-  """One NIC of the cluster; its text is what r2ccctl calls it."""
+  """One NIC of the cluster; its text is r2ccctl's name for it."""
   node: int
   rail: int
 
@@ -23,7 +23,7 @@ class Counters:
 
 
 class LabError(Exception):
-  """The machine cannot do what was asked; the text is one line for a person."""
+  """The machine cannot do what was requested; the text is one line for a person."""
 
 
 def monotonic_ns() -> int:
@@ -32,14 +32,14 @@ def monotonic_ns() -> int:
 
 
 class Lab(Protocol):
-  """Nodes n0, n1, ... with rails rail0, rail1, ... that are whole until something here breaks one."""
+  """Nodes n0, n1, ... with rails rail0, rail1, ... that are sound until a call breaks one."""
   mode: str  # "namespaces" or "loopback"
   nodes: int
   rails: int
   rate_gbps: float | None  # of a whole node, one direction; None: not shaped
 
   def management_address(self, node: int) -> str:
-    """Where `node` is reached beside its rails."""
+    """The address of `node` that is not on its rails."""
     ...
 
   def management_interface(self, node: int) -> str: ...
@@ -55,7 +55,7 @@ class Lab(Protocol):
     ...
 
   def free_port(self, node: int) -> int:
-    """A TCP port of `node`'s management address that nobody listens on."""
+    """A free TCP port of `node`'s management address."""
     ...
 
   def cut(self, rail: RailId) -> int:
@@ -67,5 +67,5 @@ class Lab(Protocol):
     ...
 
   def counters(self, node: int) -> dict[str, Counters]:
-    """By rail name. Empty where the lab's rails are no interfaces."""
+    """By rail name. Empty if the lab's rails are no interfaces."""
     ...

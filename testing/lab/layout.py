@@ -1,7 +1,7 @@
-"""The emulated cluster on paper: names, addresses, and the iproute2 commands that make it. Pure: nothing here runs anything.
+"""Plans the emulated cluster: names, addresses, and the iproute2 commands that make it. Pure: it runs nothing.
 
-Every lab has one namespace for its fabric (bridges and the far ends of the cables) and one per node, so that the host's own
-interfaces, firewall and names are never touched and removing the namespaces removes everything.
+Every lab has one namespace for its fabric (bridges and the far ends of the cables) and one per node, so that the host's own interfaces,
+firewall and names are never touched and removing the namespaces removes everything.
 """
 
 import dataclasses
@@ -11,11 +11,11 @@ from testing.lab.lab import LabError, RailId
 
 NODES_MAX = 32
 RAILS_MAX = 16
-# A queue that holds 5 ms keeps what a cut loses small; the bucket lets a CPU that is late for a tick still reach line rate.
+# A queue of 5 ms limits what a cut loses; the bucket lets a CPU that is late for a tick still reach line rate.
 SHAPE_BURST_KB_MIN, SHAPE_BURST_S = 256, 0.0005
 SHAPE_LATENCY = "5ms"
-# Whatever the host is set to: BBR all but stops each connection for 0.2 s every 10 s to measure its delay, and what a fault costs, a few
-# milliseconds, cannot be told from that. Every kernel has this one and lets a namespace choose it.
+# Independent of the host's setting: BBR almost stops each connection for 0.2 s every 10 s to measure its delay, which would hide the cost
+# of a fault, a few milliseconds. Every kernel has this one and lets a namespace choose it.
 CONGESTION_CONTROL = "reno"
 RAIL_MTU = 9000
 
@@ -25,7 +25,7 @@ _RATE_UNIT_BITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def rate_bits_per_s(rate: str) -> float:
-  """What tc's "500mbit" means."""
+  """The rate of tc's "500mbit"."""
   match = _RATE.match(rate)
   if not match or float(match[1]) <= 0:
     raise LabError(f"rate '{rate}' is not understood; write it like 500mbit or 8gbit")
@@ -33,7 +33,7 @@ def rate_bits_per_s(rate: str) -> float:
 
 
 def owner_pid(namespace: str) -> int | None:
-  """Which process made a namespace; None: it is none of ours."""
+  """The process that made a namespace; None: it is none of ours."""
   match = _NAME.match(namespace)
   return int(match[1]) if match else None
 
@@ -124,14 +124,14 @@ class Layout:
             f"rule add from {address} lookup {100 + rail.rail}", *self.route_commands(rail)]
 
   def route_commands(self, rail: RailId) -> list[str]:
-    """Routes that the kernel drops with the link and does not bring back by itself."""
+    """Routes that the kernel drops with the link and does not restore."""
     if self.fabric == "rail":
       return []
     table, route = 100 + rail.rail, f"10.10.0.0/16 dev rail{rail.rail} src {self.rail_address(rail)}"
     return [f"route replace {route} table {table}", f"route replace {route} metric {table}"]
 
   def sysctls(self) -> dict[str, str]:
-    """Of every namespace, before it has an interface."""
+    """For every namespace, before it has an interface."""
     settings = {"net/ipv6/conf/all/disable_ipv6": "1", "net/ipv6/conf/default/disable_ipv6": "1",
                 "net/ipv4/tcp_congestion_control": CONGESTION_CONTROL}
     if self.fabric == "full":
@@ -140,11 +140,11 @@ class Layout:
     return settings
 
   def steering_script(self, namespace: str, processors: int) -> str:
-    """For a shell in a namespace: each flow's packets are received by one processor.
+    """For a shell in a namespace: one processor receives the packets of each flow.
 
-    Else a packet that the shaper's timer lets go overtakes one that a sender has just queued on another processor, which no cable does, and
-    TCP takes it for a loss. Where rates are set it is the same for all flows of an interface, as with a NIC of one queue: which processor a
-    flow's ports happen to choose makes a small message up to twice as slow.
+    Otherwise a packet that the shaper's timer releases overtakes one that a sender has just queued on another processor. No cable does
+    that, and TCP takes it for a loss. If rates are set, all flows of an interface use the same processor, as with a NIC of one queue:
+    otherwise a small message takes up to twice as long, depending on the flow's ports.
     """
     words = -(-processors // 32)
 

@@ -1,4 +1,4 @@
-"""Signals that unwind the stack, so that context managers clean up whatever way a program is ended."""
+"""Turns signals into exceptions that unwind the stack, so that context managers clean up however a program is ended."""
 
 import contextlib
 import signal

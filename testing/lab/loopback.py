@@ -1,4 +1,4 @@
-"""Emulated nodes without any privilege: rail K of node N is the loopback address 127.(10+K).0.(N+1), and faults are drills of r2ccd."""
+"""Emulates nodes without any privilege: rail K of node N is the loopback address 127.(10+K).0.(N+1), and faults are drills of r2ccd."""
 
 import socket
 from types import TracebackType
@@ -8,14 +8,14 @@ from testing.lab.lab import Counters, LabError, RailId, monotonic_ns
 
 
 def free_port(address: str) -> int:
-  """A TCP port of a local address that nobody listens on."""
+  """A free TCP port of a local address."""
   with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
     probe.bind((address, 0))
     return int(probe.getsockname()[1])
 
 
 class LoopbackLab:
-  """The interface of NamespaceLab where there is no interface: no shaping, no counters, no link events."""
+  """Implements Lab without interfaces: no shaping, no counters, no link events."""
 
   mode = "loopback"
   rate_gbps: float | None = None
@@ -32,7 +32,7 @@ class LoopbackLab:
     pass
 
   def break_with(self, fail: Callable[[RailId], None], restore: Callable[[RailId], None]) -> None:
-    """What cut() and heal() call: `r2ccctl fail-nic` and `restore-nic`."""
+    """Sets the functions of cut() and heal(): `r2ccctl fail-nic` and `restore-nic`."""
     self._break, self._repair = fail, restore
 
   def management_address(self, node: int) -> str:

@@ -1,4 +1,4 @@
-"""Emulated nodes as network namespaces: real interfaces, real link events, shaped rails. Needs root, iproute2, veth, bridge and tbf."""
+"""Emulates nodes as network namespaces: real interfaces, real link events, shaped rails. Needs root, iproute2, veth, bridge and tbf."""
 
 import concurrent.futures
 import dataclasses
@@ -19,7 +19,7 @@ _COMMAND_TIMEOUT_S = 20
 
 @dataclasses.dataclass(frozen=True)
 class Connection:
-  """A TCP connection, as the kernel of its one end has it."""
+  """A TCP connection, as the kernel of one end reports it."""
   local_port: int
   peer_port: int
   acked_bytes: int
@@ -40,7 +40,7 @@ def missing_feature() -> str | None:
 
 
 def sweep() -> list[str]:
-  """Removes what dead owners left behind (a killed drill cannot clean up) and says what that was."""
+  """Removes what dead owners left behind (a killed drill cannot clean up) and returns what that was."""
   try:
     names = os.listdir("/run/netns")
   except FileNotFoundError:
@@ -52,7 +52,7 @@ def sweep() -> list[str]:
 
 
 class NamespaceLab:
-  """A context manager: the namespaces exist inside of it, and not after it, however it ends."""
+  """A context manager: the namespaces exist inside it, and not after it, however it ends."""
 
   mode = "namespaces"
 
@@ -83,7 +83,7 @@ class NamespaceLab:
       if settings:
         _run(["ip", "netns", "exec", name, "sh", "-c", settings])
     self._in(layout.fabric_namespace, "ip", layout.fabric_commands())
-    # The kernel's network lock is one for all, but starting the programs is not.
+    # There is one network lock in the kernel, but the start of programs needs no lock.
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
       list(pool.map(self._make_node, range(self.nodes)))
     all_ports = [layout.port(rail) for node in range(self.nodes) for rail in layout.rails_of(node)]
@@ -112,11 +112,11 @@ class NamespaceLab:
 
   @property
   def fabric_namespace(self) -> str:
-    """All switches."""
+    """The namespace of all switches."""
     return self._layout.fabric_namespace
 
   def switch_port(self, rail: RailId) -> str:
-    """The interface there that `rail` is cabled to."""
+    """The interface there at the other end of `rail`'s cable."""
     return self._layout.port(rail)
 
   def management_address(self, node: int) -> str:
@@ -137,11 +137,11 @@ class NamespaceLab:
 
   def free_port(self, node: int) -> int:
     del node
-    self._port = getattr(self, "_port", 20000) + 1  # nobody else is in the node's namespace
+    self._port = getattr(self, "_port", 20000) + 1  # no other process is in the node's namespace
     return self._port
 
   def cut(self, rail: RailId) -> int:
-    """The interface itself goes down: the node gets a link event, its peers get silence."""
+    """Takes the interface itself down: the node gets a link event, its peers get silence."""
     return self._node_socket(rail).set_link(f"rail{rail.rail}", up=False)
 
   def heal(self, rail: RailId) -> int:
@@ -151,21 +151,21 @@ class NamespaceLab:
     return before_ns
 
   def cut_switch_port(self, rail: RailId) -> int:
-    """The far end of the cable goes down: the node loses its carrier."""
+    """Takes the far end of the cable down: the node loses its carrier."""
     return self._sockets[self._layout.fabric_namespace].set_link(self._layout.port(rail), up=False)
 
   def heal_switch_port(self, rail: RailId) -> int:
     return self._sockets[self._layout.fabric_namespace].set_link(self._layout.port(rail), up=True)
 
   def blackhole(self, rail: RailId) -> int:
-    """The far end of the cable leaves its bridge: silence in both directions, and no event anywhere."""
+    """Takes the far end of the cable out of its bridge: silence in both directions, and no event anywhere."""
     return self._sockets[self._layout.fabric_namespace].set_port(self._layout.bridge(rail.rail), self._layout.port(rail), member=False)
 
   def unblackhole(self, rail: RailId) -> int:
     return self._sockets[self._layout.fabric_namespace].set_port(self._layout.bridge(rail.rail), self._layout.port(rail), member=True)
 
   def part(self, one: RailId, other: RailId) -> int:
-    """The path between two ports of a rail is lost, and no other: isolated ports of a bridge reach all but each other."""
+    """Breaks only the path between two ports of a rail: isolated ports of a bridge do not reach each other."""
     return self._isolate((one, other), True)
 
   def join(self, one: RailId, other: RailId) -> int:
@@ -179,7 +179,7 @@ class NamespaceLab:
     return before_ns
 
   def reshape(self, rail: RailId, rate: str) -> int:
-    """A grey rail: another rate in both directions, and no event."""
+    """Makes a grey rail: another rate in both directions, and no event."""
     rate_bits_per_s(rate)
     before_ns = monotonic_ns()
     self._in(self._layout.namespace(rail.node), "tc", self._layout.shape_commands(f"rail{rail.rail}", rate))
@@ -187,9 +187,9 @@ class NamespaceLab:
     return before_ns
 
   def lose(self, rail: RailId, match: str, outgoing: bool = False, verdict: str = "drop") -> int:
-    """Packets that come in by `rail` and of which `match`, an expression of nft's, is true are lost; an empty one is true of all. With
-    `outgoing` those that the node has sent: the switch's port loses them, so that the sender hears nothing of it. `verdict`: what nft does
-    with them instead. Undone by lose_nothing()."""
+    """Loses incoming packets of `rail` for which `match`, an expression of nft, is true; an empty one is true for all. With `outgoing`,
+    loses those that the node has sent: the switch's port drops them, so that the sender does not notice. `verdict`: what nft does with them
+    instead. lose_nothing() undoes it."""
     before_ns = monotonic_ns()
     table, namespace, device = self._loss(rail, outgoing)
     rules = [f"add table {table}", f"add chain {table} lose {{ type filter hook ingress device {device} priority 0; }}",
@@ -204,14 +204,14 @@ class NamespaceLab:
     return before_ns
 
   def _loss(self, rail: RailId, outgoing: bool) -> tuple[str, str, str]:
-    """The table of nft's, its namespace, and the device whose ingress it filters."""
+    """The table of nft, its namespace, and the device whose ingress it filters."""
     layout = self._layout
     if outgoing:
       return f"netdev r2cc_{layout.port(rail)}", layout.fabric_namespace, layout.port(rail)
     return f"netdev r2cc_{rail.rail}", layout.namespace(rail.node), f"rail{rail.rail}"
 
   def silence_management(self, node: int, silent: bool) -> int:
-    """The management network of `node` loses every packet, both ways, and no event says so; or no more."""
+    """The management network of `node` loses every packet, both ways, without an event; or no longer."""
     layout = self._layout
     return self._sockets[layout.fabric_namespace].set_port("mgmt", layout.management_port(node), member=not silent)
 

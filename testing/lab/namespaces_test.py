@@ -111,7 +111,7 @@ class NamespaceLabTest(unittest.TestCase):
       self.assertGreater(lab.counters(1)["rail0"].received_bytes, 1 << 20)
 
   def reached(self, lab: NamespaceLab) -> set[tuple[int, int]]:
-    """Rail of n0, rail of n1: between sockets that are bound to their device at both ends, as the plugin's are."""
+    """Pairs (rail of n0, rail of n1) that connect between sockets that are bound to their devices at both ends, like the plugin's."""
     receiver = subprocess.Popen(lab.command(1, [sys.executable, "-c", _MESH_RECEIVER, *(lab.rail_address(RailId(1, rail)) for rail in
                                                                                         range(lab.rails))]),
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

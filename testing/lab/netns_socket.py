@@ -1,4 +1,4 @@
-"""A socket that lives in another network namespace, for link up and down without the delay of starting a program."""
+"""Opens a socket in another network namespace, for link up and down without the delay of starting a program."""
 
 import ctypes
 import fcntl
@@ -21,7 +21,7 @@ _IFREQ_INDEX = struct.Struct("16si20x")
 
 
 class NetnsSocket:
-  """Sees and sets the interfaces of one named namespace, or of the own one (None)."""
+  """Reads and sets the interfaces of one named namespace, or of its own (None)."""
 
   def __init__(self, namespace: str | None):
     self._where = "" if namespace is None else f" in namespace {namespace}"
@@ -32,7 +32,7 @@ class NetnsSocket:
     self._socket.close()
 
   def set_link(self, interface: str, up: bool) -> int:
-    """Takes a link up or down; CLOCK_MONOTONIC in ns just before the kernel was told."""
+    """Takes a link up or down; returns CLOCK_MONOTONIC in ns just before the call to the kernel."""
     flags = self._flags(interface)
     request = _IFREQ_FLAGS.pack(interface.encode(), flags | _IFF_UP if up else flags & ~_IFF_UP)
     before_ns = monotonic_ns()
@@ -40,7 +40,7 @@ class NetnsSocket:
     return before_ns
 
   def set_port(self, bridge: str, port: str, member: bool) -> int:
-    """Puts a port into a bridge or takes it out; CLOCK_MONOTONIC in ns just before the kernel was told."""
+    """Puts a port into a bridge or takes it out; returns CLOCK_MONOTONIC in ns just before the call to the kernel."""
     index = _IFREQ_INDEX.unpack(self._ioctl(port, _SIOCGIFINDEX, _IFREQ_INDEX.pack(port.encode(), 0)))[1]
     before_ns = monotonic_ns()
     self._ioctl(bridge, _SIOCBRADDIF if member else _SIOCBRDELIF, _IFREQ_INDEX.pack(bridge.encode(), index))
@@ -61,7 +61,7 @@ class NetnsSocket:
 
 
 def open_in(namespace: str, family: int, kind: int, protocol: int = 0) -> socket.socket:
-  """A socket belongs to the namespace of the thread that makes it, so a thread goes there and ends."""
+  """A socket belongs to the namespace of the thread that makes it, so a thread enters the namespace, makes it, and ends."""
   made: list[socket.socket] = []
   failed: list[Exception] = []
 

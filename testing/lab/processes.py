@@ -1,4 +1,4 @@
-"""Real processes that end with their owner: each in a session of its own, its output in a file, ended by pid and never by name."""
+"""Runs real processes that end with their owner: each in its own session, its output in a file, ended by pid and never by name."""
 
 import ctypes
 import os
@@ -13,13 +13,13 @@ from testing.lab.lab import LabError
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
-# What a shell may carry that would make one run unlike the next.
+# Variables of a shell that would make runs differ.
 _FOREIGN_PREFIXES = ("R2CC_", "NCCL_")
 _WANTED = ("R2CC_LOG",)
 
 
 def _die_with_parent() -> None:
-  """Between fork and exec: a drill that is killed outright takes its processes with it."""
+  """Runs between fork and exec: a drill that is killed takes its processes with it."""
   _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -53,7 +53,7 @@ class ManagedProcess:
     return self._popen.poll() is None
 
   def send(self, number: signal.Signals) -> None:
-    """To this process alone; nothing if it has ended."""
+    """Signals this process alone; does nothing if it has ended."""
     if self.is_alive():
       self._popen.send_signal(number)
 
@@ -71,13 +71,13 @@ class ManagedProcess:
       return None
 
   def kill(self) -> None:
-    """At once, with all that it started."""
+    """Kills it at once, with all that it started."""
     if self.is_alive():
       os.killpg(self._popen.pid, signal.SIGKILL)
     self._popen.wait()
 
   def stop(self, grace_s: float = 3.0) -> int:
-    """SIGTERM, then SIGKILL for what did not listen."""
+    """Sends SIGTERM, then SIGKILL to what did not end."""
     self.send(signal.SIGTERM)
     self.resume()
     if self.wait(grace_s) is None:
@@ -96,7 +96,7 @@ class ManagedProcess:
 
 
 class Processes:
-  """A context manager: what was started inside of it does not outlive it."""
+  """A context manager: no process that was started inside outlives it."""
 
   def __init__(self, logs: pathlib.Path):
     self.logs = logs
@@ -110,13 +110,13 @@ class Processes:
 
   def start(self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None,
             descriptors: Sequence[int] = ()) -> ManagedProcess:
-    """It has `descriptors` by the same numbers."""
+    """`descriptors` keep their numbers in the process."""
     process = ManagedProcess(name, argv, environment or {}, self.logs, descriptors)
     self._started.append(process)
     return process
 
   def end_all(self) -> None:
-    """Asks all of them first and then waits, so that it takes one grace and not one each."""
+    """Signals all first and then waits, so that it takes one grace period and not one each."""
     for process in self._started:
       process.send(signal.SIGTERM)
       process.resume()
@@ -128,7 +128,7 @@ class Processes:
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, every_s: float = 0.02) -> bool:
-  """Asks until `condition` holds; False: it did not in time."""
+  """Calls `condition` until it is true; False: it was not in time."""
   deadline_s = time.monotonic() + timeout_s
   while not condition():
     if time.monotonic() >= deadline_s:

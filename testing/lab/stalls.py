@@ -1,4 +1,4 @@
-"""Figures out of traces, seen from outside the plugin. Pure."""
+"""Computes figures from traces, which are taken outside the plugin. Pure."""
 
 import dataclasses
 import statistics
@@ -7,13 +7,13 @@ from typing import Iterable, Sequence
 from testing.lab.traces import Row
 
 STALL_WINDOW_NS = 2_000_000_000
-# How far into an iteration a fault strikes.
+# How far into an iteration a fault occurs.
 STRIKE_EARLIEST, STRIKE_LATEST = 0.3, 0.7
 
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-  """A stretch of CLOCK_MONOTONIC, its end left out."""
+  """An interval of CLOCK_MONOTONIC without its end."""
   begin_ns: int
   end_ns: int
 
@@ -23,8 +23,8 @@ class Window:
 
 
 def longest_wait_ns(rows: Iterable[Row], window: Window, pauses: Sequence[Window] = ()) -> int:
-  """The longest part of `window` in which one flow had a request outstanding and none of its requests completed, without what of it lies
-  in `pauses`."""
+  """The longest part of `window` in which one flow had a request outstanding and none of its requests completed, without the parts in
+  `pauses`."""
   longest = 0
   for row in rows:
     if row.kind in ("send", "recv", "open"):
@@ -35,12 +35,12 @@ def longest_wait_ns(rows: Iterable[Row], window: Window, pauses: Sequence[Window
 
 
 def overlap_ns(windows: Iterable[Window], other: Window) -> int:
-  """How much of `other` lies in `windows`, of which no two have a time in common."""
+  """How much of `other` is in `windows`, which do not overlap."""
   return sum(max(0, min(window.end_ns, other.end_ns) - max(window.begin_ns, other.begin_ns)) for window in windows)
 
 
 def waits(rows: Iterable[Row], window: Window, least_ns: int) -> list[Window]:
-  """The parts of `window` in which some flow waited for `least_ns` or longer, in order; no two have a time in common."""
+  """The parts of `window` in which some flow waited for `least_ns` or longer, in order; they do not overlap."""
   found: list[Window] = []
   for row in sorted(rows, key=lambda row: row.begin_ns):
     wait = Window(max(row.begin_ns, window.begin_ns), min(row.time_ns, window.end_ns))
@@ -67,10 +67,10 @@ def longest_standstill_ns(rows: Iterable[Row], window: Window) -> int:
 
 
 def stall_ms(rows: Sequence[Row], fault_ns: int, healthy: Window, now_ns: int | None = None, pauses: Sequence[Window] = ()) -> float:
-  """How much longer than when healthy a flow waited within 2 s of a fault, without what lies in `pauses`.
+  """How much longer than when healthy a flow waited within 2 s of a fault, without the parts in `pauses`.
 
-  The healthy statistic is that of a window of the same length at the end of `healthy`. A trace that is still being written has no
-  `open` rows yet: with `now_ns`, a rank that completed nothing since counts as waiting until then.
+  The healthy statistic is that of a window of the same length at the end of `healthy`. A trace that is still being written has no `open`
+  rows yet: with `now_ns`, a rank that completed nothing since counts as waiting until then.
   """
   window = _after(fault_ns)
   stall_ns = longest_wait_ns(rows, window, pauses)
@@ -117,7 +117,7 @@ def mid_iteration(rows: Iterable[Row], time_ns: int) -> bool:
 
 
 def middle_of_iteration(rows: Sequence[Row]) -> Window | None:
-  """When the iteration that `rows` of one rank end in will be in its middle; None: as far as they tell none runs."""
+  """When the iteration that `rows` of one rank end in will be in its middle; None: the rows show none that runs."""
   ended = next((row for row in reversed(rows) if row.kind == "iteration"), None)
   if ended is None:
     return None
@@ -132,7 +132,8 @@ def received_bytes(rows: Iterable[Row], window: Window) -> int:
 
 
 def collective_spans(rows: Sequence[Row], end_ns: int) -> list[Window]:
-  """When each rank was inside a collective; one that has not ended lasts until `end_ns`. Between them ranks only check their data."""
+  """When each rank was inside a collective; one that has not ended lasts until `end_ns`. Between collectives ranks only check their
+  data."""
   ended_ns: dict[int, int] = {}
   spans = []
   for row in rows:
@@ -161,5 +162,5 @@ def goodput_bins_gbps(rows: Sequence[Row], window: Window, bins: int) -> list[fl
 
 
 def goodput_gbps(rows: Sequence[Row], window: Window) -> float:
-  """The same of a whole window."""
+  """The same for a whole window."""
   return goodput_bins_gbps(rows, window, 1)[0] if window.end_ns > window.begin_ns else 0.0

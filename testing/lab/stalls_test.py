@@ -79,7 +79,7 @@ class Stall(unittest.TestCase):
     self.assertEqual(stalls.stall_ms([completion(5040, 90)], 5000 * MS, window(0, 4000)), 40.0)
 
   def test_compares_with_a_window_of_the_same_length(self):
-    # The wait at 500 ms lies more than 2 s before the end of the healthy phase.
+    # The wait at 500 ms is more than 2 s before the end of the healthy phase.
     rows = [completion(500, 300), completion(3000, 10), completion(5040, 40)]
     self.assertEqual(stalls.stall_ms(rows, 5000 * MS, window(0, 4000)), 30.0)
 

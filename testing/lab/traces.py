@@ -1,4 +1,5 @@
-"""r2cc-perf's trace files: what completed, when, and how long it was waited for. Parsing is pure; TraceFollower reads files that grow.
+"""Reads r2cc-perf's trace files: what completed, when, and how long the flow waited for it. Parsing is pure; TraceFollower reads files that
+grow.
 
 A file is CSV with the header kind,time_ns,rank,flow,bytes,wait_ns. Kinds: `send` and `recv`, one row a completion, where wait_ns is how
 long that flow had a request outstanding and none completed; `open`, at exit, a wait that no completion ended; `iteration`, one row a
@@ -42,7 +43,7 @@ def parse_rows(lines: list[str], where: str) -> list[Row]:
 
 
 def split_whole_lines(text: str) -> tuple[list[str], str]:
-  """A file that is being written ends in the middle of a line: the whole ones, and the torn rest."""
+  """Splits a file that is being written, which may end in the middle of a line: the whole lines, and the torn rest."""
   *lines, rest = text.split("\n")
   return [line for line in lines if line and line != HEADER], rest
 
