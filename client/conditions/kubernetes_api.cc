@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/core/clock.h"
+#include "base/core/unique_fd.h"
 
 namespace r2cc::client {
 namespace {
@@ -32,20 +33,6 @@ constexpr size_t kFileBytesMax = 1 << 20;
 struct FreeSsl {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
   void operator()(SSL* ssl) const { SSL_free(ssl); }
-};
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
 };
 
 absl::Status Trouble(absl::string_view what) {
@@ -100,28 +87,27 @@ class Deadline {
   const Nanos end_;
 };
 
-// -1: nobody answers there.
-int Dial(const std::string& host, const std::string& port, const Deadline& deadline) {
+// Empty: nothing answers there.
+UniqueFd Dial(const std::string& host, const std::string& port, const Deadline& deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return -1;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return UniqueFd();
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
   int addresses = 0;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) ++addresses;
   // An address that drops packets leaves time for the others.
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next, --addresses) {
-    const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) continue;
-    if (connect(fd, one->ai_addr, one->ai_addrlen) == 0) return fd;
+    UniqueFd fd(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) continue;
+    if (connect(fd.get(), one->ai_addr, one->ai_addrlen) == 0) return fd;
     int error = errno;
     socklen_t bytes = sizeof(error);
-    if (error == EINPROGRESS && deadline.WaitFor(fd, POLLOUT, addresses) && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 &&
-        error == 0)
+    if (error == EINPROGRESS && deadline.WaitFor(fd.get(), POLLOUT, addresses) &&
+        getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0)
       return fd;
-    close(fd);
   }
-  return -1;
+  return UniqueFd();
 }
 
 class TlsKubernetesApi final : public KubernetesApi {
@@ -142,7 +128,7 @@ class TlsKubernetesApi final : public KubernetesApi {
     if (SSL_CTX_load_verify_locations(context.get(), authority.c_str(), nullptr) != 1) return Trouble("cannot read " + authority);
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
     const Deadline deadline(timeout_);
-    const Descriptor connection(Dial(host_, port_, deadline));
+    const UniqueFd connection = Dial(host_, port_, deadline);
     if (connection.get() < 0) return absl::UnavailableError("nobody answers at " + server_);
     const std::unique_ptr<SSL, FreeSsl> ssl(SSL_new(context.get()));
     if (ssl == nullptr || SSL_set_fd(ssl.get(), connection.get()) != 1 || !Expect(ssl.get())) return Trouble("no TLS");

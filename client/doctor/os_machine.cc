@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/core/interfaces.h"
-#include "client/doctor/scoped_fd.h"
+#include "base/core/unique_fd.h"
 
 namespace r2cc::client {
 namespace {
@@ -35,8 +35,8 @@ absl::Status ConnectUnix(int fd, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::string> OsMachine::Read(const std::string& path) {
-  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.ok()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
   std::string text(kFileBytesMax, '\0');
   const ssize_t got = read(fd.get(), text.data(), text.size());
   if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
@@ -64,12 +64,12 @@ std::vector<InterfaceFacts> OsMachine::Interfaces() {
 }
 
 absl::Status OsMachine::UnixAccepts(const std::string& path) {
-  const ScopedFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return ConnectUnix(fd.get(), path);
 }
 
 absl::StatusOr<int> OsMachine::ListenerPid(const std::string& path) {
-  const ScopedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (absl::Status status = ConnectUnix(fd.get(), path); !status.ok()) return status;
   ucred listener{};
   socklen_t size = sizeof(listener);

@@ -15,8 +15,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/core/unique_fd.h"
 #include "client/doctor/os_machine.h"
-#include "client/doctor/scoped_fd.h"
 
 namespace r2cc::client {
 namespace {
@@ -32,7 +32,7 @@ constexpr size_t kAnswerBytesMax = 4096;
 absl::StatusOr<std::string> InChild(const std::function<std::string()>& work) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
-  const ScopedFd read_end(ends[0]);
+  const UniqueFd read_end(ends[0]);
   const pid_t child = fork();
   if (child < 0) {
     close(ends[1]);

@@ -22,8 +22,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/core/clock.h"
 #include "base/core/route.h"
+#include "base/core/unique_fd.h"
 #include "client/doctor/os_machine.h"
-#include "client/doctor/scoped_fd.h"
 
 namespace r2cc::client {
 namespace {
@@ -102,9 +102,8 @@ absl::Status OsMachine::Ping(const Source& source, const std::string& destinatio
   // Whoever may not have a raw socket has one for echoes alone, where net.ipv4.ping_group_range lets him.
   const int echo = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_ICMP);
   const bool raw = echo < 0;
-  const ScopedFd fd(raw ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP) : echo);
-  if (!fd.ok())
-    return absl::PermissionDeniedError("needs root to send pings here, or net.ipv4.ping_group_range with this user's group in it");
+  const UniqueFd fd(raw ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP) : echo);
+  if (!fd) return absl::PermissionDeniedError("needs root to send pings here, or net.ipv4.ping_group_range with this user's group in it");
   if (absl::Status status = Bind(fd.get(), source); !status.ok()) return status;
   const int probe = IP_PMTUDISC_PROBE;
   setsockopt(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe));
@@ -142,7 +141,7 @@ absl::Status OsMachine::Ping(const Source& source, const std::string& destinatio
 absl::Status OsMachine::TcpAnswers(const Source& source, const std::string& destination, uint16_t port) {
   const auto target = V4(destination, port);
   if (!target.ok()) return target.status();
-  const ScopedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (absl::Status status = Bind(fd.get(), source); !status.ok()) return status;
   const int error = ConnectError(fd.get(), Any(*target), sizeof(*target), kTcpMs);
   if (error == 0 || error == ECONNREFUSED) return absl::OkStatus();
@@ -160,7 +159,7 @@ absl::Status OsMachine::TcpAccepts(const std::string& host, uint16_t port) {
     return absl::NotFoundError(absl::StrCat("no address for ", host, ": ", gai_strerror(error)));
   int error = ETIMEDOUT;
   for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
-    const ScopedFd fd(socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const UniqueFd fd(socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     error = ConnectError(fd.get(), one->ai_addr, one->ai_addrlen, kTcpMs);
     if (error == 0) break;
   }
@@ -172,8 +171,8 @@ absl::Status OsMachine::TcpAccepts(const std::string& host, uint16_t port) {
 absl::StatusOr<std::vector<std::string>> OsMachine::OtherOwners(const std::string& interface, const std::string& address) {
   const auto own = V4(address);
   if (!own.ok()) return own.status();
-  const ScopedFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ARP)));
-  if (!fd.ok()) return absl::PermissionDeniedError("needs root to ask by ARP whether another machine has its address");
+  const UniqueFd fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ARP)));
+  if (!fd) return absl::PermissionDeniedError("needs root to ask by ARP whether another machine has its address");
   sockaddr_ll link{};
   link.sll_family = AF_PACKET;
   link.sll_protocol = htons(ETH_P_ARP);

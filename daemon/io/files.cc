@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/core/unique_fd.h"
 #include "daemon/io/folder_owner.h"
 
 namespace r2cc::daemon {
@@ -18,24 +19,6 @@ constexpr size_t kFileBytesMax = 16 << 20;
 absl::Status Failed(const char* verb, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", verb, " ", path));
 }
-
-// Closes what it holds; Close() tells whether that worked, which is where some file systems say that the disk is full.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  bool Close() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd < 0 || close(fd) == 0;
-  }
-
- private:
-  int fd_;
-};
 
 bool WriteAll(int fd, const std::string& contents) {
   size_t done = 0;
@@ -51,7 +34,7 @@ bool WriteAll(int fd, const std::string& contents) {
 // A name must be on the disk too. A file system that cannot sync a folder says EINVAL: nothing more to be done there.
 absl::Status SyncFolder(const std::string& path) {
   const std::string folder = FolderOf(path);
-  Descriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0 || (fsync(directory.get()) != 0 && errno != EINVAL)) return Failed("sync", folder, errno);
   return absl::OkStatus();
 }
@@ -59,7 +42,7 @@ absl::Status SyncFolder(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::string> OsFiles::Read(const std::string& path) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   // Below what is no directory there is no file.
   if (file.get() < 0 && errno == ENOTDIR) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(ENOTDIR)));
   if (file.get() < 0) return Failed("read", path, errno);
@@ -78,7 +61,7 @@ absl::StatusOr<std::string> OsFiles::Read(const std::string& path) {
 absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string& contents) {
   const std::string temporary = path + ".new";
   unlink(temporary.c_str());
-  Descriptor file(MakeFile(temporary, O_WRONLY, 0640));
+  UniqueFd file(MakeFile(temporary, O_WRONLY, 0640));
   if (file.get() < 0) return Failed("write", temporary, errno);
   if (!WriteAll(file.get(), contents) || fsync(file.get()) != 0 || !file.Close()) {
     const int error = errno;
@@ -95,7 +78,7 @@ absl::Status OsFiles::WriteAtomically(const std::string& path, const std::string
 
 absl::Status OsFiles::Append(const std::string& path, const std::string& text) {
   const bool fresh = access(path.c_str(), F_OK) != 0;
-  Descriptor file(OpenOrMakeFile(path, O_WRONLY | O_APPEND, 0640));
+  UniqueFd file(OpenOrMakeFile(path, O_WRONLY | O_APPEND, 0640));
   struct stat before {};
   if (file.get() < 0 || fstat(file.get(), &before) != 0) return Failed("write", path, errno);
   if (!WriteAll(file.get(), text) || fsync(file.get()) != 0) {

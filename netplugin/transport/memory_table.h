@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/core/mutex.h"
+#include "base/core/unique_fd.h"
 #include "netplugin/flow/memory.h"
 #include "netplugin/link/frame.h"
 #include "netplugin/transport/links.h"
-#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net {
 

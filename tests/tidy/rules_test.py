@@ -56,7 +56,7 @@ SPECIMENS = {
         ("netplugin/transport/a.cc", '#include "netplugin/transport/verbs/device.h"\n', '#include "netplugin/transport/links.h"\n'),
         ("netplugin/transport/verbs/a.cc", '#include "netplugin/transport/tcp/socket.h"\n', '#include "netplugin/transport/links.h"\n'),
         ("netplugin/transport/tcp/a.cc", '#include "netplugin/attach/attach_client.h"\n', '#include "netplugin/transport/oob.h"\n'),
-        ("netplugin/transport/os/a.cc", '#include "netplugin/transport/links.h"\n', '#include "netplugin/transport/os/unique_fd.h"\n'),
+        ("netplugin/transport/os/a.cc", '#include "netplugin/transport/links.h"\n', '#include "netplugin/transport/os/poller.h"\n'),
         ("nccl/a.cc", '#include "netplugin/link/frame.h"\n', '#include "netplugin/abi/nccl_types.h"\n'),
         ("plan/a.cc", '#include "health/a.h"\n', '#include "plan/a.h"\n'),
         ("base/core/a.cc", '#include "base/log.h"\n', '#include "base/core/a.h"\n'),

@@ -9,7 +9,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "netplugin/transport/os/unique_fd.h"
+#include "base/core/unique_fd.h"
 
 namespace r2cc::net {
 

@@ -14,7 +14,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/mutex.h"
-#include "netplugin/transport/os/unique_fd.h"
+#include "base/core/unique_fd.h"
 
 namespace r2cc::net {
 

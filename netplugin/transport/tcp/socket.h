@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "netplugin/transport/os/unique_fd.h"
+#include "base/core/unique_fd.h"
 
 namespace r2cc::net {
 

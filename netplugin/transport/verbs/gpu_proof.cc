@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/core/unique_fd.h"
 #include "netplugin/flow/tuning.h"
-#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::net::verbs {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "netplugin/transport/os/unique_fd.h"
+#include "base/core/unique_fd.h"
 #include "netplugin/transport/verbs/fake_gpus.h"
 
 namespace r2cc::net::verbs {

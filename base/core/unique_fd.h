@@ -1,12 +1,12 @@
-// Owns a descriptor. Forked children do not keep it.
-#ifndef R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_
-#define R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_
+// Owns a descriptor, and closes it. Forked children do not keep it, once fork_guard is installed.
+#ifndef R2CC_BASE_CORE_UNIQUE_FD_H_
+#define R2CC_BASE_CORE_UNIQUE_FD_H_
 
 #include <utility>
 
 #include "base/core/fork_guard.h"
 
-namespace r2cc::net {
+namespace r2cc {
 
 class UniqueFd {
  public:
@@ -26,7 +26,8 @@ class UniqueFd {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  void Close();
+  // False: close() failed, which is where some file systems report a full disk. The descriptor is closed all the same.
+  bool Close();
   // Closes a TCP socket at once: unsent and unread data is lost, at both ends.
   void Reset();
 
@@ -34,6 +35,6 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace r2cc::net
+}  // namespace r2cc
 
-#endif  // R2CC_NETPLUGIN_TRANSPORT_OS_UNIQUE_FD_H_
+#endif  // R2CC_BASE_CORE_UNIQUE_FD_H_

@@ -1,14 +1,14 @@
-#include "netplugin/transport/os/unique_fd.h"
+#include "base/core/unique_fd.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace r2cc::net {
+namespace r2cc {
 
-void UniqueFd::Close() {
-  if (fd_ < 0) return;
+bool UniqueFd::Close() {
+  if (fd_ < 0) return true;
   fork_guard::Remove(fd_);
-  close(std::exchange(fd_, -1));
+  return close(std::exchange(fd_, -1)) == 0;
 }
 
 void UniqueFd::Reset() {
@@ -20,4 +20,4 @@ void UniqueFd::Reset() {
   Close();
 }
 
-}  // namespace r2cc::net
+}  // namespace r2cc
