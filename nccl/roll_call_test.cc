@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,14 +141,20 @@ TEST(RollCall, WhatWasDecidedOutlivesTheProcessThatDecides) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
   if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     Rank maker;
     const UniqueId id = Noted(&maker);
     if (write(ends[1], &id, sizeof(id)) != sizeof(id)) _exit(1);
     for (;;) pause();
   }
+  // So that the read ends if the child does.
+  close(ends[1]);
   UniqueId id;
-  ASSERT_EQ(read(ends[0], &id, sizeof(id)), static_cast<ssize_t>(sizeof(id)));
+  const ssize_t got = read(ends[0], &id, sizeof(id));
+  close(ends[0]);
+  ASSERT_EQ(got, static_cast<ssize_t>(sizeof(id)));
   Rank rank;
   const auto first = rank.calls.CheckIn(id, 2, 0);
   const auto second = rank.calls.CheckIn(id, 2, 1);
@@ -157,7 +164,6 @@ TEST(RollCall, WhatWasDecidedOutlivesTheProcessThatDecides) {
   waitpid(pid, nullptr, 0);
   EXPECT_EQ(first->Await().kind, Kind::kAll);
   EXPECT_EQ(second->Await().kind, Kind::kAll) << "it checked in last";
-  for (const int end : ends) close(end);
 }
 
 TEST(RollCall, AnAbortEndsTheWait) {
