@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from bazel import unittest_main
@@ -113,6 +114,9 @@ class PreloadTest(unittest.TestCase):
     calls = {"SPECIMEN_SKIPS": "49", "R2CC_SEAT": "1", "R2CC_SEAT_EVERY": "40", "R2CC_DEADLINE_MS": "2000"}
     with subprocess.Popen([self.folder / "specimen", self.folder / "libnccl-stub-rails.so"], stderr=subprocess.PIPE, text=True,
                           stdout=subprocess.DEVNULL, env={"LD_LIBRARY_PATH": str(self.folder), **calls, **self.preload()}) as job:
+      limit = threading.Timer(60, job.kill)  # a job without the lines would be waited for without end
+      limit.start()
+      self.addCleanup(limit.cancel)
       said = sorted((job.stderr.readline() for _ in range(3)), key=lambda line: line.partition("rank")[2])
       self.assertIsNone(job.poll())
       job.kill()
