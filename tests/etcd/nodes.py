@@ -9,7 +9,6 @@ import concurrent.futures
 import json
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import time
 from typing import Any, Sequence
 
 from testing.lab.binaries import built_file
+from testing.lab.loopback import free_port
 from testing.lab.processes import ManagedProcess, Processes, wait_until
 from tests.bench import machine
 from tests.bench.detect_figures import Event, page_ns, state_of
@@ -26,18 +26,13 @@ ETCD = "/usr/bin/etcd"
 PATIENCE_S = 120
 
 
-def free_port() -> int:
-  with socket.create_server(("127.0.0.1", 0)) as listening:
-    return listening.getsockname()[1]
-
-
 class Nodes:
   """The daemons, n0 to n(count-1), and their etcd."""
 
   def __init__(self, folder: pathlib.Path, processes: Processes, count: int):
     self.folder = folder
     self.count = count
-    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    client, peer = (f"http://127.0.0.1:{free_port('127.0.0.1')}" for _ in range(2))
     processes.start("etcd", [ETCD, "--name", "one", "--data-dir", str(folder / "etcd"), "--listen-client-urls", client,
                              "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                              "--initial-cluster", f"one={peer}"])

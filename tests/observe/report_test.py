@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import shlex
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,16 +13,11 @@ import unittest
 from bazel import unittest_main
 from observe.python import stand_in
 from r2cc import observe
+from testing.lab.loopback import free_port
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 
 setUpModule = stand_in.skip_if_sanitized
-
-
-def free_port():
-  with socket.socket() as one:
-    one.bind(("127.0.0.1", 0))
-    return one.getsockname()[1]
 
 
 class ReportTest(unittest.TestCase):
@@ -37,7 +31,8 @@ class ReportTest(unittest.TestCase):
     self.r2ccd = r2ccd
 
   def start_daemon(self):
-    (self.folder / "conf").write_text(f'node: "n0"\nlisten: "127.0.0.1:{free_port()}"\nhttp {{ listen: "127.0.0.1:{free_port()}" }}\n'
+    grpc, http = (f"127.0.0.1:{free_port('127.0.0.1')}" for _ in range(2))
+    (self.folder / "conf").write_text(f'node: "n0"\nlisten: "{grpc}"\nhttp {{ listen: "{http}" }}\n'
                                       'nics { name: "rail0" address: "127.7.3.1" }\n', encoding="utf-8")
     with open(self.folder / "log", "wb") as log:
       daemon = subprocess.Popen([self.r2ccd, "--config", str(self.folder / "conf"), "--run_dir", str(self.folder / "run"), "--state_dir",

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 
+from testing.lab.loopback import free_port
 from tests.page import browser
 
 _CLONE_NEWNET, _CLONE_NEWNS = 0x40000000, 0x00020000
@@ -50,12 +51,6 @@ def set_policy(policy):
     json.dump(policy, file)
 
 
-def free_port():
-  with socket.socket() as one:
-    one.bind(("127.0.0.1", 0))
-    return one.getsockname()[1]
-
-
 class Stage:
   """One r2ccd of node "own"; `nodes` others come by its store. `tls`: a directory of its certificate; then its page is at the address of
   its first NIC, and the name "own" has to lead there. Ends with close()."""
@@ -63,8 +58,8 @@ class Stage:
   def __init__(self, r2ccd, fleet, nodes, nics=8, extra="", tls=""):
     self.folder = tempfile.mkdtemp(prefix="r2cc-page.")
     self._r2ccd = r2ccd
-    self._listen = f"127.0.0.1:{free_port()}"
-    self.port = free_port()
+    self._listen = f"127.0.0.1:{free_port('127.0.0.1')}"
+    self.port = free_port("127.0.0.1")
     self.address = "10.99.0.1" if tls else "127.0.0.1"
     self.url = f"https://own:{self.port}/" if tls else f"http://127.0.0.1:{self.port}/"
     trust = f'tls {{ directory: "{tls}" }}' if tls else "insecure: true"
