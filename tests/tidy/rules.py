@@ -222,13 +222,18 @@ def mutexes(source):
       yield number, f"{found.group(1)}: no member of this file is GUARDED_BY it"
 
 
+# By its type, by the unit at the end of its name, or by a unit in its value; initialised with = or with braces, an array too.
+TIME_CONSTANT = (r"\bconst(?:expr)? (?:[^=;({]*\bNanos\b[^=;({]* k[A-Z]\w*|[^=;({]* k[A-Z]\w*[a-z0-9](?:Ns|Us|Ms|S|Seconds)) ?[={[]|"
+                 r"\bconst(?:expr)? [^=;({]* k[A-Z]\w* ?[={][^;]*\bkNanosPer\w+")
+
+
 @rule
 def times_of_the_data_plane(source):
   """How long the data plane waits, and how often it looks, is in one header, with the reason and the measurement."""
   planes = ("netplugin/collnet/", "netplugin/flow/", "netplugin/link/", "netplugin/rails/", "netplugin/transport/")
   fake = source.path.rsplit("/", 1)[-1].startswith("fake_")
   if source.is_cpp() and source.path.startswith(planes) and source.path != TUNING and not source.is_test() and not fake:
-    yield from _matches(source, r"\bconstexpr Nanos k\w+ =|\bconstexpr \w+ k\w+(?:Ms|Seconds) =", "{} outside " + TUNING)
+    yield from _matches(source, TIME_CONSTANT, "{} outside " + TUNING)
 
 
 # The one place that knows ibverbs, the stub that its test opens instead, and the library that stands before the machine's.

@@ -96,6 +96,13 @@ SPECIMENS = {
         ("netplugin/link/a.h", "  static constexpr Nanos kWait = kNanosPerSecond;\n", "  const Nanos wait = tuning::kWait;\n"),
         ("netplugin/transport/tcp/a.cc", "constexpr int kWaitMs = 5;\n", "constexpr int kMostBytes = 5;\n"),
         ("netplugin/collnet/a.cc", "constexpr double kQueuedSeconds = 0.1;\n", "constexpr double kQueued = 0.1;\n"),
+        ("netplugin/link/a.cc", "constexpr Nanos kWait{5};\n", "constexpr Nanos Wait(int k) { return 5 * k; }\n"),
+        ("netplugin/link/a.cc", "constexpr std::array<Nanos, 2> kWaits = {1, 2};\n", "constexpr std::array<int, 2> kTries = {1, 2};\n"),
+        ("netplugin/link/a.cc", "constexpr Nanos kWaits[] = {1, 2};\n", "const Nanos kept = now - since;\n"),
+        ("netplugin/transport/a.h", "constexpr int kIdleS = 5;\n", "constexpr int kTries = 5;\n"),
+        ("netplugin/transport/a.h", "constexpr int64_t kWakeNs{5};\n", "constexpr int64_t kColumns{5};\n"),
+        ("netplugin/transport/a.h", "inline constexpr int kPauseUs = 5;\n", "inline constexpr int kStatus = 5;\n"),
+        ("netplugin/rails/a.cc", "constexpr auto kLookEvery = 5 * kNanosPerMs;\n", "const auto late = now + 5 * kNanosPerMs;\n"),
     ],
     "mutexes": [
         ("netplugin/a.h", "  Mutex mutex_;\n  int a_ = 0;\n", "  Mutex mutex_;\n  int a_ R2CC_GUARDED_BY(mutex_) = 0;\n"),
