@@ -37,7 +37,7 @@ Driver::Driver(const Options& options, MemberExecutor::MakePlan make_plan, Membe
     Peer& peer = peers_.emplace_back();
     peer.member = member;
     peer.flow = means_.flows->Open(member);
-    peer.tells.AddOwn(
+    peer.outgoing.AddOwn(
         Request::Kind::kGreeting,
         Encode(Greeting{.group = options_.number, .members = options_.group.members, .member = options_.group.member, .control = true}));
     ExpectMessage(&peer);
@@ -50,10 +50,10 @@ Driver::~Driver() {
   for (Peer& peer : peers_) {
     // A path that is not lost may still come.
     if (paths_.HasPath(peer.member)) Start(&peer);
-    TellWord(&peer, kLeaves);
+    SendWord(&peer, kLeaves);
     // What has come is taken, or its sender would be told that its words were lost. After its last word nothing comes: a receive that is
     // posted then would be one that its sender has left outstanding.
-    while (const std::optional<Request> heard = peer.hears.TakeDone()) {
+    while (const std::optional<Request> heard = peer.incoming.TakeDone()) {
       peer.left |= WordOf(*heard) == kLeaves;
       if (!peer.left) ExpectMessage(&peer);
     }
@@ -66,7 +66,7 @@ Driver::~Driver() {
   for (const auto& [name, queue] : receives_) close(queue);
   for (const auto& [flow, queue] : strangers_) port->Close(flow);
   for (const Peer& peer : peers_) {
-    close(peer.hears);
+    close(peer.incoming);
     port->Close(peer.flow);
   }
 }
@@ -92,11 +92,11 @@ bool Driver::Poll(Nanos now) {
   ObservePaths(now);
   // What the others say of a failure is heard before what it does to their flows.
   for (Peer& peer : peers_) moved |= Hear(&peer, now);
-  if (!said_ready_ && HearsAll()) {
-    said_ready_ = true;
-    for (Peer& peer : peers_) TellWord(&peer, kReady);
+  if (!sent_ready_ && HearsAll()) {
+    sent_ready_ = true;
+    for (Peer& peer : peers_) SendWord(&peer, kReady);
   }
-  connected_ = connected_ || (said_ready_ && IsConnected());
+  connected_ = connected_ || (sent_ready_ && IsConnected());
   moved |= PollFlows(now);
   moved |= PollReductions(now);
   LookForErrors();
@@ -134,7 +134,7 @@ void Driver::Do(MemberAction action) {
     case MemberAction::Kind::kReceive: return Receives(action.flow)->AddBytes(At(action.operation, action.place), action.bytes);
     case MemberAction::Kind::kReduce: return BeginReduction(action);
     case MemberAction::Kind::kDone: vectors_.erase(action.operation); return;
-    case MemberAction::Kind::kTell: return Tell(Of(action.peer), std::move(action.message));
+    case MemberAction::Kind::kMessage: return SendMessage(Of(action.peer), std::move(action.message));
     case MemberAction::Kind::kFail: return;  // the executor has the line
   }
 }
@@ -173,31 +173,31 @@ FlowQueue* Driver::Sends(const FlowName& name) {
 
 // ---- messages ----
 
-void Driver::Tell(Peer* peer, Bytes message) {
+void Driver::SendMessage(Peer* peer, Bytes message) {
   R2CC_CHECK(message.size() <= MessageBytesMax(options_.group.members));
   const auto length = static_cast<MessageLength>(message.size());
   message.insert(message.begin(), sizeof(length), std::byte{});
   std::memcpy(message.data(), &length, sizeof(length));
-  peer->tells.AddOwn(Request::Kind::kMessage, std::move(message));
+  peer->outgoing.AddOwn(Request::Kind::kMessage, std::move(message));
   // Nobody polls a driver that has failed.
-  peer->tells.Post();
+  peer->outgoing.Post();
 }
 
 void Driver::ExpectMessage(Peer* peer) {
-  peer->hears.AddOwn(Request::Kind::kMessage, Bytes(sizeof(MessageLength) + MessageBytesMax(options_.group.members)));
+  peer->incoming.AddOwn(Request::Kind::kMessage, Bytes(sizeof(MessageLength) + MessageBytesMax(options_.group.members)));
 }
 
-void Driver::TellWord(Peer* peer, uint32_t word) {
+void Driver::SendWord(Peer* peer, uint32_t word) {
   Bytes message(sizeof(word));
   std::memcpy(message.data(), &word, sizeof(word));
-  peer->tells.AddOwn(Request::Kind::kMessage, std::move(message));
-  peer->tells.Post();
+  peer->outgoing.AddOwn(Request::Kind::kMessage, std::move(message));
+  peer->outgoing.Post();
 }
 
 bool Driver::Hear(Peer* peer, Nanos now) {
   bool moved = false;
-  while (peer->tells.TakeDone().has_value()) moved = true;
-  while (const std::optional<Request> heard = peer->hears.TakeDone()) {
+  while (peer->outgoing.TakeDone().has_value()) moved = true;
+  while (const std::optional<Request> heard = peer->incoming.TakeDone()) {
     moved = true;
     const MessageLength length = WordOf(*heard);
     if (length == kLeaves) {
@@ -221,7 +221,7 @@ bool Driver::Hear(Peer* peer, Nanos now) {
 // ---- paths ----
 
 void Driver::Start(Peer* peer) {
-  if (!peer->tells.has_flow()) peer->tells.SetFlow(means_.flows->port(), peer->flow);
+  if (!peer->outgoing.has_flow()) peer->outgoing.SetFlow(means_.flows->port(), peer->flow);
 }
 
 void Driver::StartIfPath(net::FlowRef stranger, FlowQueue* queue) {
@@ -247,7 +247,7 @@ void Driver::ObservePaths(Nanos now) {
 
 bool Driver::HearsAll() const {
   return std::all_of(peers_.begin(), peers_.end(),
-                     [this](const Peer& peer) { return peer.hears.has_flow() || !paths_.HasPath(peer.member); });
+                     [this](const Peer& peer) { return peer.incoming.has_flow() || !paths_.HasPath(peer.member); });
 }
 
 // With somebody who can add up for all.
@@ -259,7 +259,7 @@ bool Driver::IsConnected() const {
 
 // They hear each other; or both of them somebody else.
 bool Driver::IsConnected(const Peer& peer) const {
-  if (peer.ready && peer.tells.idle()) return true;
+  if (peer.ready && peer.outgoing.idle()) return true;
   if (paths_.HasPath(peer.member)) return false;
   const MemberStates& states = executor_.states();
   if (options_.group.member == 0 && !states.Knows(peer.member)) return false;
@@ -302,7 +302,7 @@ std::string Driver::Judge(const Greeting& greeting) {
   if (greeting.members != options_.group.members)
     return who + " has a group of " + std::to_string(greeting.members) + " members, here " + std::to_string(options_.group.members);
   if (greeting.member >= options_.group.members || greeting.member == options_.group.member) return who + " is none that has a flow to us";
-  if (greeting.control) return Of(greeting.member)->hears.has_flow() ? who + " has two control flows" : "";
+  if (greeting.control) return Of(greeting.member)->incoming.has_flow() ? who + " has two control flows" : "";
   if (greeting.slot >= options_.group.slots) return who + " uses slot " + std::to_string(greeting.slot);
   const FlowName first{greeting.member, 0, 0, 0}, next{greeting.member + 1, 0, 0, 0};
   size_t flows = 0;
@@ -318,7 +318,7 @@ void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
   if (greeting.has_value()) why = Judge(*greeting);
   FlowQueue* queue = nullptr;
   if (why.empty())
-    queue = greeting->control ? &Of(greeting->member)->hears
+    queue = greeting->control ? &Of(greeting->member)->incoming
                               : Receives({greeting->member, greeting->slot, greeting->from_lane, greeting->to_lane});
   if (queue != nullptr && queue->has_flow()) why = "member " + std::to_string(greeting->member) + " has two flows of one name";
   if (!why.empty()) {
@@ -387,9 +387,9 @@ void Driver::LookForErrors() {
   for (const Peer& peer : peers_) {
     const bool stamps = peer.member == 0 && executor_.waits_for_stamp() && executor_.states().HavePath(options_.group.member, 0);
     if (connected_ && !stamps) continue;
-    if (const std::string error = means_.flows->port()->Error(peer.flow); !error.empty() && !executor_.failed() && !peer.tells.idle())
+    if (const std::string error = means_.flows->port()->Error(peer.flow); !error.empty() && !executor_.failed() && !peer.outgoing.idle())
       executor_.PeerFailed(peer.member, error);
-    look(peer.member, peer.hears);
+    look(peer.member, peer.incoming);
     if (peer.left && !executor_.failed()) executor_.PeerFailed(peer.member, "it has left");
   }
   for (const auto& [name, queue] : sends_) look(name.peer, queue);

@@ -77,8 +77,8 @@ class Driver {
     net::FlowRef flow = 0;  // `tells` uses it once there is a path
     bool ready = false;     // it hears all members to which it has a path
     bool left = false;      // it sends nothing any more
-    FlowQueue tells{FlowQueue::Direction::kSends};
-    FlowQueue hears{FlowQueue::Direction::kReceives};
+    FlowQueue outgoing{FlowQueue::Direction::kSends};
+    FlowQueue incoming{FlowQueue::Direction::kReceives};
   };
   // An operation that was called and is not done.
   struct Open {
@@ -100,8 +100,8 @@ class Driver {
   void CarryOut();
   void Do(MemberAction action);
   void BeginReduction(const MemberAction& action);
-  void Tell(Peer* peer, Bytes message);
-  void TellWord(Peer* peer, uint32_t word);
+  void SendMessage(Peer* peer, Bytes message);
+  void SendWord(Peer* peer, uint32_t word);
   void ExpectMessage(Peer* peer);
   void ObservePaths(Nanos now);
   void Start(Peer* peer);
@@ -132,7 +132,7 @@ class Driver {
   PathMonitor paths_;
   std::vector<uint32_t> unreachable_;             // from `paths_`
   Nanos observed_ = -net::tuning::kObserveEvery;  // when the paths were observed last
-  bool said_ready_ = false;
+  bool sent_ready_ = false;
   bool connected_ = false;
 };
 

@@ -48,7 +48,7 @@ struct MemberAction {
     kReceive,  // to `place`, which may be written from now on: ReceiveDone()
     kReduce,   // add up `sources`, in this order, to `place`, which may be one of them: ReduceDone()
     kDone,     // the operation is done: nothing touches its memory any more
-    kTell,     // `message` to `peer`, on its control flow
+    kMessage,  // `message` to `peer`, on its control flow
     kFail,     // the group failed: `text` has the reason; sent once, and no operation will be done any more
   };
   Kind kind = Kind::kBegin;

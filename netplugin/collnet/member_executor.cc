@@ -29,23 +29,23 @@ MemberExecutor::MemberExecutor(const Options& options, MakePlan make_plan, MakeS
 void MemberExecutor::SetCapacity(uint64_t bytes_per_s) {
   if (failed() || (own_.number > 0 && own_.bytes_per_s == bytes_per_s)) return;
   own_.bytes_per_s = bytes_per_s;
-  SayState();
+  SendState();
 }
 
 void MemberExecutor::SetUnreachable(std::vector<uint32_t> members) {
   if (failed() || own_.unreachable == members) return;
   const std::vector<uint32_t> before = std::exchange(own_.unreachable, std::move(members));
   if (own_.number == 0) return;
-  SayState();
-  for (const uint32_t member : before) TellStamps(member);
+  SendState();
+  for (const uint32_t member : before) SendStamps(member);
 }
 
-void MemberExecutor::SayState() {
+void MemberExecutor::SendState() {
   ++own_.number;
   states_.Learn(own_);
   const bool to_all = states_.any_was_unreachable();
   for (uint32_t peer = 0; peer < options_.members; ++peer)
-    if (peer != options_.member && (peer == 0 || to_all)) Tell(peer, own_);
+    if (peer != options_.member && (peer == 0 || to_all)) Send(peer, own_);
   Heard(own_);
 }
 
@@ -58,23 +58,23 @@ void MemberExecutor::Replan() {
 void MemberExecutor::Heard(const MemberState& state) {
   if (stamper_.has_value()) return Replan();
   if (state.member != 0 && state.member != options_.member && !states_.HavePath(state.member, 0)) {
-    Tell(0, state);
-    TellStamps(state.member);
+    Send(0, state);
+    SendStamps(state.member);
   }
   if (state.member != 0) return;
   for (const uint32_t member : state.unreachable)
-    if (member != options_.member) TellStamps(member);
+    if (member != options_.member) SendStamps(member);
 }
 
-void MemberExecutor::TellStamps(uint32_t member) {
+void MemberExecutor::SendStamps(uint32_t member) {
   if (member == 0) return;
-  for (const Stamp& stamp : book_.stamps()) Tell(member, stamp);
+  for (const Stamp& stamp : book_.stamps()) Send(member, stamp);
 }
 
 void MemberExecutor::Forward(const Stamp& stamp) {
   if (IsActive(Mutant::kStampNotForwarded)) return;
   for (uint32_t member = 1; member < options_.members; ++member)
-    if (member != options_.member && !states_.HavePath(member, 0)) Tell(member, stamp);
+    if (member != options_.member && !states_.HavePath(member, 0)) Send(member, stamp);
 }
 
 void MemberExecutor::StampMore() {
@@ -82,7 +82,7 @@ void MemberExecutor::StampMore() {
   while (const std::optional<Stamp> stamp = stamper_->Next(called_)) {
     const std::string wrong = book_.Add(*stamp);
     R2CC_CHECK(wrong.empty() || IsActive(Mutant::kStampChanged));
-    for (uint32_t peer = 1; peer < options_.members; ++peer) Tell(peer, *stamp);
+    for (uint32_t peer = 1; peer < options_.members; ++peer) Send(peer, *stamp);
   }
 }
 
@@ -235,20 +235,20 @@ void MemberExecutor::Tick(Nanos now) {
 }
 
 // Whom this member has no path to hears it from others.
-void MemberExecutor::Tell(uint32_t peer, const Message& message) {
+void MemberExecutor::Send(uint32_t peer, const Message& message) {
   if (std::binary_search(own_.unreachable.begin(), own_.unreachable.end(), peer)) return;
-  MemberAction tell;
-  tell.kind = MemberAction::Kind::kTell;
-  tell.peer = peer;
-  tell.message = Encode(message);
-  actions_.push_back(std::move(tell));
+  MemberAction notify;
+  notify.kind = MemberAction::Kind::kMessage;
+  notify.peer = peer;
+  notify.message = Encode(message);
+  actions_.push_back(std::move(notify));
 }
 
-void MemberExecutor::Fail(const std::string& why, bool tell) {
+void MemberExecutor::Fail(const std::string& why, bool notify) {
   error_ = why;
-  if (tell)
+  if (notify)
     for (uint32_t peer = 0; peer < options_.members; ++peer)
-      if (peer != options_.member) Tell(peer, Failure{why});
+      if (peer != options_.member) Send(peer, Failure{why});
   MemberAction fail;
   fail.kind = MemberAction::Kind::kFail;
   fail.text = why;

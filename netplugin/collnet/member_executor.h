@@ -96,15 +96,15 @@ class MemberExecutor {
   void Begin(OperationId number, const Stamp& stamp);
   void EndIfDone(OperationId number);
   std::shared_ptr<const MemberLayout> LayoutFor(const Stamp& stamp, uint64_t bytes);
-  void SayState();
+  void SendState();
   void Heard(const MemberState& state);
   void Replan();
   void StampMore();
-  void TellStamps(uint32_t member);
+  void SendStamps(uint32_t member);
   // Sends it to all members that have no path to member 0.
   void Forward(const Stamp& stamp);
-  void Tell(uint32_t peer, const Message& message);
-  void Fail(const std::string& why, bool tell);
+  void Send(uint32_t peer, const Message& message);
+  void Fail(const std::string& why, bool notify);
 
   const Options options_;
   const MakePlan make_plan_;

@@ -52,7 +52,7 @@ class Two {
     FlowName there = action.flow;
     there.peer = member;
     switch (action.kind) {
-      case Kind::kTell: ends[1 - member]->MessageReceived(member, action.message, 0); break;
+      case Kind::kMessage: ends[1 - member]->MessageReceived(member, action.message, 0); break;
       case Kind::kOffer: offers[1 - member][there] = action.message; break;
       case Kind::kExpect: expected[member].push_back(action.flow); break;
       case Kind::kReduce: ends[member]->ReduceDone(action.operation, action.block, 0); break;
@@ -107,10 +107,10 @@ TEST(ExecutorTest, TheFirstStampKnowsWhatMembersHaveSaidBeforeTheFirstCall) {
   EXPECT_TRUE(executor->TakeActions().empty()) << "what is stamped stands for ever";
   EXPECT_EQ(executor->newest_plan(), nullptr);
   executor->Call(64, DataType::kFloat32, RedOp::kSum, 0);
-  const auto tells = Of(executor->TakeActions(), Kind::kTell);
-  ASSERT_EQ(tells.size(), 2u);
-  EXPECT_EQ(tells[0].message, tells[1].message);
-  const Stamp stamp = StampIn(tells[0]);
+  const auto messages = Of(executor->TakeActions(), Kind::kMessage);
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[0].message, messages[1].message);
+  const Stamp stamp = StampIn(messages[0]);
   EXPECT_EQ(stamp.epoch, 1u);
   EXPECT_EQ(stamp.from, 0u);
   EXPECT_EQ(stamp.plan.parts, PlanFor({100, 50, 100}, 65'536).parts);
@@ -164,7 +164,7 @@ TEST(ExecutorTest, WhatAStrangerSaysEndsTheGroupAndNotTheProcess) {
     executor->MessageReceived(from, bytes, 0);
     EXPECT_EQ(executor->error(), want);
     const auto actions = executor->TakeActions();
-    EXPECT_EQ(Of(actions, Kind::kTell).size(), 2u) << "all others are told";
+    EXPECT_EQ(Of(actions, Kind::kMessage).size(), 2u) << "all others are told";
     EXPECT_EQ(Of(actions, Kind::kFail).size(), 1u);
     executor->MessageReceived(from, bytes, 0);
     executor->Tick(100 * kDeadline);
@@ -204,7 +204,7 @@ TEST(ExecutorTest, CapacityIsToldWhenItChanges) {
   executor->SetCapacity(100);
   executor->SetCapacity(100);
   executor->SetCapacity(50);
-  EXPECT_EQ(Of(executor->TakeActions(), Kind::kTell).size(), 2u);
+  EXPECT_EQ(Of(executor->TakeActions(), Kind::kMessage).size(), 2u);
 
   const auto zero = Make(0, 3);
   zero->Call(64, DataType::kFloat32, RedOp::kSum, 0);
@@ -213,9 +213,9 @@ TEST(ExecutorTest, CapacityIsToldWhenItChanges) {
   zero->MessageReceived(2, Encode(MemberState{2, 1, 100, {}}), 0);
   EXPECT_TRUE(zero->TakeActions().empty()) << "what is stamped stands until half of it is used up";
   for (int i = 0; i < 3; ++i) zero->Call(64, DataType::kFloat32, RedOp::kSum, 0);
-  const auto tells = Of(zero->TakeActions(), Kind::kTell);
-  ASSERT_EQ(tells.size(), 2u);
-  const Stamp stamp = StampIn(tells[0]);
+  const auto messages = Of(zero->TakeActions(), Kind::kMessage);
+  ASSERT_EQ(messages.size(), 2u);
+  const Stamp stamp = StampIn(messages[0]);
   EXPECT_EQ(stamp.epoch, 2u);
   EXPECT_EQ(stamp.from, 5u) << "four ahead of the first call";
   EXPECT_EQ(stamp.plan.parts, PlanFor({100, 50, 100}, 65'536).parts);

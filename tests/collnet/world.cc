@@ -204,7 +204,7 @@ void World::Do(uint32_t number, MemberAction action) {
       break;
     case MemberAction::Kind::kReduce: At(Delay(), [this, number, action] { FinishReduce(number, action); }); break;
     case MemberAction::Kind::kDone: FinishOperation(number, action.operation); break;
-    case MemberAction::Kind::kTell: SendMail(number, action.peer, std::move(action.message)); break;
+    case MemberAction::Kind::kMessage: SendMail(number, action.peer, std::move(action.message)); break;
     case MemberAction::Kind::kFail:
       if (!errors_[number].empty()) Wrong("member " + std::to_string(number) + " fails twice");
       errors_[number] = action.text;
