@@ -72,7 +72,7 @@ bool RecvFlows::awaited() const {
   return std::any_of(touched_.begin(), touched_.end(), [](const Flow* flow) {
     const RecvLedger& ledger = flow->ledger;
     const bool credit_low = ledger.placed_through() >= flow->acked_through + EagerWindowLowAt(kEagerWindow);
-    return flow->tell_again || ledger.awaited_through() > flow->acked_through || flow->wanted_through > flow->granted_through || credit_low;
+    return flow->repeat || ledger.awaited_through() > flow->acked_through || flow->wanted_through > flow->granted_through || credit_low;
   });
 }
 
@@ -82,17 +82,17 @@ bool RecvFlows::outstanding() const {
   });
 }
 
-void RecvFlows::TellAgain() {
+void RecvFlows::RepeatReports() {
   if (IsActive(Mutant::kNotResent)) return;
   for (auto& [id, flow] : flows_) {
-    flow.tell_again = true;
+    flow.repeat = true;
     Touch(&flow);
   }
 }
 
 void RecvFlows::Flush(Nanos now) {
   for (size_t i = 0; i < touched_.size();) {
-    if (Tell(touched_[i], now)) {
+    if (Report(touched_[i], now)) {
       touched_[i]->touched = false;
       touched_[i] = touched_.back();
       touched_.pop_back();
@@ -102,19 +102,19 @@ void RecvFlows::Flush(Nanos now) {
   }
 }
 
-bool RecvFlows::Tell(Flow* flow, Nanos now) {
+bool RecvFlows::Report(Flow* flow, Nanos now) {
   const RecvLedger& ledger = flow->ledger;
   const MessageId placed = ledger.placed_through();
   const MessageId posted = ledger.posted_through();
   const uint64_t to_ack = placed > flow->acked_through ? placed - flow->acked_through : 0;
   const uint64_t to_grant = posted > flow->granted_through ? posted - flow->granted_through : 0;
-  if (to_ack == 0 && to_grant == 0 && !flow->tell_again) {
+  if (to_ack == 0 && to_grant == 0 && !flow->repeat) {
     flow->ack_due_since = 0;
     return true;
   }
   if (flow->ack_due_since == 0) flow->ack_due_since = now;
   if (now - flow->ack_due_since < AckDelay(*flow, to_ack, to_grant)) return false;
-  FlowReport report{.flow = flow->id, .placed_through = placed, .grants = to_grant > 0 || flow->tell_again};
+  FlowReport report{.flow = flow->id, .placed_through = placed, .grants = to_grant > 0 || flow->repeat};
   if (report.grants) report.capacities = ledger.Capacities();
   if (report.grants && generations_ != nullptr) report.places = ledger.Places(*generations_);
   if (IsActive(Mutant::kAckBeforePlacement) && !report.grants) report.placed_through = std::max(placed, posted);
@@ -122,13 +122,13 @@ bool RecvFlows::Tell(Flow* flow, Nanos now) {
   if (!dropped && !reports_->Report(std::move(report), flow->home)) return false;
   flow->acked_through = placed;
   flow->granted_through = posted;
-  flow->tell_again = false;
+  flow->repeat = false;
   flow->ack_due_since = 0;
   return true;
 }
 
 Nanos RecvFlows::AckDelay(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const {
-  if (flow.tell_again || (to_grant > 0 && flow.wanted_through > flow.granted_through)) return 0;
+  if (flow.repeat || (to_grant > 0 && flow.wanted_through > flow.granted_through)) return 0;
   const RecvLedger& ledger = flow.ledger;
   const uint64_t placed = ledger.placed_through();
   const bool large_comes = !ledger.last_eager() || flow.wanted_through > placed;

@@ -35,7 +35,7 @@ class RecvFlows {
     friend class RecvFlows;
     MessageId granted_through = 0;  // reported since the last suspicion
     MessageId acked_through = 0;    // reported since the last suspicion
-    bool tell_again = false;        // what was reported may be lost
+    bool repeat = false;            // what was reported may be lost
     Nanos ack_due_since = 0;        // since when a report waits that no sender needs yet; 0: none waits
     bool touched = false;
     bool changed = false;
@@ -87,7 +87,7 @@ class RecvFlows {
   bool outstanding() const;
 
   // Reports on a channel that is gone may be lost: repeats them on another channel.
-  void TellAgain();
+  void RepeatReports();
   // Sends the reports that are due: those that a sender waits for at once, the others in batches. Call it while anything was touched, and
   // as time passes.
   void Flush(Nanos now);
@@ -98,7 +98,7 @@ class RecvFlows {
 
  private:
   // Returns true if the flow has nothing left to report.
-  bool Tell(Flow* flow, Nanos now);
+  bool Report(Flow* flow, Nanos now);
   // How long `to_ack` acknowledgements and `to_grant` grants may wait for more to go with them.
   Nanos AckDelay(const Flow& flow, uint64_t to_ack, uint64_t to_grant) const;
 

@@ -146,7 +146,7 @@ TEST_F(RecvFlowsTest, WhatMayBeLostIsToldAgainAtOnce) {
   Granted(4);
   Place();
   EXPECT_TRUE(Told(1).empty());
-  flows.TellAgain();
+  flows.RepeatReports();
   OneReport(1, kGrants, 1);
 }
 
@@ -190,7 +190,7 @@ TEST_F(RecvFlowsTest, ASenderAwaitsWhatItAskedForAndWhatMayBeLost) {
   EXPECT_TRUE(flows.awaited());
   flow->wanted_through = 1;
   EXPECT_FALSE(flows.awaited());
-  flows.TellAgain();
+  flows.RepeatReports();
   EXPECT_TRUE(flows.awaited());
 }
 

@@ -5,32 +5,33 @@
 namespace r2cc::net {
 
 uint32_t AnnouncedRegions::GenerationOf(RegionId region) const {
-  const auto it = told_.find(region);
-  return it == told_.end() ? 0 : it->second;
+  const auto it = announced_.find(region);
+  return it == announced_.end() ? 0 : it->second;
 }
 
 void AnnouncedRegions::Use(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
   if (GenerationOf(region->id) >= region->generation) return;
-  told_[region->id] = region->generation;
-  Tell(region, home, now);
+  announced_[region->id] = region->generation;
+  Announce(region, home, now);
 }
 
 bool AnnouncedRegions::Changed(const std::shared_ptr<const Region>& region, Nanos now) {
-  const auto it = told_.find(region->id);
-  if (it == told_.end() || it->second >= region->generation) return false;
+  const auto it = announced_.find(region->id);
+  if (it == announced_.end() || it->second >= region->generation) return false;
   const bool gone = region->keys.empty();
   if (gone)
-    told_.erase(it);
+    announced_.erase(it);
   else
     it->second = region->generation;
-  Tell(region, 0, now);
+  Announce(region, 0, now);
   return !gone;
 }
 
-void AnnouncedRegions::Tell(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
+void AnnouncedRegions::Announce(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
   // Who knows these keys need not know those before.
   Confirmed(region->id, region->generation);
-  control_queue_->SendUntilAnswered({FrameType::kRegion, region->id, region->generation}, frames::RegionTold{region}, home, false, now);
+  control_queue_->SendUntilAnswered({FrameType::kRegion, region->id, region->generation}, frames::RegionAnnounced{region}, home, false,
+                                    now);
 }
 
 }  // namespace r2cc::net

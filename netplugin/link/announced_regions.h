@@ -26,10 +26,10 @@ class AnnouncedRegions final : public RegionGenerations {
   void Confirmed(RegionId region, uint32_t generation) { control_queue_->AnsweredThrough(FrameType::kRegion, region, generation); }
 
  private:
-  void Tell(const std::shared_ptr<const Region>& region, LinkId home, Nanos now);
+  void Announce(const std::shared_ptr<const Region>& region, LinkId home, Nanos now);
 
   ControlQueue* const control_queue_;
-  std::map<RegionId, uint32_t> told_;
+  std::map<RegionId, uint32_t> announced_;
 };
 
 }  // namespace r2cc::net

@@ -36,25 +36,25 @@ void FaultWatch::Lost(LinkId link, Incarnation incarnation, PathEpoch epoch, con
 void FaultWatch::Answered(LinkId link, Incarnation incarnation, Nanos now) {
   for (Fault& fault : faults_) {
     if (fault.link != link || fault.incarnation != incarnation) continue;
-    Tell(&fault);
+    Report(&fault);
     fault.answered = now;
   }
-  TellPassed();
+  ReportPassed();
 }
 
 void FaultWatch::Tick(Nanos now) {
   for (Fault& fault : faults_)
-    if (now - fault.lost >= tuning::kFaultToldAfter) Tell(&fault);
+    if (now - fault.lost >= tuning::kFaultToldAfter) Report(&fault);
 }
 
 void FaultWatch::End(bool gone) {
   if (!gone)
-    for (Fault& fault : faults_) Tell(&fault);
+    for (Fault& fault : faults_) Report(&fault);
   faults_.clear();
 }
 
-void FaultWatch::Tell(Fault* fault) {
-  if (std::exchange(fault->told, true)) return;
+void FaultWatch::Report(Fault* fault) {
+  if (std::exchange(fault->reported, true)) return;
   Action& action = actions_->emplace_back(Action{.kind = Action::Kind::kLinkLost});
   action.link = fault->link;
   action.incarnation = fault->incarnation;
@@ -80,7 +80,7 @@ void FaultWatch::Pass(const SendFlows::Flow& flow, Nanos now) {
     });
     fault.passed = fault.held.empty();
   }
-  TellPassed();
+  ReportPassed();
 }
 
 // The receiver says again what it has said when a link is lost. So a grant that comes much later was not lost: the job posted no buffer.
@@ -91,7 +91,7 @@ void FaultWatch::EndWaitForGrant(const SendFlows::Flow& flow, Nanos now) {
   }
 }
 
-void FaultWatch::TellPassed() {
+void FaultWatch::ReportPassed() {
   std::erase_if(faults_, [this](const Fault& fault) {
     if (fault.answered == 0 || !fault.passed) return false;
     Action& action = actions_->emplace_back(Action{.kind = Action::Kind::kLinkPassed});
@@ -113,7 +113,7 @@ void FaultWatch::Closed(const SendFlows::Flow& flow, bool in_order, Nanos now) {
 void FaultWatch::Failed(const SendFlows::Flow& flow) {
   std::erase_if(faults_, [&](Fault& fault) {
     if (std::none_of(fault.held.begin(), fault.held.end(), [&](const Held& held) { return held.flow == flow.id; })) return false;
-    Tell(&fault);
+    Report(&fault);
     return true;
   });
 }

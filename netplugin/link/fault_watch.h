@@ -59,7 +59,7 @@ class FaultWatch {
     Incarnation incarnation = 0;
     LinkFault why;
     Nanos lost = 0;
-    bool told = false;
+    bool reported = false;
     Nanos answered = 0;   // 0: not yet
     bool passed = false;  // it held nothing, or all that it held is done
     Nanos gap = 0;        // the longest gap; `gap_flow`: the flow that had it
@@ -69,8 +69,8 @@ class FaultWatch {
   };
   void Pass(const SendFlows::Flow& flow, Nanos now);
   void EndWaitForGrant(const SendFlows::Flow& flow, Nanos now);
-  void Tell(Fault* fault);
-  void TellPassed();
+  void Report(Fault* fault);
+  void ReportPassed();
 
   std::vector<Action>* const actions_;
   SendFlows* const flows_;

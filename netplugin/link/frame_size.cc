@@ -39,7 +39,7 @@ size_t BodyBytes(const Frame& frame) {
                                             for (const FlowArrivals& flow : fenced.arrivals) bytes += WireBytes(flow);
                                             return bytes;
                                           },
-                                          [](const frames::RegionTold& told) { return WireBytes(*told.region); },
+                                          [](const frames::RegionAnnounced& announced) { return WireBytes(*announced.region); },
                                           [](const frames::LinkOffer& offer) { return sizeof(uint8_t) + offer.endpoint.size(); },
                                           [](const frames::LinkAnswer& answer) { return sizeof(uint8_t) + answer.endpoint.size(); },
                                           [](const auto&) { return size_t{0}; },

@@ -28,7 +28,7 @@ frames::Fenced FullFenced() {
 
 FlowReport FullGrant() { return {.flow = 7, .placed_through = 3, .grants = true, .capacities = {100, 200}, .places = {{5, 2, 4096}, {}}}; }
 
-frames::RegionTold FullRegion() {
+frames::RegionAnnounced FullRegion() {
   const std::vector<RailEndpoint> keys = {{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {1, 2, 0, 255}}};
   return {std::make_shared<Region>(Region{5, 2, 0x10000, 4096, {keys, {}, {{TransportKind::kVerbs, {7}}}}})};
 }
@@ -101,7 +101,7 @@ TEST(Wire, GrantsAndRegionsComeBackAsTheyWere) {
   EXPECT_EQ(TypeOf(out), FrameType::kAck);
   EXPECT_TRUE(std::get<FlowReport>(out).places.empty());
   ASSERT_TRUE(Decode(Encode(FullRegion(), kTag), kTag, &out));
-  EXPECT_EQ(*std::get<frames::RegionTold>(out).region, *FullRegion().region);
+  EXPECT_EQ(*std::get<frames::RegionAnnounced>(out).region, *FullRegion().region);
 }
 
 // The numbers of a body that is all ones, by type: what the type does not use is neither kept nor sent on.
@@ -135,7 +135,7 @@ TEST(Wire, APlaceOrARegionThatCannotBeIsRefused) {
   const auto refuses = [&](auto change) {
     Region region = *FullRegion().region;
     change(&region);
-    return refused(frames::RegionTold{std::make_shared<Region>(region)});
+    return refused(frames::RegionAnnounced{std::make_shared<Region>(region)});
   };
   EXPECT_FALSE(refuses([](Region* region) { region->keys.clear(); })) << "gone";
   EXPECT_TRUE(refuses([](Region* region) { region->id = 0; }));

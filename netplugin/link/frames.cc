@@ -79,7 +79,7 @@ void PairFields(auto pair, Is<frames::Want> auto& frame, auto& fields) {
   pair(frame.flow, fields.flow);
   pair(frame.message, fields.message);
 }
-void PairFields(auto, Is<frames::RegionTold> auto&, auto&) {}
+void PairFields(auto, Is<frames::RegionAnnounced> auto&, auto&) {}
 void PairFields(auto pair, Is<frames::RegionKnown> auto& frame, auto& fields) {
   pair(frame.region, fields.number);
   pair(frame.generation, fields.incarnation);
@@ -228,7 +228,7 @@ void PutFrame(const T& frame, PacketWriter* out) {
   } else {
     PutNumbers({}, out);
   }
-  if constexpr (std::is_same_v<T, frames::RegionTold>) PutRegion(*frame.region, out);
+  if constexpr (std::is_same_v<T, frames::RegionAnnounced>) PutRegion(*frame.region, out);
   if constexpr (requires { frame.endpoint; }) put(frame.endpoint);
   if constexpr (std::is_same_v<T, frames::Fenced>)
     PutArrivals(frame.arrivals, out);
@@ -256,7 +256,7 @@ bool GetFrame(FrameType type, PacketReader* in, T* frame) {
       frame->capacities = std::move(numbers);
     }
   }
-  if constexpr (std::is_same_v<T, frames::RegionTold>) {
+  if constexpr (std::is_same_v<T, frames::RegionAnnounced>) {
     auto region = std::make_shared<Region>();
     if (!GetRegion(in, region.get())) return false;
     frame->region = std::move(region);

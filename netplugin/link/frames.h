@@ -154,7 +154,7 @@ struct Want {
   MessageId message = 0;
 };
 // R>S: the region's newest generation. Never null.
-struct RegionTold {
+struct RegionAnnounced {
   static constexpr FrameType type() { return FrameType::kRegion; }
   std::shared_ptr<const Region> region;
 };
@@ -184,9 +184,10 @@ struct LinkAnswer {
 }  // namespace frames
 
 // Grants and acknowledgements travel as the FlowReport that the receiver's flows make.
-using Frame = std::variant<frames::Ping, frames::Pong, FlowReport, frames::FlowOpen, frames::FlowOpened, frames::Fence, frames::Fenced,
-                           frames::FencedAck, frames::Proved, frames::FlowEnd, frames::FlowEnded, frames::Bye, frames::ByeAck,
-                           frames::RailUp, frames::Want, frames::RegionTold, frames::RegionKnown, frames::LinkOffer, frames::LinkAnswer>;
+using Frame =
+    std::variant<frames::Ping, frames::Pong, FlowReport, frames::FlowOpen, frames::FlowOpened, frames::Fence, frames::Fenced,
+                 frames::FencedAck, frames::Proved, frames::FlowEnd, frames::FlowEnded, frames::Bye, frames::ByeAck, frames::RailUp,
+                 frames::Want, frames::RegionAnnounced, frames::RegionKnown, frames::LinkOffer, frames::LinkAnswer>;
 
 FrameType TypeOf(const Frame& frame);
 

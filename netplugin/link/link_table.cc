@@ -31,7 +31,7 @@ constexpr AcceptorStep kAcceptor[kAcceptorStates][kAcceptorEvents] = {
     // kDown
     {{true, AS::kUp, AA::kBegin}, {true, AS::kDown, AA::kAnswer}, {true, AS::kDown, AA::kNone}, kNever, kNever},
     // kUp
-    {{true, AS::kEnding, AA::kClose}, {true, AS::kEnding, AA::kCloseAndOwe}, {true, AS::kEnding, AA::kCloseAndTell}, kNever, kNever},
+    {{true, AS::kEnding, AA::kClose}, {true, AS::kEnding, AA::kCloseAndOwe}, {true, AS::kEnding, AA::kCloseAndReport}, kNever, kNever},
     // kEnding: the transport keeps what was offered meanwhile. A close that failed may still succeed.
     {{true, AS::kEnding, AA::kNone},
      {true, AS::kEnding, AA::kOwe},

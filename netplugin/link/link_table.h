@@ -63,14 +63,14 @@ constexpr int kAcceptorEvents = 5;
 
 enum class AcceptorAction : uint8_t {
   kNone,
-  kBegin,         // remember the incarnation
-  kAnswer,        // it has ended already: answer FENCED (again)
-  kClose,         // close it: the initiator gave it up
-  kCloseAndOwe,   // close it, and owe the answer to the channel that asked
-  kCloseAndTell,  // close it, and owe FENCED on all channels until the initiator confirms
-  kOwe,           // owe the answer to this channel, too
-  kFinish,        // drop its claims, then send what is owed
-  kWithhold,      // send nothing: a chunk that is replayed could be overwritten
+  kBegin,           // remember the incarnation
+  kAnswer,          // it has ended already: answer FENCED (again)
+  kClose,           // close it: the initiator gave it up
+  kCloseAndOwe,     // close it, and owe the answer to the channel that asked
+  kCloseAndReport,  // close it, and owe FENCED on all channels until the initiator confirms
+  kOwe,             // owe the answer to this channel, too
+  kFinish,          // drop its claims, then send what is owed
+  kWithhold,        // send nothing: a chunk that is replayed could be overwritten
 };
 
 struct AcceptorStep {

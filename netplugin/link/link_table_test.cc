@@ -59,7 +59,7 @@ TEST(AcceptorTable, EveryCell) {
            Cell{AS::kDown, AE::kTrouble, AS::kDown, AA::kNone},
            Cell{AS::kUp, AE::kGreeted, AS::kEnding, AA::kClose},
            Cell{AS::kUp, AE::kFence, AS::kEnding, AA::kCloseAndOwe},
-           Cell{AS::kUp, AE::kTrouble, AS::kEnding, AA::kCloseAndTell},
+           Cell{AS::kUp, AE::kTrouble, AS::kEnding, AA::kCloseAndReport},
            Cell{AS::kEnding, AE::kGreeted, AS::kEnding, AA::kNone},
            Cell{AS::kEnding, AE::kFence, AS::kEnding, AA::kOwe},
            Cell{AS::kEnding, AE::kTrouble, AS::kEnding, AA::kNone},

@@ -46,8 +46,8 @@ RecvLinks::Offer RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t l
 
 void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {
   if (links_[id].incarnation != incarnation) return;
-  const bool told_early = IsActive(Mutant::kCloseNotAwaited) || IsActive(Mutant::kCloseFailureUnheeded);
-  if (told_early && links_[id].state != AcceptorState::kEnding) return;
+  const bool answered_early = IsActive(Mutant::kCloseNotAwaited) || IsActive(Mutant::kCloseFailureUnheeded);
+  if (answered_early && links_[id].state != AcceptorState::kEnding) return;
   const bool closed = ok || IsActive(Mutant::kCloseFailureUnheeded);
   Step(id, closed ? AcceptorEvent::kClosed : AcceptorEvent::kNotClosed, incarnation, EvidenceCause::kNone, kOobChannel, now);
 }
@@ -142,7 +142,7 @@ void RecvLinks::End(LinkId id, Nanos now) {
   action.incarnation = links_[id].incarnation;
   session_.control_queue->Down(id);
   // What was told on its channel may be lost.
-  session_.flows->TellAgain();
+  session_.flows->RepeatReports();
   session_.control_queue->Resend(now);
 }
 
@@ -151,14 +151,14 @@ void RecvLinks::Owe(LinkId id, Incarnation incarnation, EvidenceCause cause) {
   if (incarnation < pending.incarnation) return;
   pending.incarnation = incarnation;
   // Our own reason tells the initiator more than its own.
-  if (!pending.tell) pending.cause = cause;
+  if (!pending.report) pending.cause = cause;
 }
 
-void RecvLinks::TellPending(LinkId id, Nanos now) {
+void RecvLinks::SendPending(LinkId id, Nanos now) {
   const Pending pending = std::exchange(links_[id].pending, {});
   if (pending.incarnation == 0 || stopped_) return;
   frames::Fenced fenced = Fenced(id, pending.incarnation, pending.cause);
-  if (pending.tell)
+  if (pending.report)
     return session_.control_queue->SendUntilAnswered({FrameType::kFenced, id, pending.incarnation}, std::move(fenced), id, true, now);
   for (const ChannelId channel : pending.channels) session_.control_queue->Send(channel, fenced);
 }
@@ -187,14 +187,14 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
       Owe(id, incarnation, cause);
       link.pending.channels.insert(channel);
       break;
-    case AcceptorAction::kCloseAndTell:
+    case AcceptorAction::kCloseAndReport:
       End(id, now);
       Owe(id, incarnation, cause);
-      link.pending.tell = true;
+      link.pending.report = true;
       break;
     case AcceptorAction::kFinish:
       session_.flows->Drop(PathEpochOf(id));
-      TellPending(id, now);
+      SendPending(id, now);
       break;
     case AcceptorAction::kWithhold:
       session_.actions->emplace_back(Action{.kind = Action::Kind::kWarn}).text =

@@ -80,7 +80,7 @@ class RecvLinks {
     Incarnation incarnation = 0;  // the newest that was asked for; 0: none was
     plan::EvidenceCause cause = plan::EvidenceCause::kNone;
     std::set<ChannelId> channels;  // the channels that asked
-    bool tell = false;             // this end began it: report it on all channels, until it is confirmed
+    bool report = false;           // this end began it: report it on all channels, until it is confirmed
   };
   struct Link {
     AcceptorState state = AcceptorState::kDown;
@@ -92,7 +92,7 @@ class RecvLinks {
   void Step(LinkId link, AcceptorEvent event, Incarnation incarnation, plan::EvidenceCause cause, ChannelId channel, Nanos now);
   void End(LinkId link, Nanos now);
   void Owe(LinkId link, Incarnation incarnation, plan::EvidenceCause cause);
-  void TellPending(LinkId link, Nanos now);
+  void SendPending(LinkId link, Nanos now);
   bool FailedVerdict(const RailPair& rails) const {
     return local_failed_[rails.local] || remote_failed_[rails.remote] || broken_paths_.contains(rails);
   }

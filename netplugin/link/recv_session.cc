@@ -104,7 +104,7 @@ void RecvSession::FailAll(const std::string& error, plan::Failure failure) {
 }
 
 void RecvSession::Suspicion(Nanos now) {
-  flows_.TellAgain();
+  flows_.RepeatReports();
   control_queue_.Resend(now);
 }
 

@@ -59,7 +59,7 @@ class RecvSession {
   void UseRegion(FlowId flow, const std::shared_ptr<const Region>& region, Nanos now) { regions_.Use(region, flows_.at(flow).home, now); }
   // The region's keys have changed, or it is not registered any more.
   void RegionChanged(const std::shared_ptr<const Region>& region, Nanos now) {
-    if (!failed_ && regions_.Changed(region, now)) flows_.TellAgain();
+    if (!failed_ && regions_.Changed(region, now)) flows_.RepeatReports();
   }
   using Writer = RetiringFlows::Writer;
   // Closes a flow. Its acknowledgements outlive it. `writers`: links that may still place into its buffers: see RetiringFlows.

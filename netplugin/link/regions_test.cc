@@ -39,7 +39,7 @@ TEST_F(RemoteRegionsTest, AGrantWaitsForTheGenerationThatItNames) {
   using Known = RemoteRegions::Known;
   EXPECT_EQ(regions.Judge({}, 1 << 30), Known::kYes) << "what needs no key";
   EXPECT_EQ(regions.Judge({kRegion, 1, 0}, 1), Known::kNotYet);
-  ASSERT_TRUE(regions.Told(MakeRegion(2)));
+  ASSERT_TRUE(regions.Announced(MakeRegion(2)));
   EXPECT_EQ(regions.Judge({kRegion, 1, 0}, 1), Known::kYes) << "later keys will do";
   EXPECT_EQ(regions.Judge({kRegion, 2, 0}, 4096), Known::kYes);
   EXPECT_EQ(regions.Judge({kRegion, 3, 0}, 1), Known::kNotYet);
@@ -50,40 +50,40 @@ TEST_F(RemoteRegionsTest, AGrantWaitsForTheGenerationThatItNames) {
 
 TEST_F(RemoteRegionsTest, TheNewestKeyOfTheLinksRailAndTransportCounts) {
   EXPECT_FALSE(regions.Reaches(kRegion, 0));
-  ASSERT_TRUE(regions.Told(MakeRegion(2)));
+  ASSERT_TRUE(regions.Announced(MakeRegion(2)));
   EXPECT_EQ(*regions.KeyOf(kRegion, 1), (Endpoint{1, 2}));
-  ASSERT_TRUE(regions.Told(MakeRegion(1))) << "a word that was overtaken";
+  ASSERT_TRUE(regions.Announced(MakeRegion(1))) << "a word that was overtaken";
   EXPECT_EQ(*regions.KeyOf(kRegion, 1), (Endpoint{1, 2}));
-  ASSERT_TRUE(regions.Told(MakeRegion(3, {1})));
+  ASSERT_TRUE(regions.Announced(MakeRegion(3, {1})));
   EXPECT_EQ(*regions.KeyOf(kRegion, 0), (Endpoint{0, 3}));
   EXPECT_FALSE(regions.Reaches(kRegion, 1)) << "its device is lost";
-  ASSERT_TRUE(regions.Told(MakeRegion(4)));
+  ASSERT_TRUE(regions.Announced(MakeRegion(4)));
   EXPECT_EQ(*regions.KeyOf(kRegion, 1), (Endpoint{1, 4}));
   EXPECT_FALSE(regions.Reaches(kRegion, 2)) << "a link that never came up";
   regions.SetLink(0, 0, 0, TransportKind::kVerbs);
   EXPECT_FALSE(regions.Reaches(kRegion, 0)) << "another transport";
   auto gone = std::make_shared<Region>(Region{.id = kRegion, .generation = 5});
-  ASSERT_TRUE(regions.Told(gone));
+  ASSERT_TRUE(regions.Announced(gone));
   EXPECT_FALSE(regions.Reaches(kRegion, 1));
-  EXPECT_TRUE(regions.Told(gone));
+  EXPECT_TRUE(regions.Announced(gone));
 }
 
 TEST_F(RemoteRegionsTest, ARegionThatChangesOrFitsNoRailsIsRefused) {
-  ASSERT_TRUE(regions.Told(MakeRegion(1)));
+  ASSERT_TRUE(regions.Announced(MakeRegion(1)));
   auto other = MakeRegion(1);
   other->keys[0][0].bytes = {9};
-  EXPECT_FALSE(regions.Told(other)) << "other keys of the same generation";
+  EXPECT_FALSE(regions.Announced(other)) << "other keys of the same generation";
   other = MakeRegion(2);
   ++other->base;
-  EXPECT_FALSE(regions.Told(other));
+  EXPECT_FALSE(regions.Announced(other));
   other = MakeRegion(2);
   ++other->bytes;
-  EXPECT_FALSE(regions.Told(other));
+  EXPECT_FALSE(regions.Announced(other));
   other = MakeRegion(2);
   other->keys.emplace_back();
-  EXPECT_FALSE(regions.Told(other));
+  EXPECT_FALSE(regions.Announced(other));
   ++other->id;
-  EXPECT_FALSE(regions.Told(other));
+  EXPECT_FALSE(regions.Announced(other));
 }
 
 struct AnnouncedRegionsTest : testing::Test {
@@ -93,10 +93,10 @@ struct AnnouncedRegionsTest : testing::Test {
     control_queue.Up(1);
   }
   // Generations that were told since the last call.
-  std::vector<uint32_t> Told() {
+  std::vector<uint32_t> Announced() {
     std::vector<uint32_t> generations;
     for (const Action& action : std::exchange(actions, {}))
-      generations.push_back(std::get<frames::RegionTold>(action.frame).region->generation);
+      generations.push_back(std::get<frames::RegionAnnounced>(action.frame).region->generation);
     return generations;
   }
   std::vector<Action> actions;
@@ -108,28 +108,28 @@ TEST_F(AnnouncedRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
   regions.Use(MakeRegion(1), 0, 1);
   EXPECT_EQ(regions.GenerationOf(kRegion), 1u);
   regions.Use(MakeRegion(1), 1, 1);
-  EXPECT_EQ(Told(), std::vector<uint32_t>{1});
+  EXPECT_EQ(Announced(), std::vector<uint32_t>{1});
   control_queue.Resend(2);
-  EXPECT_EQ(Told(), (std::vector<uint32_t>{1, 1})) << "on both channels";
+  EXPECT_EQ(Announced(), (std::vector<uint32_t>{1, 1})) << "on both channels";
   regions.Confirmed(kRegion, 1);
   control_queue.Resend(3);
-  EXPECT_TRUE(Told().empty());
+  EXPECT_TRUE(Announced().empty());
   EXPECT_TRUE(control_queue.idle());
 }
 
 TEST_F(AnnouncedRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
   EXPECT_FALSE(regions.Changed(MakeRegion(2), 1));
-  EXPECT_TRUE(Told().empty());
+  EXPECT_TRUE(Announced().empty());
   regions.Use(MakeRegion(2), 0, 1);
   EXPECT_TRUE(regions.Changed(MakeRegion(4), 1));
   EXPECT_FALSE(regions.Changed(MakeRegion(3), 1)) << "told late by another thread";
   EXPECT_EQ(regions.GenerationOf(kRegion), 4u);
-  EXPECT_EQ(Told(), (std::vector<uint32_t>{2, 4}));
+  EXPECT_EQ(Announced(), (std::vector<uint32_t>{2, 4}));
   // The confirmation of the newest is one of all.
   regions.Confirmed(kRegion, 4);
   EXPECT_TRUE(control_queue.idle());
   EXPECT_FALSE(regions.Changed(std::make_shared<Region>(Region{.id = kRegion, .generation = 5}), 1)) << "no grant can name it";
-  EXPECT_EQ(Told(), std::vector<uint32_t>{5});
+  EXPECT_EQ(Announced(), std::vector<uint32_t>{5});
   EXPECT_EQ(regions.GenerationOf(kRegion), 0u);
 }
 

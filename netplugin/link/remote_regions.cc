@@ -9,7 +9,7 @@ void RemoteRegions::SetLink(LinkId link, uint16_t local_rail, uint16_t remote_ra
   ways_[link] = Way{local_rail, remote_rail, kind};
 }
 
-bool RemoteRegions::Told(const std::shared_ptr<const Region>& region) {
+bool RemoteRegions::Announced(const std::shared_ptr<const Region>& region) {
   const auto it = regions_.find(region->id);
   if (it == regions_.end()) {
     if (region->keys.empty()) return true;

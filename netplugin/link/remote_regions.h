@@ -33,7 +33,7 @@ class RemoteRegions final : public RegionKeys {
   void SetLink(LinkId link, uint16_t local_rail, uint16_t remote_rail, TransportKind kind);
 
   // The peer announces a region. An announcement that is older than the known one is ignored. False: it breaks the protocol.
-  bool Told(const std::shared_ptr<const Region>& region);
+  bool Announced(const std::shared_ptr<const Region>& region);
 
   enum class Known {
     kYes,

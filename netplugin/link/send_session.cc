@@ -160,7 +160,7 @@ void SendSession::Handle(ChannelId channel, const Frame& frame, Nanos now) {
   std::visit(
       Overloaded{
           [&](const FlowReport& report) { ReceiveReport(channel, report, now); }, [&](const frames::FlowOpened& opened) { Opened(opened); },
-          [&](const frames::RegionTold& told) { ReceiveRegion(channel, told.region, now); },
+          [&](const frames::RegionAnnounced& announced) { ReceiveRegion(channel, announced.region, now); },
           [&](const frames::Bye& bye) { ReceiveBye(channel, bye, now); },
           [&](const frames::FlowEnded& ended) {
             control_queue_.Answered({FrameType::kFlowEnd, ended.flow, 0});
@@ -249,7 +249,7 @@ void SendSession::ReceiveGrant(ChannelId channel, const FlowReport& grant, SendF
 }
 
 void SendSession::ReceiveRegion(ChannelId channel, const std::shared_ptr<const Region>& region, Nanos now) {
-  if (!regions_.Told(region)) return Garbled(channel, now);
+  if (!regions_.Announced(region)) return Garbled(channel, now);
   control_queue_.Send(channel, frames::RegionKnown{.region = region->id, .generation = region->generation});
   for (auto& [id, flow] : flows_.all()) UseWaiting(&flow, now);
   // Chunks that were ready may go where they could not.

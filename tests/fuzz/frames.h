@@ -122,7 +122,7 @@ inline net::Frame TakeAnyFrame(FrameSource from) {
     case FrameType::kByeAck: return frames::ByeAck{from.flow()};
     case FrameType::kRailUp: return frames::RailUp{from.number()};
     case FrameType::kWant: return frames::Want{from.flow(), from.near_message()};
-    case FrameType::kRegion: return frames::RegionTold{TakeRegion(from.input)};
+    case FrameType::kRegion: return frames::RegionAnnounced{TakeRegion(from.input)};
     case FrameType::kRegionKnown: return frames::RegionKnown{from.number(), from.near_incarnation()};
     case FrameType::kLinkOffer:
     case FrameType::kLinkAnswer: break;  // the peers', not the sessions'

@@ -44,7 +44,7 @@ void Limits(const frames::Fenced& fenced) {
   for (const FlowArrivals& flow : fenced.arrivals)
     for (const MessageArrivals& partial : flow.partial) R2CC_CHECK(partial.placed.size() <= kChunksMax);
 }
-void Limits(const frames::RegionTold& told) {
+void Limits(const frames::RegionAnnounced& told) {
   R2CC_CHECK(told.region != nullptr);
   const Region& region = *told.region;
   R2CC_CHECK(region.id != 0 && region.generation != 0 && region.base + region.bytes >= region.base);

@@ -137,7 +137,7 @@ inline std::vector<std::pair<std::string, net::Frame>> Frames() {
       frames::ByeAck{7},
       frames::RailUp{kNumber},
       frames::Want{7, 42},
-      frames::RegionTold{std::make_shared<net::Region>(region)},
+      frames::RegionAnnounced{std::make_shared<net::Region>(region)},
       frames::RegionKnown{kNumber, 9},
       frames::LinkOffer{3, 9, rails, {1, 2, 0, 255}},
       frames::LinkAnswer{3, 9, true, {1, 2, 0, 255}},

@@ -53,7 +53,7 @@ TEST_F(LinkCoreTest, AnInitiatorThatNeverSpeaksIsGivenUp) {
 TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
   JoinBoth();
   // Also what is long: regions and their answers.
-  frames::RegionTold region{};
+  frames::RegionAnnounced region{};
   region.region = std::make_shared<Region>(Region{1, 1, 0x10000, 4096, {}});
   for (uint64_t i = 0; i < 1000; ++i) {
     Say(1, frames::Ping{.number = i});
