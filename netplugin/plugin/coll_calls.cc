@@ -66,24 +66,24 @@ struct CollComm {
   collnet::HostStaging staging;
   Driver driver;
   std::array<CollRequest, kOperationsMax> requests{};
-  bool told = false;        // the log has its error
-  uint64_t epoch_told = 0;  // and of plans up to this one
-  std::vector<uint32_t> unreachable_told;
+  bool logged = false;        // the log has its error
+  uint64_t epoch_logged = 0;  // and of plans up to this one
+  std::vector<uint32_t> unreachable_logged;
 
   void Move() {
     Process& process = Process::Get();
     driver.SetCapacity(process.engine().UsableBytesPerSecond());
     driver.Poll(process.Now());
-    TellPaths();
+    LogPaths();
     const collnet::Stamp* const plan = driver.newest_plan();
-    if (plan == nullptr || plan->epoch == epoch_told) return;
-    epoch_told = plan->epoch;
+    if (plan == nullptr || plan->epoch == epoch_logged) return;
+    epoch_logged = plan->epoch;
     process.Log(LogLevel::kInfo, "R2CC: CollNet: from operation " + std::to_string(plan->from) + " on " + collnet::Describe(plan->plan));
   }
-  void TellPaths() {
-    if (driver.unreachable() == unreachable_told) return;
-    unreachable_told = driver.unreachable();
-    if (unreachable_told.empty()) return Process::Get().Log(LogLevel::kInfo, "R2CC: CollNet: rails lead to all members again");
+  void LogPaths() {
+    if (driver.unreachable() == unreachable_logged) return;
+    unreachable_logged = driver.unreachable();
+    if (unreachable_logged.empty()) return Process::Get().Log(LogLevel::kInfo, "R2CC: CollNet: rails lead to all members again");
     Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + NoRail() + "; only members that reach all others own parts of the sum");
   }
   // Where some member is out of reach.
@@ -93,7 +93,7 @@ struct CollComm {
     return "no rail leads to member" + std::string(driver.unreachable().size() == 1 ? " " : "s ") + members;
   }
   Result Failed() {
-    if (!std::exchange(told, true)) Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + driver.error());
+    if (!std::exchange(logged, true)) Process::Get().Log(LogLevel::kWarn, "R2CC: CollNet: " + driver.error());
     return Result::kRemoteError;
   }
 };

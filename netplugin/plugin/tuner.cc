@@ -130,9 +130,9 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
   try {
     const Settings& settings = ReadOnce();
     // A job has dozens of communicators: the line stands there once.
-    static std::atomic<bool> told{false};
-    if (!settings.error.empty() && !told.exchange(true)) Warn(log, settings.error.c_str());
-    if (settings.says_release && log != nullptr && !told.exchange(true))
+    static std::atomic<bool> logged{false};
+    if (!settings.error.empty() && !logged.exchange(true)) Warn(log, settings.error.c_str());
+    if (settings.says_release && log != nullptr && !logged.exchange(true))
       log(abi::LogLevel::kInfo, abi::kLogEnv, __FILE__, __LINE__, "R2CC: tuner %s", ReleaseAndRevision().c_str());
     auto made = std::make_unique<Context>();
     made->communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned, settings.agreed};

@@ -4,9 +4,9 @@
 
 namespace r2cc::net {
 
-std::vector<RailLinkEvent> LinkSettle::Take(const std::vector<RailLinkEvent>& told, Nanos now) {
+std::vector<RailLinkEvent> LinkSettle::Take(const std::vector<RailLinkEvent>& changes, Nanos now) {
   std::vector<RailLinkEvent> counts;
-  for (const RailLinkEvent& event : told) {
+  for (const RailLinkEvent& event : changes) {
     if (event.up) {
       rising_[event.rail] = {event, now};
     } else {

@@ -16,7 +16,7 @@ namespace r2cc::net {
 class LinkSettle {
  public:
   // Takes the kernel's events of now, and returns those that count now, the oldest first. Call it also without events.
-  std::vector<RailLinkEvent> Take(const std::vector<RailLinkEvent>& told, Nanos now);
+  std::vector<RailLinkEvent> Take(const std::vector<RailLinkEvent>& changes, Nanos now);
 
  private:
   struct Rising {

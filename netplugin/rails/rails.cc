@@ -181,7 +181,7 @@ std::string NotHere(const std::string& item, const std::string& shown, const std
 
 // `~` and a list: what the machine lacks is a line in `told` then, unless it lacks all of it.
 bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& interfaces, HostNetwork& host, Ports ports,
-                   std::vector<Rail>* rails, std::vector<std::string>* told, std::string* error) {
+                   std::vector<Rail>* rails, std::vector<std::string>* notes, std::string* error) {
   const bool may_lack = spec[0] == '~';
   for (const std::string& item : Split(may_lack ? spec.substr(1) : spec)) {
     if (item.empty() || item[0] == '^' || item[0] == '~') {
@@ -196,7 +196,7 @@ bool ResolveListed(const std::string& spec, const std::vector<HostInterface>& in
         if (spec.find(',') != std::string::npos) *error += "; R2CC_RAILS=~" + spec + " starts with the rails that exist";
         return false;
       }
-      told->push_back("R2CC: " + *error + "; the job starts without this rail");
+      notes->push_back("R2CC: " + *error + "; the job starts without this rail");
     }
     for (Rail& rail : named) {
       const Rail* const same = SameRail(rail, ports, *rails);
@@ -232,14 +232,14 @@ std::vector<const HostInterface*> Excluded(const std::vector<HostInterface>& int
 
 // What follows `^`. One list serves nodes that are not alike, so what a node lacks is no error: but a misspelt one would be a rail unasked.
 bool ReadExcluded(const std::string& spec, const std::vector<HostInterface>& interfaces, Ports ports, std::vector<std::string>* excluded,
-                  std::vector<std::string>* told, std::string* error) {
+                  std::vector<std::string>* notes, std::string* error) {
   for (const std::string& item : Split(spec.substr(1))) {
     if (item.empty() || item[0] == '^') {
       *error = "R2CC_RAILS=" + spec + ": want ^ and then interfaces, comma separated";
       return false;
     }
     if (Excluded(interfaces, item).empty() && PortsNamed(item, ports).empty())
-      told->push_back("R2CC: " + NotHere(item, "^" + item, interfaces, ports) + "; nothing is left out for it");
+      notes->push_back("R2CC: " + NotHere(item, "^" + item, interfaces, ports) + "; nothing is left out for it");
     excluded->push_back(item);
   }
   return true;
@@ -279,15 +279,15 @@ std::vector<Rail> ChooseRails(const std::vector<HostInterface>& interfaces, Host
 }
 
 // An address that another node has, too, carries nothing, and nobody else tells of it.
-void WarnOfDuplicates(const std::vector<HostInterface>& interfaces, const std::vector<Rail>& rails, std::vector<std::string>* told) {
+void WarnOfDuplicates(const std::vector<HostInterface>& interfaces, const std::vector<Rail>& rails, std::vector<std::string>* notes) {
   for (const HostInterface& interface : interfaces)
     for (const IpAddress& address : interface.addresses) {
       const auto rail = std::find_if(rails.begin(), rails.end(), [&](const Rail& one) { return one.ifindex == interface.ifindex; });
       if (!address.state.duplicate || rail == rails.end()) continue;
-      told->push_back("R2CC: " + address.text + " of " + interface.name +
-                      " is not used: another node of its network has it, too (dadfailed)" +
-                      (rail->up ? "; rail " + rail->name + " uses " + rail->address.text : "; rail " + rail->name + " is down") +
-                      "; take it from one of them: ip address show dadfailed");
+      notes->push_back("R2CC: " + address.text + " of " + interface.name +
+                       " is not used: another node of its network has it, too (dadfailed)" +
+                       (rail->up ? "; rail " + rail->name + " uses " + rail->address.text : "; rail " + rail->name + " is down") +
+                       "; take it from one of them: ip address show dadfailed");
     }
 }
 
@@ -304,10 +304,10 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
                   std::string* error, std::vector<std::string>* warnings) {
   const std::vector<HostInterface> interfaces = host.Interfaces();
   std::vector<Rail> found;
-  std::vector<std::string> told;
+  std::vector<std::string> notes;
   if (spec.empty() || spec[0] == '^') {
     std::vector<std::string> excluded, down;
-    if (!spec.empty() && !ReadExcluded(spec, interfaces, ports, &excluded, &told, error)) return false;
+    if (!spec.empty() && !ReadExcluded(spec, interfaces, ports, &excluded, &notes, error)) return false;
     found = ChooseRails(interfaces, host, ports, excluded, &down);
     if (found.empty()) {
       *error = "R2CC_RAILS" + (spec.empty() ? std::string(" is not set") : "=" + spec) + " and this node has no NIC with an IP address" +
@@ -315,17 +315,18 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
                ": name interfaces or addresses in R2CC_RAILS; there are: " + WhatExists(interfaces, ports);
       return false;
     }
-    if (std::string line = ManagementWarning(spec, host, found); !line.empty()) told.push_back(std::move(line));
+    if (std::string line = ManagementWarning(spec, host, found); !line.empty()) notes.push_back(std::move(line));
     for (const std::string& port : down)
-      told.push_back("R2CC: the RDMA port " + port +
-                     " is down and no rail: rails behind it have other numbers than at a peer where it is up" +
-                     "; name all rails in R2CC_RAILS, or leave it out there, too (^" + port + ")");
-  } else if (!ResolveListed(spec, interfaces, host, ports, &found, &told, error)) {
+      notes.push_back("R2CC: the RDMA port " + port +
+                      " is down and no rail: rails behind it have other numbers than at a peer where it is up" +
+                      "; name all rails in R2CC_RAILS, or leave it out there, too (^" + port + ")");
+  } else if (!ResolveListed(spec, interfaces, host, ports, &found, &notes, error)) {
     return false;
   }
-  WarnOfDuplicates(interfaces, found, &told);
+  WarnOfDuplicates(interfaces, found, &notes);
   for (const Rail& rail : found)
-    if (!rail.port_active) told.push_back("R2CC: rail " + rail.name + " is down: its RDMA port is not active; it comes in when that is up");
+    if (!rail.port_active)
+      notes.push_back("R2CC: rail " + rail.name + " is down: its RDMA port is not active; it comes in when that is up");
   if (found.size() > kRailsMax) {
     *error = "R2CC_RAILS: " + std::to_string(found.size()) + " rails, at most " + std::to_string(kRailsMax) + " are possible: name fewer";
     return false;
@@ -336,9 +337,9 @@ bool ResolveRails(const std::string& spec, HostNetwork& host, std::span<const ve
     found[i].index = static_cast<int>(i);
     found[i].netns_inode = netns_inode;
   }
-  SettleArpFlux(host, &found, &told);
+  SettleArpFlux(host, &found, &notes);
   *rails = std::move(found);
-  if (warnings != nullptr) *warnings = std::move(told);
+  if (warnings != nullptr) *warnings = std::move(notes);
   return true;
 }
 

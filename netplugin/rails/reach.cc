@@ -51,11 +51,11 @@ std::optional<ReachWatch::Missing> ReachWatch::Tick(bool answered, bool greeted,
   was_linked_ = was_linked_ || linked;
   if (greeted && !was_greeted_) {
     was_greeted_ = true;
-    told_ = false;
+    reported_ = false;
     since_ = now;
   }
-  if (was_linked_ || told_ || now - since_ < tuning::kReachEarly || (answered && !was_greeted_)) return std::nullopt;
-  told_ = true;
+  if (was_linked_ || reported_ || now - since_ < tuning::kReachEarly || (answered && !was_greeted_)) return std::nullopt;
+  reported_ = true;
   return was_greeted_ ? Missing::kRail : Missing::kAnswer;
 }
 

@@ -41,7 +41,7 @@ class ReachWatch {
   Nanos since_ = 0;
   bool was_greeted_ = false;
   bool was_linked_ = false;
-  bool told_ = false;  // what is missing now was reported
+  bool reported_ = false;  // what is missing now was reported
 };
 
 }  // namespace r2cc::net

@@ -45,19 +45,19 @@ struct Comm {
   // The peer accepted the flow, whatever happened since. Set with the lock before the state, and read after it.
   std::atomic<bool> opened{false};
 
-  // Any thread. The first call wins. `told`: the line is in the log already.
-  void Fail(const std::string& line, bool told) {
+  // Any thread. The first call wins. `logged`: the line is in the log already.
+  void Fail(const std::string& line, bool logged) {
     const MutexLock lock(mutex_);
     if (state.load(std::memory_order_relaxed) != State::kFailed) {
       error_ = line;
-      told_ = told;
+      logged_ = logged;
     }
     state.store(State::kFailed, std::memory_order_release);
   }
   // Any thread. Sets no line: the caller logs why. Allocates no memory.
   void Break() noexcept {
     const MutexLock lock(mutex_);
-    told_ = true;
+    logged_ = true;
     state.store(State::kFailed, std::memory_order_release);
   }
   // Any thread. Why it failed; empty after it was taken.
@@ -68,13 +68,13 @@ struct Comm {
   // Any thread. Why it failed; empty if the log has it already. Later calls return an empty line. Allocates no memory.
   std::string TakeError() {
     const MutexLock lock(mutex_);
-    return std::exchange(told_, true) ? std::string() : std::move(error_);
+    return std::exchange(logged_, true) ? std::string() : std::move(error_);
   }
 
  private:
   mutable Mutex mutex_;
   std::string error_ R2CC_GUARDED_BY(mutex_);
-  bool told_ R2CC_GUARDED_BY(mutex_) = false;
+  bool logged_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace r2cc::net

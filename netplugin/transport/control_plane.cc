@@ -55,9 +55,9 @@ void ControlPlane::Poll(Nanos now) {
   changed_ = false;
   polled_ = now;
 
-  std::vector<RailLinkEvent> told;
-  link_events_->Poll(&told);
-  const std::vector<RailLinkEvent> events = link_settle_.Take(told, now);
+  std::vector<RailLinkEvent> changes;
+  link_events_->Poll(&changes);
+  const std::vector<RailLinkEvent> events = link_settle_.Take(changes, now);
   if (!events.empty()) listener_.exclusively([&] { LinkEventsCame(events); });
   LoseRails(now);
   PollDaemon(now);

@@ -19,7 +19,7 @@ void Engine::WatchRequests(Nanos now) {
   });
   for (const LocalRail& rail : host_.rails) facts.moved_bytes += rail.sent_bytes.value() + rail.received_bytes.value();
   const ProgressWatch::Verdict verdict = progress_.Look(facts, now);
-  if (!verdict.tell) return;
+  if (!verdict.report) return;
   JobWait says_most;
   LinkEnds ends;
   each([&](auto& peer) {

@@ -91,10 +91,10 @@ class LinkOwner {
   virtual void LinkClosed(LinkName name, bool ok) = 0;
   // The link has something to do again: it gets Pump(), or ReadMore(), before the lock is released.
   virtual void Ready(const LinkName& name) = 0;
-  // ANY THREAD: takes the lock, does what others left to its holder, calls `tell`, carries out what follows if `tell` returns true, calls
-  // `ask`, and releases the lock. `posted`: requests of the job came in. `ask` returns true if the thread comes back at once; until then
-  // Close() may have to wait for it. False: the peer is shut, and nothing was called.
-  virtual bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) = 0;
+  // ANY THREAD: takes the lock, does what others left to its holder, calls `report`, carries out what follows if `report` returns true,
+  // calls `ask`, and releases the lock. `posted`: requests of the job came in. `ask` returns true if the thread comes back at once; until
+  // then Close() may have to wait for it. False: the peer is shut, and nothing was called.
+  virtual bool WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask) = 0;
 };
 
 class SendOwner : public LinkOwner {

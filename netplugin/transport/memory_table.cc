@@ -83,7 +83,7 @@ void MemoryTable::Unregister(const Memory* memory) {
     for (Transport* const transport : transports_)
       for (uint16_t rail = 0; rail < rails_; ++rail) transport->Unregister(*memory, rail);
   }
-  tell_(gone);
+  notify_(gone);
 }
 
 std::shared_ptr<const Region> MemoryTable::Find(RegionId region) const {
@@ -126,7 +126,7 @@ void MemoryTable::ChangeAll(const std::function<void(const Memory&, Region*)>& c
       entry->region = std::move(region);
     }
   }
-  for (const auto& region : changed) tell_(*region);
+  for (const auto& region : changed) notify_(*region);
 }
 
 void MemoryTable::DeviceBack(TransportKind kind, uint16_t rail) {

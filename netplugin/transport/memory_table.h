@@ -23,10 +23,10 @@ namespace r2cc::net {
 
 class MemoryTable {
  public:
-  // `tell`: the keys of a region have changed, or it has none any more; for peers that know it. Called by the thread that changed them,
+  // `notify`: the keys of a region have changed, or it has none any more; for peers that know it. Called by the thread that changed them,
   // with no lock of the table. A later generation may be reported before an earlier one. The transports outlive the table.
-  MemoryTable(std::vector<Transport*> transports, size_t rails, std::function<void(const Region&)> tell)
-      : transports_(std::move(transports)), rails_(rails), tell_(std::move(tell)) {}
+  MemoryTable(std::vector<Transport*> transports, size_t rails, std::function<void(const Region&)> notify)
+      : transports_(std::move(transports)), rails_(rails), notify_(std::move(notify)) {}
 
   // Each rail has a transport that takes memory of that kind: NCCL may be told so. Not with a lock of a peer; MAY BLOCK.
   bool Takes(MemoryKind kind);
@@ -77,7 +77,7 @@ class MemoryTable {
 
   const std::vector<Transport*> transports_;
   const size_t rails_;
-  const std::function<void(const Region&)> tell_;
+  const std::function<void(const Region&)> notify_;
   // One thread registers at a time.
   Mutex changing_ R2CC_ACQUIRED_BEFORE(mutex_);
   RegionId last_id_ R2CC_GUARDED_BY(changing_) = 0;

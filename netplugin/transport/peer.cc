@@ -34,7 +34,7 @@ Peer::Peer(Host* host, const SessionKey& key) : host_(host), now_(host->Now()) {
   }
 }
 
-void Peer::FirstToldRails(std::span<const RailInfo> rails, const std::string& node) {
+void Peer::RailsAnnounced(std::span<const RailInfo> rails, const std::string& node) {
   const bool all = AllByVerbs(host_->RailInfos(), rails);
   by_devices_.store(all, std::memory_order_relaxed);
   if (const std::string line = UnlikeFamilies(EndsOf(*host_, host_->RailInfos()), EndsOf(*host_, rails), node); !line.empty())
@@ -133,13 +133,13 @@ void Peer::LockSoon() {
   Lock();
 }
 
-bool Peer::RunWithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) {
+bool Peer::RunWithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask) {
   LockSoon();
   {
     const MutexLock lock(mutex_, std::adopt_lock);
     const bool posted = RunInbox();
     if (shut_) return false;
-    if (tell() || posted) Complete();
+    if (report() || posted) Complete();
     // It comes back when its call has ended. Nothing that waits for that may be done here.
     if (!shut_ && ask(posted)) return true;
   }

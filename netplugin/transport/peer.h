@@ -40,7 +40,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // ---- a thread of a transport ----
 
   // See LinkOwner::WithLock(). Tries for some microseconds before it sleeps.
-  bool RunWithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask);
+  bool RunWithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask);
 
   // ---- the I/O thread ----
 
@@ -116,7 +116,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool has_workers() const { return has_workers_; }
   bool has_bulk() const R2CC_REQUIRES(mutex_) { return state_.bulk; }
   // The peer has announced its rails for the first time; that decides for good how they are joined.
-  void FirstToldRails(std::span<const RailInfo> rails, const std::string& node);
+  void RailsAnnounced(std::span<const RailInfo> rails, const std::string& node);
   // The time at which the lock was taken, or the clock was last read: the lock is held for a short time, and reading the clock costs time.
   Nanos now() const R2CC_REQUIRES(mutex_) { return now_; }
   // The port that a link of this transport uses.

@@ -19,7 +19,7 @@ class ProgressWatch {
     uint64_t moved_bytes = 0;  // sent and received over the rails
   };
   struct Verdict {
-    bool tell = false;
+    bool report = false;
     Nanos waited = 0;  // 0: it moves, or has nothing outstanding
   };
 
@@ -31,8 +31,8 @@ class ProgressWatch {
         facts.outstanding == 0 || facts_.outstanding == 0 || facts.done != facts_.done || facts.moved_bytes != facts_.moved_bytes;
     facts_ = facts;
     waited_ = moves || passed > 3 * tuning::kProgressLookEvery ? 0 : waited_ + passed;
-    if (waited_ < tuning::kProgressTellAfter) return {std::exchange(told_, false), 0};
-    told_ = true;
+    if (waited_ < tuning::kProgressTellAfter) return {std::exchange(reported_, false), 0};
+    reported_ = true;
     return {true, waited_};
   }
   bool due(Nanos now) const { return now - looked_ >= tuning::kProgressLookEvery; }
@@ -41,7 +41,7 @@ class ProgressWatch {
   Facts facts_;
   Nanos looked_ = 0;
   Nanos waited_ = 0;
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace r2cc::net

@@ -68,11 +68,11 @@ void RecordHeld(Host* host, const Action& action, const LinkEnds& ends, uint64_t
 
 }  // namespace
 
-void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* told) {
+void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* logged) {
   if (release == host->release) return;
   const std::string line = "R2CC: the plugin on " + peer + " is of release " + release + ", this one of " + host->release +
                            ": they use wire version " + std::to_string(wire_version);
-  if (std::exchange(*told, line) != line) host->log(LogLevel::kInfo, line);
+  if (std::exchange(*logged, line) != line) host->log(LogLevel::kInfo, line);
 }
 
 void RecordUp(Host* host, const Action& action, const LinkEnds& ends) {

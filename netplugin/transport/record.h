@@ -47,8 +47,8 @@ plan::EvidenceRecord WayRecord(Nanos now, uint32_t communicator, uint64_t call, 
 plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, const JobWait& wait, const LinkEnds& ends);
 
 // Records that the process of `peer` has another release, from its greeting: once, and again when the release changes. Empty: it is older
-// than releases in greetings. `told`: the caller's memory of the last record.
-void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* told);
+// than releases in greetings. `logged`: the caller's memory of the last record.
+void RecordRelease(Host* host, const std::string& peer, const std::string& release, uint32_t wire_version, std::string* logged);
 
 // The job gives up on the process of `peer`; its rails and its names on the page are given. Reports the reason to the daemon, rail by rail,
 // and returns the line for the job. `fates`: empty if nothing is known of rails.

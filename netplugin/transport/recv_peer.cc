@@ -50,7 +50,7 @@ RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
       oob_(oob_port()->NewOob({hello.oob_address, hello.oob_port}, this)) {
   links_.Resize(session_.links().count());
   channels_.Resize(session_.links().count());
-  FirstToldRails(remote_rails_, peer_node_);
+  RailsAnnounced(remote_rails_, peer_node_);
   for (size_t rail = 0; rail < host->rails.size(); ++rail)
     if (!host->rails[rail].up) RailState(static_cast<uint16_t>(rail), false);
   ApplyVerdicts();
@@ -247,7 +247,7 @@ void RecvPeer::AttachOob(const Hello& hello, const HelloReply& reply, std::uniqu
   peer_node_ = hello.node;
   if (hello.rails.size() == remote_rails_.size()) remote_rails_ = hello.rails;
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);
-  RecordRelease(host_, peer_node_, hello.release, reply.wire_version, &told_release_);
+  RecordRelease(host_, peer_node_, hello.release, reply.wire_version, &logged_release_);
   oob_->Attach(std::move(connection), reply);
   session_.OobUp(now());
   ApplyVerdicts();

@@ -94,7 +94,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   }
   void LinkClosed(LinkName name, bool ok) override R2CC_REQUIRES(mutex_);
   void Ready(const LinkName&) override R2CC_REQUIRES(mutex_) { unread_ = true; }
-  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override { return RunWithLock(tell, ask); }
+  bool WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask) override { return RunWithLock(report, ask); }
   bool Alive(const LinkName& name) const override R2CC_REQUIRES(mutex_) {
     return session_.links().up(name.link) && session_.links().incarnation(name.link) == name.incarnation;
   }
@@ -148,7 +148,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   FlowOpened flow_opened_;
   const uint64_t process_;  // of the peer
   std::string peer_node_;
-  std::string told_release_;
+  std::string logged_release_;
   std::vector<RailInfo> remote_rails_;
   NamesOnPage peer_names_;
   RecvSession session_;

@@ -257,11 +257,11 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
   if (reply.rails.empty() || (!first && reply.rails.size() != remote_rails_.size())) return give_up(ProbeResult::kSilent);
   peer_node_ = reply.node;
   remote_rails_ = reply.rails;
-  if (first) FirstToldRails(remote_rails_, peer_node_);
+  if (first) RailsAnnounced(remote_rails_, peer_node_);
   if (const std::string line = NothingInCommon(host_->RailInfos(), remote_rails_, peer_node_); first && !line.empty())
     host_->log(LogLevel::kWarn, line);
   peer_names_ = NamesOnPage(peer_node_, remote_rails_);
-  RecordRelease(host_, peer_node_, reply.release, reply.wire_version, &told_release_);
+  RecordRelease(host_, peer_node_, reply.release, reply.wire_version, &logged_release_);
   session_.OobUp(peer_node_, remote_rails_, now());
   links_.Resize(session_.links().count());
   channels_.Resize(session_.links().count());
@@ -336,10 +336,10 @@ void SendPeer::LinkClosed(LinkName name, bool ok) {
   if (ok) links_.Closed(name);
 }
 
-bool SendPeer::WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) {
+bool SendPeer::WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask) {
   return RunWithLock(
       [&] {
-        const bool told = tell();
+        const bool told = report();
         // A small message goes by one link: a worker that was not woken, as another was on its way, may have one that that may not send.
         if (told && session_.shared()) pump_.MarkAllDirty();
         return told;

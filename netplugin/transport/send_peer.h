@@ -98,7 +98,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
     room_ = true;
     pump_.MarkDirty(name.link);
   }
-  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override;
+  bool WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask) override;
   void Offer(const LinkName& name, const Endpoint& endpoint) override R2CC_REQUIRES(mutex_);
   void Connected(const LinkName& name) override R2CC_REQUIRES(mutex_) {
     session_.link_input().Connected(name.link, name.incarnation, now());
@@ -150,7 +150,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   ReachWatch reach_;
   bool answered_ = false;  // the peer's kernel took a connection
   std::string peer_node_;
-  std::string told_release_;
+  std::string logged_release_;
   std::vector<RailInfo> remote_rails_;
   NamesOnPage peer_names_;
   LinkSlots<SendLink> links_;

@@ -32,7 +32,7 @@ void SimOob::Lost(ProbeResult result) {
 void SimOob::Open(const net::Hello& hello) {
   Close();
   greeting_since_ = port_->io->now();
-  ungreeted_told_ = false;
+  ungreeted_reported_ = false;
   hello_ = net::Encode(hello);
   auto socket = port_->io->network->Connect({port_->io->host, kOobRail}, {peer_, kOobRail}, true);
   greeting_ = std::make_unique<FrameStream>(socket);
@@ -71,7 +71,7 @@ void SimOob::Probe(Nanos heard) {
 
 void SimOob::Tick() {
   if (greeting_ != nullptr && greeting_->socket().connected()) {
-    if (!std::exchange(ungreeted_told_, true)) owner_->OobUngreeted();
+    if (!std::exchange(ungreeted_reported_, true)) owner_->OobUngreeted();
   } else if (greeting_ != nullptr && port_->io->now() - greeting_since_ >= kConnectLimit) {
     Lost(ProbeResult::kSilent);
   }

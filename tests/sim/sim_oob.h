@@ -41,7 +41,7 @@ class SimOob final : public net::Oob {
   ReadySet::Token greeting_token_ = 0;
   net::Bytes hello_;  // still to be said
   Nanos greeting_since_ = 0;
-  bool ungreeted_told_ = false;
+  bool ungreeted_reported_ = false;
   std::optional<net::Probes::Question> question_;  // has no answer yet
 };
 

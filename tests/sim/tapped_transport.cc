@@ -31,7 +31,7 @@ class Tapped : public Owner, public std::enable_shared_from_this<Tapped<Owner>> 
     of_->LinkClosed(name, ok);
   }
   void Ready(const LinkName& name) override { of_->Ready(name); }
-  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool posted)> ask) override { return of_->WithLock(tell, ask); }
+  bool WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask) override { return of_->WithLock(report, ask); }
 
   void set_peer(int peer) { peer_ = peer; }
   int peer() const { return peer_; }

@@ -9,7 +9,7 @@ void IoTask::Run() {
   const auto ask = [&](bool posted) {
     prepared = (on || posted) && Prepare();
     if (!prepared) return false;
-    untold_ = true;
+    unreported_ = true;
     calling_.store(true, std::memory_order_relaxed);
     return true;
   };
@@ -28,7 +28,7 @@ void IoTask::Run() {
   }
 }
 
-bool IoTask::Finish() { return std::exchange(untold_, false) && Commit(); }
+bool IoTask::Finish() { return std::exchange(unreported_, false) && Commit(); }
 
 void SocketOwnership::HandOver(Workers* workers, Workers::Way way, size_t place, int fd, std::shared_ptr<IoTask> task) {
   task_ = std::move(task);

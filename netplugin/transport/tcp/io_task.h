@@ -40,7 +40,7 @@ class IoTask : public Workers::Task {
   LinkOwner* const owner_;
   const std::shared_ptr<void> keep_alive_;
   std::atomic<bool> calling_{false};
-  bool untold_ = false;  // with the lock
+  bool unreported_ = false;  // with the lock
 };
 
 // Tracks which thread owns a bulk socket: the holder of the lock, or a worker. With the lock.

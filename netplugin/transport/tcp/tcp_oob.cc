@@ -19,7 +19,7 @@ TcpOob::TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner)
 void TcpOob::Open(const Hello& hello) {
   Close();
   connecting_since_ = port_->Now();
-  ungreeted_told_ = false;
+  ungreeted_reported_ = false;
   int failure = 0;
   UniqueFd fd = Connect(port_->oob_source(), peer_, SocketUse::kOob, &failure);
   if (!fd) port_->CannotConnect(failure);
@@ -65,7 +65,7 @@ void TcpOob::Probe(Nanos heard) {
 
 void TcpOob::Tick() {
   if (connector_ != nullptr && connector_->connected()) {
-    if (!std::exchange(ungreeted_told_, true)) owner_->OobUngreeted();
+    if (!std::exchange(ungreeted_reported_, true)) owner_->OobUngreeted();
   } else if (connector_ != nullptr && port_->Now() - connecting_since_ >= tuning::kConnectMost) {
     Lost(ProbeResult::kSilent);
   }

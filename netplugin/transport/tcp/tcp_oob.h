@@ -36,7 +36,7 @@ class TcpOob final : public Oob {
   SocketAddress peer_;
   std::unique_ptr<Connector> connector_;
   Nanos connecting_since_ = 0;
-  bool ungreeted_told_ = false;
+  bool ungreeted_reported_ = false;
   ControlSocket control_;
   std::optional<Probes::Question> question_;  // not answered yet
 };

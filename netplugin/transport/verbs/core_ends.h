@@ -55,8 +55,8 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   void Trouble(const LinkName&, EvidenceCause cause) override { troubles.push_back(cause); }
   void LinkClosed(LinkName, bool ok) override { closed.push_back(ok); }
   void Ready(const LinkName&) override {}
-  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool)>) override {
-    tell();
+  bool WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool)>) override {
+    report();
     return true;
   }
   void Created() override { created = true; }

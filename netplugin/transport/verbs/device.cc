@@ -113,23 +113,23 @@ void Device::Unlisten(Token token) {
   listeners_.erase(it);
 }
 
-void Device::Tell(Trouble trouble, const std::function<bool(const Listener&)>& whom) {
-  std::vector<std::shared_ptr<const Listener>> told;
+void Device::Notify(Trouble trouble, const std::function<bool(const Listener&)>& whom) {
+  std::vector<std::shared_ptr<const Listener>> notified;
   {
     const MutexLock lock(mutex_);
     for (const auto& [token, listener] : listeners_)
-      if (whom(*listener)) told.push_back(listener);
+      if (whom(*listener)) notified.push_back(listener);
   }
-  for (const auto& listener : told) listener->tell(trouble);
+  for (const auto& listener : notified) listener->notify(trouble);
 }
 
 void Device::Lost() {
   if (lost_.exchange(true)) return;
-  Tell(Trouble::kDevice, [](const Listener&) { return true; });
+  Notify(Trouble::kDevice, [](const Listener&) { return true; });
 }
 
 void Device::Retire(const Domain* domain) {
-  Tell(Trouble::kQueuePair, [domain](const Listener& listener) { return listener.domain == domain; });
+  Notify(Trouble::kQueuePair, [domain](const Listener& listener) { return listener.domain == domain; });
 }
 
 bool Device::IsGone() {
@@ -151,7 +151,7 @@ void Device::ReadEvents(const std::function<void(uint8_t port)>& port_changed) {
   for (int i = 0; i < kEventsMost && verbs_->ReadAsyncEvent(context_, &event) == 0; ++i) {
     verbs_->AckAsyncEvent(context_, event);
     switch (event.kind) {
-      case AsyncKind::kPortError: Tell(Trouble::kPort, [&](const Listener& listener) { return listener.port == event.port; }); break;
+      case AsyncKind::kPortError: Notify(Trouble::kPort, [&](const Listener& listener) { return listener.port == event.port; }); break;
       case AsyncKind::kPortActive:
       case AsyncKind::kGidChange:
       case AsyncKind::kLidChange:
@@ -159,11 +159,11 @@ void Device::ReadEvents(const std::function<void(uint8_t port)>& port_changed) {
       case AsyncKind::kQueuePairFatal:
       case AsyncKind::kQueuePairRequestError:
       case AsyncKind::kQueuePairAccessError:
-        Tell(Trouble::kQueuePair, [&](const Listener& listener) { return listener.queue_pair == event.queue_pair; });
+        Notify(Trouble::kQueuePair, [&](const Listener& listener) { return listener.queue_pair == event.queue_pair; });
         break;
       case AsyncKind::kCompletionQueueError:
         // Nothing that it held is known any more: whoever used it ends.
-        Tell(Trouble::kDevice, [&](const Listener& listener) { return listener.completions == event.completion_queue; });
+        Notify(Trouble::kDevice, [&](const Listener& listener) { return listener.completions == event.completion_queue; });
         break;
       case AsyncKind::kDeviceFatal: Lost(); break;
       case AsyncKind::kOther:

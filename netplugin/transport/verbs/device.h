@@ -41,13 +41,13 @@ class Device {
     kQueuePair,  // it is in the error state, or about to be
     kDevice,     // the device is gone, or one of its completion queues
   };
-  // What a link listens to. The reader of the events calls `tell`, perhaps once more after Unlisten() began in another thread.
+  // What a link listens to. The reader of the events calls `notify`, perhaps once more after Unlisten() began in another thread.
   struct Listener {
     uint8_t port = 1;
     QueuePairId queue_pair{};
     CompletionQueueId completions{};
     const Domain* domain = nullptr;
-    std::function<void(Trouble)> tell;
+    std::function<void(Trouble)> notify;
   };
   using Token = uint64_t;
 
@@ -95,7 +95,7 @@ class Device {
 
  private:
   Device(Verbs* verbs, DeviceInfo info, std::unique_ptr<ControlThread> control);
-  void Tell(Trouble trouble, const std::function<bool(const Listener&)>& whom);
+  void Notify(Trouble trouble, const std::function<bool(const Listener&)>& whom);
 
   Verbs* const verbs_;
   const DeviceInfo info_;

@@ -30,7 +30,7 @@ class DeviceTest : public testing::Test {
     for (uint64_t i = 0; i < 4; ++i) {
       Device::Listener listener{
           static_cast<uint8_t>(1 + i / 2), static_cast<QueuePairId>(100 + i), static_cast<CompletionQueueId>(200 + i), nullptr, {}};
-      listener.tell = [this, i](Device::Trouble trouble) { told_.push_back({i, trouble}); };
+      listener.notify = [this, i](Device::Trouble trouble) { told_.push_back({i, trouble}); };
       tokens_.push_back(device_->Listen(std::move(listener)));
     }
   }

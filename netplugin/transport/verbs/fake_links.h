@@ -37,8 +37,8 @@ class FakeOwner : public Owner {
   void Trouble(const LinkName&, plan::EvidenceCause cause) override { troubles.push_back(cause); }
   void LinkClosed(LinkName, bool ok) override { closed.push_back(ok); }
   void Ready(const LinkName&) override { ++ready; }
-  bool WithLock(FunctionRef<bool()> tell, FunctionRef<bool(bool)>) override {
-    tell();
+  bool WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool)>) override {
+    report();
     return true;
   }
 

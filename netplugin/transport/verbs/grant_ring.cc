@@ -89,12 +89,12 @@ std::optional<std::vector<Record>> GrantWriter::RecordsOf(const FlowReport& repo
   if (most == 0) return std::nullopt;
   if (!report.grants) return std::vector<Record>{state};
   const auto it = sent_.find(report.flow);
-  const Told told = it != sent_.end() ? it->second : Told{};
-  const MessageId end = report.placed_through + report.capacities.size(), told_from = told.through - told.places.size();
-  const MessageId from = std::clamp(told.through, report.placed_through, end);
+  const Granted granted = it != sent_.end() ? it->second : Granted{};
+  const MessageId end = report.placed_through + report.capacities.size(), granted_from = granted.through - granted.places.size();
+  const MessageId from = std::clamp(granted.through, report.placed_through, end);
   if (end - report.placed_through > kMessagesPerFlow) return std::nullopt;
-  for (MessageId message = std::max(report.placed_through, told_from); message < from; ++message)
-    if (!Same(PlaceAt(report, message - report.placed_through), told.places[message - told_from])) return std::nullopt;
+  for (MessageId message = std::max(report.placed_through, granted_from); message < from; ++message)
+    if (!Same(PlaceAt(report, message - report.placed_through), granted.places[message - granted_from])) return std::nullopt;
   std::vector<Record> records;
   for (MessageId message = from; message < end; ++message) {
     const uint64_t capacity = report.capacities[message - report.placed_through];
@@ -125,11 +125,11 @@ void GrantWriter::Sent(const FlowReport& report) {
 void GrantWriter::Note(const FlowReport& report) {
   // Flows that are closed leave theirs behind. What is forgotten is said again, which does no harm.
   if (sent_.size() >= kFlowSlots && !sent_.contains(report.flow)) sent_.clear();
-  Told& told = sent_[report.flow];
-  told.through = report.placed_through + report.capacities.size();
-  told.places.clear();
-  for (size_t i = 0; i < report.capacities.size(); ++i) told.places.push_back(PlaceAt(report, i));
-  if (told.places.empty()) sent_.erase(report.flow);
+  Granted& granted = sent_[report.flow];
+  granted.through = report.placed_through + report.capacities.size();
+  granted.places.clear();
+  for (size_t i = 0; i < report.capacities.size(); ++i) granted.places.push_back(PlaceAt(report, i));
+  if (granted.places.empty()) sent_.erase(report.flow);
 }
 
 // ---- the reader ----

@@ -71,13 +71,13 @@ class GrantWriter {
   void Sent(const FlowReport& report);
 
  private:
-  struct Told {
+  struct Granted {
     MessageId through = 0;     // granted on this link
     std::deque<Place> places;  // of the last messages of those
   };
   void Note(const FlowReport& report);
 
-  std::map<FlowId, Told> sent_;
+  std::map<FlowId, Granted> sent_;
 };
 
 // The other end.

@@ -74,7 +74,7 @@ LinkCore::LinkCore(VerbsShared* shared, const SessionKey& key, const LinkName& n
 
 LinkCore::~LinkCore() { state_->core = nullptr; }
 
-void LinkCore::Tell(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what) {
+void LinkCore::CallAlive(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what) {
   owner->WithLock(
       [&] {
         if (state->core == nullptr || state->closed.load()) return false;
@@ -116,17 +116,17 @@ void LinkCore::Create() {
     if (ok) history->number.store(pair->offer().number);
     state->pair = std::move(pair);
     if (!ok) log(LogLevel::kWarn, error);
-    Tell(state, owner, [&](LinkCore* core) {
+    CallAlive(state, owner, [&](LinkCore* core) {
       if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
       core->ready_ = true;
       core->records_.emplace(state->pair.get(), core->key_.tag);
-      const auto tell = [state, owner](Device::Trouble trouble) {
-        Tell(state, owner, [trouble](LinkCore* of) {
+      const auto report = [state, owner](Device::Trouble trouble) {
+        CallAlive(state, owner, [trouble](LinkCore* of) {
           of->Trouble(trouble == Device::Trouble::kQueuePair ? EvidenceCause::kSocketError : EvidenceCause::kLinkDown);
         });
       };
       core->listening_ =
-          core->rail_.device()->Listen({core->rail_.port, state->pair->id(), state->pair->completions(), core->rail_.domain.get(), tell});
+          core->rail_.device()->Listen({core->rail_.port, state->pair->id(), state->pair->completions(), core->rail_.domain.get(), report});
       // After it listens, so that it cannot miss both.
       if (core->rail_.domain->revoked()) return core->Trouble(EvidenceCause::kLinkDown);
       core->user_->Created();
@@ -151,7 +151,7 @@ void LinkCore::Join(const Offer& remote) {
                                std::to_string(remote.mtu_bytes) + " at the peer; the link uses " +
                                std::to_string(state->pair->mtu_bytes()) + ". Set both ports to the larger one for full speed");
     if (!ok) log(LogLevel::kWarn, error);
-    Tell(state, owner, [&](LinkCore* core) {
+    CallAlive(state, owner, [&](LinkCore* core) {
       if (!ok) return core->Trouble(EvidenceCause::kLinkDown);
       core->joined_ = core->shared_->clock->Now();
       core->user_->Joined();
@@ -170,11 +170,11 @@ bool LinkCore::Close() {
   if (listening_ != 0) rail_.device()->Unlisten(std::exchange(listening_, 0));
   struct Closing {
     std::unique_ptr<Fence> fence;
-    bool told = false;
+    bool reported = false;
   };
   const auto job = [state = state_, owner = owner_, alive = owner_->KeepAlive(), name = name_, shared = shared_, domain = rail_.domain,
                     places = end_ == End::kReceives, closing = std::make_shared<Closing>()](Nanos now) -> std::optional<Nanos> {
-    const auto tell = [&](bool ok) {
+    const auto report = [&](bool ok) {
       if (alive == nullptr) return;
       owner->WithLock(
           [&] {
@@ -186,11 +186,11 @@ bool LinkCore::Close() {
     if (state->opening.load() > 0) return tuning::kCloseLookMs * kNanosPerMs;
     if (state->pair == nullptr || !state->pair->may_place()) {
       state->pair = nullptr;
-      tell(true);
+      report(true);
       return std::nullopt;
     }
-    if (IsActive(Mutant::kFenceSkipped) && !std::exchange(closing->told, true)) {
-      tell(true);
+    if (IsActive(Mutant::kFenceSkipped) && !std::exchange(closing->reported, true)) {
+      report(true);
       return kNanosPerSecond;
     }
     if (closing->fence == nullptr) {
@@ -200,17 +200,17 @@ bool LinkCore::Close() {
     }
     const auto again = closing->fence->Step(now);
     if (again) {
-      if (closing->fence->result() == Fence::Result::kUnproved && !std::exchange(closing->told, true)) {
+      if (closing->fence->result() == Fence::Result::kUnproved && !std::exchange(closing->reported, true)) {
         shared->log(LogLevel::kWarn, "R2CC: link=" + std::to_string(name.link) + " device=" + domain->device()->info().name +
                                          ": the device cannot end a queue pair. What the link carried waits until it can; the job fails "
                                          "at R2CC_DEADLINE_MS");
-        tell(false);
+        report(false);
       }
       return again;
     }
     closing->fence = nullptr;
     state->pair = nullptr;
-    tell(true);
+    report(true);
     return std::nullopt;
   };
   rail_.device()->control()->Submit(JobKind::kClose, job);

@@ -131,7 +131,7 @@ class LinkCore final : public ControlChannel {
     std::vector<uint8_t> bytes;
   };
   // In the control thread: calls `what` with the lock if the link is still alive.
-  static void Tell(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what);
+  static void CallAlive(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what);
   // The options of a queue pair of the rail as it is now.
   QueuePairOptions Options() const;
   void OnWord(uint8_t kind, std::span<const uint8_t> bytes);

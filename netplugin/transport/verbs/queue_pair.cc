@@ -47,7 +47,7 @@ bool QueuePair::Make(std::string* error) {
   std::vector<uint32_t> all(kReceives);
   for (uint32_t i = 0; i < kReceives; ++i) all[i] = i;
   if ((failed = PostReceives(all)) != 0) return Says(error, "post receives", name, failed);
-  told_ = received_;
+  announced_ = received_;
   return true;
 }
 
@@ -144,7 +144,7 @@ int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
   std::byte* const at = memory_.get() + kFramesAt + size_t{slot} * kFrameSlotBytes;
   std::memset(at, 0, kWordHeaderBytes);
   at[0] = std::byte{kind};
-  const uint32_t receives = TellReceives();
+  const uint32_t receives = AnnounceReceives();
   std::memcpy(at + 4, &receives, sizeof(receives));
   if (!bytes.empty()) std::memcpy(at + kWordHeaderBytes, bytes.data(), bytes.size());
   const Segment segment{at, static_cast<uint32_t>(kWordHeaderBytes + bytes.size()), region_.local_key};
@@ -178,24 +178,24 @@ int QueuePair::Arm() {
   return device_->verbs()->Arm(queue_, false);
 }
 
-bool QueuePair::Poll(const std::function<bool(const Event&)>& tell) {
+bool QueuePair::Poll(const std::function<bool(const Event&)>& report) {
   std::array<Completion, kPolledMost> completions;
   for (size_t taken = kPolledMost; taken == kPolledMost;) {
     const int failed = device_->verbs()->Poll(queue_, completions, &taken);
     for (size_t i = 0; i < taken; ++i)
-      if (!Handle(completions[i], tell)) return true;
+      if (!Handle(completions[i], report)) return true;
     if (failed != 0) return false;
   }
   return true;
 }
 
-bool QueuePair::Handle(const Completion& completion, const std::function<bool(const Event&)>& tell) {
+bool QueuePair::Handle(const Completion& completion, const std::function<bool(const Event&)>& report) {
   // Of another life of this number: nobody is asked.
   if (completion.wr_id >> 32 != options_.life) return true;
   const auto index = static_cast<uint32_t>(completion.wr_id & 0xffffff);
   const auto kind = static_cast<WorkKind>(completion.wr_id >> 24 & 0xff);
   if (completion.status != Status::kSuccess)
-    return tell({.kind = Event::Kind::kFailed, .status = completion.status, .vendor_error = completion.vendor_error});
+    return report({.kind = Event::Kind::kFailed, .status = completion.status, .vendor_error = completion.vendor_error});
   if (kind != WorkKind::kReceive) {
     // By its name: a completion that the device has lost, or reports twice, must not move those of others.
     const auto named = std::find_if(signaled_.begin(), signaled_.end(), [index](uint64_t sequence) { return NameOf(sequence) == index; });
@@ -203,22 +203,22 @@ bool QueuePair::Handle(const Completion& completion, const std::function<bool(co
     retired_ = *named;
     signaled_.erase(signaled_.begin(), named + 1);
     for (; !words_.empty() && words_.front() <= retired_; words_.pop_front()) --words_out_;
-    return tell({.kind = Event::Kind::kRetired, .through = retired_});
+    return report({.kind = Event::Kind::kRetired, .through = retired_});
   }
   if (index >= kReceives) return true;
   const auto* const bytes = reinterpret_cast<const uint8_t*>(memory_.get() + kReceivesAt + size_t{index} * kFrameSlotBytes);
   bool more = true;
   if (completion.kind == CompletionKind::kReceiveWriteWithImmediate) {
-    more = tell({.kind = Event::Kind::kMark, .immediate = completion.immediate, .immediate_bytes = completion.bytes});
+    more = report({.kind = Event::Kind::kMark, .immediate = completion.immediate, .immediate_bytes = completion.bytes});
   } else if (completion.bytes >= kWordHeaderBytes && completion.bytes <= kFrameSlotBytes) {
     uint32_t receives = 0;
     std::memcpy(&receives, bytes + 4, sizeof(receives));
     Credit(receives);
-    more =
-        tell({.kind = Event::Kind::kWord, .word_kind = bytes[0], .bytes = {bytes + kWordHeaderBytes, completion.bytes - kWordHeaderBytes}});
+    more = report(
+        {.kind = Event::Kind::kWord, .word_kind = bytes[0], .bytes = {bytes + kWordHeaderBytes, completion.bytes - kWordHeaderBytes}});
   }
   if (!more) return false;
-  if (const int failed = Reuse(index); failed != 0) return tell({.kind = Event::Kind::kFailed, .status = Status::kFatal});
+  if (const int failed = Reuse(index); failed != 0) return report({.kind = Event::Kind::kFailed, .status = Status::kFatal});
   return true;
 }
 

@@ -94,8 +94,8 @@ class QueuePair {
     if (receives - credit_through_ <= kReceives) credit_through_ = receives;
   }
   // The total of this end's receives, which the caller now sends to the other end; and how many the other end does not know of.
-  uint32_t TellReceives() { return told_ = received_; }
-  uint32_t untold_receives() const { return received_ - told_; }
+  uint32_t AnnounceReceives() { return announced_ = received_; }
+  uint32_t unannounced_receives() const { return received_ - announced_; }
   // Free entries of the send queue. An unsignaled request keeps its entry until something later has completed.
   uint32_t room() const { return static_cast<uint32_t>(kSends - (posted_ - retired_)); }
   // A frame, at most kFrameSlotBytes with its header of kWordHeaderBytes. False: no room or credit now.
@@ -121,8 +121,8 @@ class QueuePair {
     Status status = Status::kSuccess;
     uint32_t vendor_error = 0;
   };
-  // Calls `tell` for each event; stops when it returns false. False: the queue or the device is broken.
-  bool Poll(const std::function<bool(const Event&)>& tell);
+  // Calls `report` for each event; stops when it returns false. False: the queue or the device is broken.
+  bool Poll(const std::function<bool(const Event&)>& report);
   // Sequence numbers: of the last request that was posted, and of the last that is known to be complete.
   uint64_t posted() const { return posted_; }
   uint64_t retired() const { return retired_; }
@@ -161,7 +161,7 @@ class QueuePair {
   // The name of a send, in its wr_id. Far fewer are outstanding than there are names.
   static uint32_t NameOf(uint64_t sequence) { return static_cast<uint32_t>(sequence & 0xffffff); }
   int PostReceives(std::span<const uint32_t> slots);
-  bool Handle(const Completion& completion, const std::function<bool(const Event&)>& tell);
+  bool Handle(const Completion& completion, const std::function<bool(const Event&)>& report);
   // Reposts a receive after its bytes were read.
   int Reuse(uint32_t slot);
 
@@ -181,7 +181,7 @@ class QueuePair {
   bool may_place_ = false, fenced_ = false;
 
   uint32_t received_ = 0;        // receives posted, in all
-  uint32_t told_ = 0;            // the other end knows of these
+  uint32_t announced_ = 0;       // the other end knows of these
   uint64_t newest_receive_ = 0;  // wr_id
   uint32_t credit_through_ = 0;  // receives that the other end has posted, in all
   uint32_t used_ = 0;            // of them

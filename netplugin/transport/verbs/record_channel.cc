@@ -16,16 +16,16 @@ static_assert(1 + kSlots == kRecordPlaces);
 static_assert((kSlots & (kSlots - 1)) == 0, "numbers wrap round");
 
 // A status is written for half of what can be told at the most: the other end has the other half to go on with meanwhile.
-constexpr uint32_t kTellRead = kSlots / 2;
-constexpr uint32_t kTellReceives = kReceives / 2;
+constexpr uint32_t kReadToReport = kSlots / 2;
+constexpr uint32_t kReceivesToReport = kReceives / 2;
 
 }  // namespace
 
 // ---- to the other end ----
 
 Record RecordChannel::Status(uint32_t number) {
-  read_told_ = read_;
-  return {.kind = RecordKind::kCredit, .number = number, .receives = pair_->TellReceives(), .read = read_};
+  read_reported_ = read_;
+  return {.kind = RecordKind::kCredit, .number = number, .receives = pair_->AnnounceReceives(), .read = read_};
 }
 
 int RecordChannel::Post(std::span<const RecordData> data, std::span<const uint32_t> places, bool signaled) {
@@ -59,7 +59,7 @@ int RecordChannel::Write(std::span<Record> records, size_t* written) {
 }
 
 int RecordChannel::ReturnCredit() {
-  if (pair_->untold_receives() < kTellReceives && read_ - read_told_ < kTellRead) return 0;
+  if (pair_->unannounced_receives() < kReceivesToReport && read_ - read_reported_ < kReadToReport) return 0;
   if (pair_->room() == 0 || pair_->retired() < status_posted_) return 0;
   const RecordData data = Encode(Status(++status_written_), tag_);
   const uint32_t place = kStatusPlace;

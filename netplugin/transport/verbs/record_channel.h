@@ -45,7 +45,7 @@ class RecordChannel {
   QueuePair* const pair_;
   const uint32_t tag_;
   uint32_t written_ = 0, read_there_ = 0;  // of our records, by their numbers
-  uint32_t read_ = 0, read_told_ = 0;      // of the other end's
+  uint32_t read_ = 0, read_reported_ = 0;  // of the other end's
   uint32_t status_written_ = 0, status_read_ = 0;
   uint64_t status_posted_ = 0;  // sequence of the last status; it is not overwritten before it is complete, because writes may overtake
 };

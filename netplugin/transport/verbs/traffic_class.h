@@ -24,7 +24,7 @@ class TrafficClass {
   Mutex mutex_;
   std::optional<uint8_t> class_ R2CC_GUARDED_BY(mutex_);  // the first that was named
   bool used_ R2CC_GUARDED_BY(mutex_) = false;             // queue pairs were made
-  bool told_ R2CC_GUARDED_BY(mutex_) = false;
+  bool logged_ R2CC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace r2cc::net::verbs

@@ -78,7 +78,7 @@ std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, std
     if (device == nullptr) return nullptr;
     if (const int failed = device->TryRegister(); failed != 0) {
       *error = "R2CC: the RDMA device " + name + " registers no memory: " + std::strerror(failed);
-      if (!ToldOfMemoryLimit(failed)) *error += LockedMemoryAdvice(failed);
+      if (!MemoryLimitLogged(failed)) *error += LockedMemoryAdvice(failed);
       return nullptr;
     }
     slot->device = device;
@@ -88,7 +88,7 @@ std::shared_ptr<Device> VerbsTransport::DeviceNamed(const std::string& name, std
   return nullptr;
 }
 
-bool VerbsTransport::ToldOfMemoryLimit(int failed) { return failed == ENOMEM && memory_limit_told_.exchange(true); }
+bool VerbsTransport::MemoryLimitLogged(int failed) { return failed == ENOMEM && memory_limit_logged_.exchange(true); }
 
 bool VerbsTransport::Has(const Rail& rail) {
   uint8_t port = 1;
@@ -164,7 +164,7 @@ bool VerbsTransport::Listen(const Rail& rail, Endpoint* own, std::string* error)
     return false;
   }
   it->second.rail = rail;
-  if (!std::exchange(it->second.to_tell, false)) StartLook(index);
+  if (!std::exchange(it->second.to_announce, false)) StartLook(index);
   *own = it->second.own;
   return true;
 }
@@ -199,7 +199,7 @@ void VerbsTransport::TakeLooks() {
       // Where it was is still the best guess.
       if (!look.own.empty() && look.own != listened.own) {
         listened.own = look.own;
-        listened.to_tell = true;
+        listened.to_announce = true;
         options_.rail_changed(rail);
       }
     } else {
@@ -253,7 +253,7 @@ bool VerbsTransport::Register(const Memory& memory, uint16_t rail, Endpoint* key
   uint32_t remote_key = 0;
   if (const int failed = shared_.regions.Register(found.domain, rail, as, &remote_key, error); failed != 0) {
     // The message that needs it waits for another rail, if there is one.
-    shared_.log(ToldOfMemoryLimit(failed) ? LogLevel::kInfo : LogLevel::kWarn, *error);
+    shared_.log(MemoryLimitLogged(failed) ? LogLevel::kInfo : LogLevel::kWarn, *error);
     return false;
   }
   *key = EncodeKey(remote_key);

@@ -83,7 +83,7 @@ class VerbsTransport final : public Transport {
   struct Listened {
     Rail rail;
     Endpoint own;
-    bool to_tell = false;  // Listen() is about to be called for the new endpoint
+    bool to_announce = false;  // Listen() is about to be called for the new endpoint
     bool looking = false, look_again = false;
     Retry retry{tuning::kDeviceLookLeast, tuning::kDeviceLookMost};
   };
@@ -102,7 +102,7 @@ class VerbsTransport final : public Transport {
   void TakeLooks();
   void Adopt(uint16_t rail, const Look& look);
   // The limit of locked memory applies to the process, so the first rail or buffer that meets it logs it for all. True: this is the first.
-  bool ToldOfMemoryLimit(int failed);
+  bool MemoryLimitLogged(int failed);
   // Runs the data proof for memory of that kind. On failure false and one line.
   bool Proved(const VerbsShared::RailDevice& rail, int gpu, MemoryKind kind, std::string* error);
   void Watch(const std::shared_ptr<Device>& device);
@@ -118,7 +118,7 @@ class VerbsTransport final : public Transport {
   std::map<std::string, Slot> slots_ R2CC_GUARDED_BY(slots_mutex_);
   Mutex looks_mutex_;
   std::map<uint16_t, Look> looks_ R2CC_GUARDED_BY(looks_mutex_);  // finished, not taken over yet
-  std::atomic<bool> memory_limit_told_{false};
+  std::atomic<bool> memory_limit_logged_{false};
   // I/O thread.
   std::map<uint16_t, Listened> listened_;
   std::map<std::string, Watched> watched_;
