@@ -18,7 +18,7 @@ ProbeStep StepOf(ProbeState state, ProbeEvent event) {
 }
 
 void Probes::Ask(const OobAddress& peer, const Question& question) {
-  const Place at = probes_.try_emplace(peer).first;
+  const Entry at = probes_.try_emplace(peer).first;
   at->second.asked = question.asked;
   const bool anew = at->second.state == ProbeState::kStanding && at->second.since < question.heard;
   Do(at, anew ? ProbeEvent::kAskedAnew : ProbeEvent::kAsked, ProbeResult::kSilent, question.asked);
@@ -33,29 +33,29 @@ std::optional<ProbeResult> Probes::AnswerTo(const OobAddress& peer, const Questi
   return std::nullopt;
 }
 
-Probes::Place Probes::Find(uint64_t connection) {
+Probes::Entry Probes::Find(uint64_t connection) {
   const auto it = connections_.find(connection);
   return it == connections_.end() ? probes_.end() : probes_.find(it->second);
 }
 
 void Probes::Connected(uint64_t connection, Nanos now) {
-  if (const Place at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kConnected, ProbeResult::kAnswers, now);
+  if (const Entry at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kConnected, ProbeResult::kAnswers, now);
 }
 
 void Probes::Ended(uint64_t connection, ProbeResult result, Nanos now) {
-  if (const Place at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kEnded, result, now);
+  if (const Entry at = Find(connection); at != probes_.end()) Do(at, ProbeEvent::kEnded, result, now);
 }
 
 void Probes::Tick(Nanos now) {
-  for (Place at = probes_.begin(); at != probes_.end();) {
-    const Place probe = at++;
+  for (Entry at = probes_.begin(); at != probes_.end();) {
+    const Entry probe = at++;
     if (probe->second.state == ProbeState::kConnecting && now - probe->second.since >= tuning::kConnectMost)
       Do(probe, ProbeEvent::kLate, ProbeResult::kSilent, now);
     if (now - probe->second.asked >= tuning::kProbeUnaskedFor) Do(probe, ProbeEvent::kUnasked, ProbeResult::kSilent, now);
   }
 }
 
-void Probes::Do(Place at, ProbeEvent event, ProbeResult result, Nanos now) {
+void Probes::Do(Entry at, ProbeEvent event, ProbeResult result, Nanos now) {
   Probe& probe = at->second;
   switch (StepOf(probe.state, event)) {
     case ProbeStep::kImpossible: R2CC_CHECK(false); return;
@@ -78,17 +78,17 @@ void Probes::Enter(Probe* probe, ProbeState state, Nanos now) {
   probe->since = now;
 }
 
-void Probes::Connect(Place at, Nanos now) {
+void Probes::Connect(Entry at, Nanos now) {
   at->second.connection = next_connection_++;
   connections_[at->second.connection] = at->first;
-  actions_.push_back({Action::Kind::kConnect, at->second.connection, at->first});
+  actions_.push_back({ConnectionAction::Kind::kConnect, at->second.connection, at->first});
   Enter(&at->second, ProbeState::kConnecting, now);
 }
 
 // Also of one that has ended by itself: its descriptor is still open.
-void Probes::Close(Place at) {
+void Probes::Close(Entry at) {
   connections_.erase(at->second.connection);
-  actions_.push_back({Action::Kind::kClose, at->second.connection, at->first});
+  actions_.push_back({ConnectionAction::Kind::kClose, at->second.connection, at->first});
 }
 
 }  // namespace r2cc::net

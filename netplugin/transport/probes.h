@@ -50,13 +50,13 @@ class Probes {
 
   // ---- for the owner of the connections ----
 
-  struct Action {
+  struct ConnectionAction {
     enum class Kind { kConnect, kClose };  // with keep-alive; answered with Connected() or Ended(). A close has no answer.
     Kind kind;
     uint64_t connection;
     OobAddress peer;
   };
-  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  std::vector<ConnectionAction> TakeActions() { return std::exchange(actions_, {}); }
   // These do nothing for connections that are closed.
   void Connected(uint64_t connection, Nanos now);
   void Ended(uint64_t connection, ProbeResult result, Nanos now);
@@ -72,16 +72,16 @@ class Probes {
     ProbeResult failure = ProbeResult::kSilent;
     Nanos failed = 0;
   };
-  using Place = std::map<OobAddress, Probe>::iterator;
-  Place Find(uint64_t connection);
-  void Do(Place at, ProbeEvent event, ProbeResult result, Nanos now);
+  using Entry = std::map<OobAddress, Probe>::iterator;
+  Entry Find(uint64_t connection);
+  void Do(Entry at, ProbeEvent event, ProbeResult result, Nanos now);
   void Enter(Probe* probe, ProbeState state, Nanos now);
-  void Connect(Place at, Nanos now);
-  void Close(Place at);
+  void Connect(Entry at, Nanos now);
+  void Close(Entry at);
 
   std::map<OobAddress, Probe> probes_;
   std::map<uint64_t, OobAddress> connections_;
-  std::vector<Action> actions_;
+  std::vector<ConnectionAction> actions_;
   uint64_t next_connection_ = 1;
 };
 

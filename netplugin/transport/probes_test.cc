@@ -17,8 +17,8 @@ class ProbesTest : public testing::Test {
   // c: a connection is to be made; x: one is to be closed.
   std::string Actions() {
     std::string text;
-    for (const Probes::Action& action : probes_.TakeActions()) {
-      const bool connect = action.kind == Probes::Action::Kind::kConnect;
+    for (const Probes::ConnectionAction& action : probes_.TakeActions()) {
+      const bool connect = action.kind == Probes::ConnectionAction::Kind::kConnect;
       text += connect ? 'c' : 'x';
       if (connect) last_ = action.connection;
     }

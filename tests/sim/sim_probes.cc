@@ -13,8 +13,8 @@ SimProbes::~SimProbes() {
 void SimProbes::Tick(Nanos now) {
   ready_.Run();
   probes_.Tick(now);
-  for (const net::Probes::Action& action : probes_.TakeActions())
-    action.kind == net::Probes::Action::Kind::kConnect ? Connect(action.connection, action.peer) : Close(action.connection);
+  for (const net::Probes::ConnectionAction& action : probes_.TakeActions())
+    action.kind == net::Probes::ConnectionAction::Kind::kConnect ? Connect(action.connection, action.peer) : Close(action.connection);
 }
 
 void SimProbes::Connect(uint64_t connection, const net::OobAddress& peer) {

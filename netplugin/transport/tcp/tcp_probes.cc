@@ -27,14 +27,14 @@ std::optional<ProbeResult> TcpProbes::AnswerTo(const OobAddress& peer, const Pro
 }
 
 void TcpProbes::Tick(Nanos now) {
-  std::vector<Probes::Action> actions;
+  std::vector<Probes::ConnectionAction> actions;
   {
     const MutexLock lock(mutex_);
     probes_.Tick(now);
     actions = probes_.TakeActions();
   }
-  for (const Probes::Action& action : actions)
-    action.kind == Probes::Action::Kind::kConnect ? Connect(action.connection, action.peer) : Close(action.connection);
+  for (const Probes::ConnectionAction& action : actions)
+    action.kind == Probes::ConnectionAction::Kind::kConnect ? Connect(action.connection, action.peer) : Close(action.connection);
 }
 
 void TcpProbes::Connect(uint64_t connection, const OobAddress& peer) {
