@@ -72,7 +72,7 @@ void MemberExecutor::SendStamps(uint32_t member) {
 }
 
 void MemberExecutor::Forward(const Stamp& stamp) {
-  if (IsActive(Mutant::kStampNotForwarded)) return;
+  if (IsActive(CollNetMutant::kStampNotForwarded)) return;
   for (uint32_t member = 1; member < options_.members; ++member)
     if (member != options_.member && !states_.HavePath(member, 0)) Send(member, stamp);
 }
@@ -81,7 +81,7 @@ void MemberExecutor::StampMore() {
   if (called_ == 0) return;
   while (const std::optional<Stamp> stamp = stamper_->Next(called_)) {
     const std::string wrong = book_.Add(*stamp);
-    R2CC_CHECK(wrong.empty() || IsActive(Mutant::kStampChanged));
+    R2CC_CHECK(wrong.empty() || IsActive(CollNetMutant::kStampChanged));
     for (uint32_t peer = 1; peer < options_.members; ++peer) Send(peer, *stamp);
   }
 }
@@ -111,7 +111,7 @@ void MemberExecutor::BeginOperations() {
     const Stamp* const stamp = book_.Find(begun_);
     if (stamp == nullptr) return;
     const bool slot_taken = begun_ >= options_.slots && open_.count(begun_ - options_.slots) > 0;
-    if (slot_taken && !IsActive(Mutant::kSlotNotAwaited)) return;
+    if (slot_taken && !IsActive(CollNetMutant::kSlotNotAwaited)) return;
     Begin(begun_++, *stamp);
   }
 }
@@ -164,7 +164,7 @@ void MemberExecutor::SendDone(const FlowName& flow, Nanos now) {
   if (failed()) return;
   last_event_ = now;
   Operation* const run = Of(flow.slot);
-  if (run == nullptr && IsActive(Mutant::kDoneWhenSent)) return;
+  if (run == nullptr && IsActive(CollNetMutant::kDoneWhenSent)) return;
   R2CC_CHECK(run != nullptr);
   run->SendDone(flow);
   EndIfDone(run->offer().operation);

@@ -67,7 +67,7 @@ void MemberLayout::FindGroups() {
         auto group = std::find_if(groups_[block].rbegin(), groups_[block].rend(),
                                   [&](const Group& each) { return each.first_receive <= step.after_receives; });
         group->contributions.push_back({step.peer, staging_[lane][i] + schedule_->RangeOf(block, 1).begin - begin, false});
-        if (IsActive(Mutant::kCountedTwice) && block == 0) group->contributions.push_back(group->contributions.back());
+        if (IsActive(CollNetMutant::kCountedTwice) && block == 0) group->contributions.push_back(group->contributions.back());
       }
     }
   }

@@ -199,7 +199,7 @@ std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members
   switch (static_cast<Type>(reader.Get<uint8_t>())) {
     case Type::kStamp: {
       const Stamp stamp = ReadStamp(&reader);
-      if (std::string wrong = CheckPlanSpec(stamp.plan, members); !wrong.empty() && !IsActive(Mutant::kPlanNotChecked))
+      if (std::string wrong = CheckPlanSpec(stamp.plan, members); !wrong.empty() && !IsActive(CollNetMutant::kPlanNotChecked))
         *why = "its plan is none: " + wrong;
       message = stamp;
       break;

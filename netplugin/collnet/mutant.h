@@ -5,7 +5,7 @@
 
 namespace r2cc::collnet {
 
-enum class Mutant {
+enum class CollNetMutant {
   kNothing,
   kStampNotAwaited,    // an operation begins with the last plan although nothing is stamped for it
   kCountedTwice,       // a contribution is added twice
@@ -20,10 +20,10 @@ enum class Mutant {
 };
 
 #ifdef R2CC_SHIPPED
-constexpr bool IsActive(Mutant) { return false; }
+constexpr bool IsActive(CollNetMutant) { return false; }
 #else
-inline thread_local Mutant mutant = Mutant::kNothing;
-inline bool IsActive(Mutant bug) { return mutant == bug; }
+inline thread_local CollNetMutant mutant = CollNetMutant::kNothing;
+inline bool IsActive(CollNetMutant bug) { return mutant == bug; }
 #endif
 
 }  // namespace r2cc::collnet

@@ -57,7 +57,7 @@ void Operation::Begin() {
   for (const MemberLayout::Flow& flow : layout_->sends()) {
     const FlowName name{flow.peer, slot_, flow.from_lane, flow.to_lane};
     MemberAction weight = Make(MemberAction::Kind::kWeight, name);
-    weight.weight = IsActive(Mutant::kWeightIgnored) ? 1 : flow.weight;
+    weight.weight = IsActive(CollNetMutant::kWeightIgnored) ? 1 : flow.weight;
     actions_->push_back(std::move(weight));
     MemberAction offer = Make(MemberAction::Kind::kOffer, name);
     offer.message = Encode(offer_);
@@ -98,7 +98,7 @@ void Operation::BeginSend(const Due& due) {
   send.place = {due.step.after_receives == 0 ? Area::kContribution : Area::kResult, range.begin};
   send.bytes = range.bytes();
   actions_->push_back(std::move(send));
-  if (IsActive(Mutant::kDoneWhenSent)) sent_.emplace_back(due.lane, due.index);
+  if (IsActive(CollNetMutant::kDoneWhenSent)) sent_.emplace_back(due.lane, due.index);
 }
 
 void Operation::FinishSent() {
@@ -120,7 +120,7 @@ void Operation::BeginReceive(const Due& due) {
 }
 
 void Operation::SendDone(const FlowName& flow) {
-  if (IsActive(Mutant::kDoneWhenSent)) return;
+  if (IsActive(CollNetMutant::kDoneWhenSent)) return;
   const auto under_way = progress_.UnderWay(flow.from_lane, false);
   const auto sent = std::find_if(under_way.begin(), under_way.end(), [&](const Due& due) { return IsOf(due, flow.peer, flow.to_lane); });
   R2CC_CHECK(sent != under_way.end());
@@ -150,7 +150,7 @@ void Operation::Step(const ReceiveName& name, ReceiveEvent event) {
   const ReceiveStep step = kReceiveTable[static_cast<int>(receive.state)][static_cast<int>(event)];
   R2CC_CHECK(step.possible);
   receive.state = step.next;
-  const bool early = IsActive(Mutant::kForwardedEarly) && event == ReceiveEvent::kCompletes;
+  const bool early = IsActive(CollNetMutant::kForwardedEarly) && event == ReceiveEvent::kCompletes;
   if (step.next == ReceiveState::kDone || early) {
     receives_.erase(name);
     progress_.ReceiveDone(name.lane, name.index, [this](const Due& due) { BeginStep(due); });
@@ -179,7 +179,7 @@ void Operation::Reduce(uint32_t number) {
       reduce.sources.push_back({group.first_receive == 0 ? Area::kContribution : Area::kResult, range.begin});
     else
       reduce.sources.push_back({Area::kStaging, each.staging});
-    if (IsActive(Mutant::kArrivalOrder) && each.member == last_to_come) std::swap(reduce.sources.front(), reduce.sources.back());
+    if (IsActive(CollNetMutant::kArrivalOrder) && each.member == last_to_come) std::swap(reduce.sources.front(), reduce.sources.back());
   }
   actions_->push_back(std::move(reduce));
 }
@@ -190,7 +190,7 @@ void Operation::ReduceDone(uint32_t number) {
   R2CC_CHECK(block.arrived > 0 && block.arrived == layout_->GroupsOf(number)[block.groups_done].receives);
   block.arrived = 0;
   ++block.groups_done;
-  if (IsActive(Mutant::kForwardedEarly)) return;
+  if (IsActive(CollNetMutant::kForwardedEarly)) return;
   if (--receives_.at(block.completed_by).sums == 0) Step(block.completed_by, ReceiveEvent::kAdded);
 }
 

@@ -35,7 +35,7 @@ std::string PlanBook::Add(const Stamp& stamp) {
 const Stamp* PlanBook::Find(OperationId operation) const {
   for (const Stamp& stamp : stamps_)
     if (stamp.from <= operation && operation < stamp.through) return &stamp;
-  if (IsActive(Mutant::kStampNotAwaited) && !stamps_.empty() && operation >= through()) return &stamps_.back();
+  if (IsActive(CollNetMutant::kStampNotAwaited) && !stamps_.empty() && operation >= through()) return &stamps_.back();
   return nullptr;
 }
 
@@ -53,7 +53,7 @@ std::optional<Stamp> Stamper::Next(OperationId called) {
     last_->through = through;
   } else {
     // A change of mind about what others may have begun.
-    const OperationId from = IsActive(Mutant::kStampChanged) ? last_->through - 1 : last_->through;
+    const OperationId from = IsActive(CollNetMutant::kStampChanged) ? last_->through - 1 : last_->through;
     last_ = Stamp{last_->epoch + 1, from, through, plan_};
   }
   return last_;

@@ -17,7 +17,7 @@
 namespace r2cc::collnet_test {
 namespace {
 
-using collnet::Mutant;
+using collnet::CollNetMutant;
 
 using Run = std::function<std::string(uint64_t seed)>;  // returns what is wrong
 
@@ -31,14 +31,14 @@ sim::PinnedSeeds pinned;
 sim::PinnedSeeds found;  // by the mutant's name, as in the file
 
 // Runs the seeds of `name` with `bug`, expects that one of them is found, and that all is well at that seed without it.
-void ExpectFound(Mutant bug, const std::string& name, const Run& run) {
+void ExpectFound(CollNetMutant bug, const std::string& name, const Run& run) {
   std::vector<uint64_t> seeds = search ? std::vector<uint64_t>(kSeeds) : pinned[name];
   if (search) std::iota(seeds.begin(), seeds.end(), 1);
   std::vector<uint64_t> caught;
   for (const uint64_t seed : seeds) {
     collnet::mutant = bug;
     const std::string wrong = run(seed);
-    collnet::mutant = Mutant::kNothing;
+    collnet::mutant = CollNetMutant::kNothing;
     if (wrong.empty()) continue;
     EXPECT_EQ(run(seed), "") << "without the mutant, seed " << seed;
     caught.push_back(seed);
@@ -66,19 +66,20 @@ std::string RunSeed(uint64_t seed) {
 TEST(MutantTest, NothingIsFoundWhereNothingIsMutant) { ExpectNothingFoundWithoutAMutant(RunSeed); }
 
 struct Case {
-  Mutant bug;
+  CollNetMutant bug;
   const char* name;
 };
 
 class Bugs : public testing::TestWithParam<Case> {};
 TEST_P(Bugs, IsFound) { ExpectFound(GetParam().bug, GetParam().name, RunSeed); }
 
-INSTANTIATE_TEST_SUITE_P(All, Bugs,
-                         testing::Values(Case{Mutant::kStampNotAwaited, "StampNotAwaited"}, Case{Mutant::kCountedTwice, "CountedTwice"},
-                                         Case{Mutant::kForwardedEarly, "ForwardedEarly"}, Case{Mutant::kDoneWhenSent, "DoneWhenSent"},
-                                         Case{Mutant::kSlotNotAwaited, "SlotNotAwaited"}, Case{Mutant::kWeightIgnored, "WeightIgnored"},
-                                         Case{Mutant::kStampChanged, "StampChanged"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    All, Bugs,
+    testing::Values(Case{CollNetMutant::kStampNotAwaited, "StampNotAwaited"}, Case{CollNetMutant::kCountedTwice, "CountedTwice"},
+                    Case{CollNetMutant::kForwardedEarly, "ForwardedEarly"}, Case{CollNetMutant::kDoneWhenSent, "DoneWhenSent"},
+                    Case{CollNetMutant::kSlotNotAwaited, "SlotNotAwaited"}, Case{CollNetMutant::kWeightIgnored, "WeightIgnored"},
+                    Case{CollNetMutant::kStampChanged, "StampChanged"}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(MutantTest, AStampThatIsNotForwardedIsFound) {
   const auto run = [](uint64_t seed) {
@@ -91,7 +92,7 @@ TEST(MutantTest, AStampThatIsNotForwardedIsFound) {
     return World(scenario).Run();
   };
   ExpectNothingFoundWithoutAMutant(run);
-  ExpectFound(Mutant::kStampNotForwarded, "StampNotForwarded", run);
+  ExpectFound(CollNetMutant::kStampNotForwarded, "StampNotForwarded", run);
 }
 
 // A member that is told of shares of nothing must not begin an operation by them.
@@ -104,7 +105,7 @@ TEST(MutantTest, APlanThatIsNoneIsFound) {
     return member.failed() ? "" : "shares that add up to more than all were believed";
   };
   ExpectNothingFoundWithoutAMutant(run);
-  ExpectFound(Mutant::kPlanNotChecked, "PlanNotChecked", run);
+  ExpectFound(CollNetMutant::kPlanNotChecked, "PlanNotChecked", run);
 }
 
 // The sum of symbols does not tell in which order they were added; numbers that are rounded do.
@@ -122,7 +123,7 @@ TEST(MutantTest, AnotherOrderIsFound) {
     return wrong.empty() && one.results_hash() != other.results_hash() ? "another result" : wrong;
   };
   ExpectNothingFoundWithoutAMutant(run);
-  ExpectFound(Mutant::kArrivalOrder, "ArrivalOrder", run);
+  ExpectFound(CollNetMutant::kArrivalOrder, "ArrivalOrder", run);
 }
 
 }  // namespace
