@@ -101,7 +101,7 @@ Result Interposer::AllReduce(const AllReduceCall& call, Comm comm) {
   if (inside.is_nested()) return parts_.nccl->AllReduce(call, comm);
   const bool in_group = OwnGroup().depth > 0;
   // A communicator that only ever reduces in groups needs no shadow.
-  const std::shared_ptr<Shadow> shadow = in_group && !IsActive(Mutant::kSplitsInGroup) ? Find(comm) : FindOrMake(comm);
+  const std::shared_ptr<Shadow> shadow = in_group && !IsActive(SeatMutant::kSplitsInGroup) ? Find(comm) : FindOrMake(comm);
   if (shadow == nullptr) return parts_.nccl->AllReduce(call, comm);
   const Result result = shadow->AllReduce(call, in_group);
   if (in_group) OwnGroup().noted.push_back({shadow, comm, call.stream});
@@ -156,7 +156,7 @@ Result Interposer::Finalize(Comm comm) {
   // Nothing is enqueued any more. The shadow stays until the communicator is gone.
   const std::shared_ptr<Shadow> shadow = Find(comm);
   if (shadow != nullptr)
-    if (const Comm child = shadow->TakeChild(); child != nullptr && !IsActive(Mutant::kLeaksChild)) parts_.nccl->Destroy(child);
+    if (const Comm child = shadow->TakeChild(); child != nullptr && !IsActive(SeatMutant::kLeaksChild)) parts_.nccl->Destroy(child);
   return parts_.nccl->Finalize(comm);
 }
 
@@ -165,7 +165,7 @@ Result Interposer::Destroy(Comm comm) {
   if (inside.is_nested()) return parts_.nccl->Destroy(comm);
   const std::shared_ptr<Shadow> shadow = Take(comm);
   if (shadow == nullptr) return parts_.nccl->Destroy(comm);
-  if (const Comm child = shadow->TakeChild(); child != nullptr && !IsActive(Mutant::kLeaksChild)) parts_.nccl->Destroy(child);
+  if (const Comm child = shadow->TakeChild(); child != nullptr && !IsActive(SeatMutant::kLeaksChild)) parts_.nccl->Destroy(child);
   const Result result = parts_.nccl->Destroy(comm);
   // In a group nothing has been destroyed yet.
   if (OwnGroup().depth > 0 || result != Result::kSuccess) shadow->LeaveMemory();
@@ -180,7 +180,7 @@ Result Interposer::Abort(Comm comm) {
   // The thread that uses the communicator may be in the shadow, and waits for what ends only now.
   shadow->LeaveMemory();
   Comm child = shadow->TakeChild();
-  if (IsActive(Mutant::kAbortsParentAlone)) child = nullptr;
+  if (IsActive(SeatMutant::kAbortsParentAlone)) child = nullptr;
   return parts_.nccl->Abort(comm, child);
 }
 

@@ -6,7 +6,7 @@
 
 namespace r2cc::nccl {
 
-enum class Mutant {
+enum class SeatMutant {
   kNothing,
   kCountsCaptured,            // a call in a capture is counted, and may have to decide
   kRedirectsCustomOperators,  // the child is used with an operator that belongs to the parent
@@ -31,10 +31,10 @@ enum class Mutant {
 };
 
 #ifdef R2CC_SHIPPED
-constexpr bool IsActive(Mutant) { return false; }
+constexpr bool IsActive(SeatMutant) { return false; }
 #else
-inline Mutant mutant = Mutant::kNothing;
-inline bool IsActive(Mutant bug) { return mutant == bug; }
+inline SeatMutant mutant = SeatMutant::kNothing;
+inline bool IsActive(SeatMutant bug) { return mutant == bug; }
 #endif
 
 }  // namespace r2cc::nccl

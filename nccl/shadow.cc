@@ -49,7 +49,7 @@ Comm Shadow::child() {
 
 bool Shadow::HasEnded() {
   const MutexLock lock(mutex_);
-  return ended_ && !IsActive(Mutant::kGoesOnAfterAbort);
+  return ended_ && !IsActive(SeatMutant::kGoesOnAfterAbort);
 }
 
 void Shadow::Log(const std::string& line) {
@@ -73,18 +73,18 @@ Result Shadow::CallRoll() {
       parts_.log(stays + "it was begun neither by ncclCommInitRank nor by a blocking ncclCommSplit outside of a group");
     return Result::kSuccess;
   }
-  const Verdict verdict = IsActive(Mutant::kCallsNoRoll) ? Verdict{Verdict::Kind::kAll} : roll_->Await();
+  const Verdict verdict = IsActive(SeatMutant::kCallsNoRoll) ? Verdict{Verdict::Kind::kAll} : roll_->Await();
   if (HasEnded()) return Result::kInternalError;
   const std::string rank = "rank " + std::to_string(verdict.rank);
   switch (verdict.kind) {
     case Verdict::Kind::kAll: is_complete_ = true; return Result::kSuccess;
     case Verdict::Kind::kNone:
-      if (!IsActive(Mutant::kGoesOnWithoutVerdict)) break;
+      if (!IsActive(SeatMutant::kGoesOnWithoutVerdict)) break;
       is_alone_ = true;
       return Result::kSuccess;
     case Verdict::Kind::kMissing:
     case Verdict::Kind::kDiffers:
-      is_complete_ = verdict.kind == Verdict::Kind::kDiffers && IsActive(Mutant::kIgnoresDifferences);
+      is_complete_ = verdict.kind == Verdict::Kind::kDiffers && IsActive(SeatMutant::kIgnoresDifferences);
       is_alone_ = !is_complete_;
       if (static_cast<uint32_t>(rank_) == verdict.speaker)
         parts_.log(stays + rank +
@@ -104,9 +104,9 @@ Result Shadow::CallRoll() {
 
 bool Shadow::IsCounted(const AllReduceCall& call, bool in_group) {
   if (is_alone_ || machine_.is_off()) return false;
-  if (in_group && !IsActive(Mutant::kSplitsInGroup)) return false;
-  if ((call.operation < 0 || call.operation >= kOwnOperators) && !IsActive(Mutant::kRedirectsCustomOperators)) return false;
-  return IsActive(Mutant::kCountsCaptured) || !parts_.cuda->IsCaptured(call.stream);
+  if (in_group && !IsActive(SeatMutant::kSplitsInGroup)) return false;
+  if ((call.operation < 0 || call.operation >= kOwnOperators) && !IsActive(SeatMutant::kRedirectsCustomOperators)) return false;
+  return IsActive(SeatMutant::kCountsCaptured) || !parts_.cuda->IsCaptured(call.stream);
 }
 
 Result Shadow::AllReduce(const AllReduceCall& call, bool in_group) {
@@ -133,20 +133,20 @@ Result Shadow::AllReduce(const AllReduceCall& call, bool in_group) {
 
 Result Shadow::ByCollNet(const AllReduceCall& call) {
   // The other ranks use CollNet for this call, so without the tuner there is no way to take part.
-  if (!IsActive(Mutant::kSetsNoWay) && !parts_.rails->SetWay(tuner_number_, plan::Way::kCollNet)) {
+  if (!IsActive(SeatMutant::kSetsNoWay) && !parts_.rails->SetWay(tuner_number_, plan::Way::kCollNet)) {
     parts_.log("R2CC: AllReduce of communicator " + std::to_string(number_) + ", rank " + std::to_string(rank_) +
                ": NCCL has closed its tuner, so this rank cannot use CollNet as the others do: it returns an error");
     return Result::kInternalError;
   }
   Result result = parts_.nccl->AllReduce(call, parent_);
   // NCCL chooses before the call is under way.
-  if (result == Result::kInProgress && !IsActive(Mutant::kDoesNotSettle)) result = parts_.nccl->Settle(parent_);
-  if (!IsActive(Mutant::kKeepsWay)) parts_.rails->SetWay(tuner_number_, plan::Way::kUsual);
+  if (result == Result::kInProgress && !IsActive(SeatMutant::kDoesNotSettle)) result = parts_.nccl->Settle(parent_);
+  if (!IsActive(SeatMutant::kKeepsWay)) parts_.rails->SetWay(tuner_number_, plan::Way::kUsual);
   return result;
 }
 
 void Shadow::Before(Stream stream) {
-  if (!ordered_ || stream == last_ || IsActive(Mutant::kForgetsOrder) || parts_.cuda->IsCaptured(stream)) return;
+  if (!ordered_ || stream == last_ || IsActive(SeatMutant::kForgetsOrder) || parts_.cuda->IsCaptured(stream)) return;
   parts_.cuda->Wait(stream, order_);
 }
 
@@ -180,10 +180,10 @@ Result Shadow::Boundary(Stream stream) {
 
 Result Shadow::ReadVector(Stream stream) {
   vector_pending_ = false;
-  if (!IsActive(Mutant::kDecidesEarly) && !parts_.cuda->Finish(vector_done_, [this] { LogLate(); })) return Result::kUnhandledCudaError;
+  if (!IsActive(SeatMutant::kDecidesEarly) && !parts_.cuda->Finish(vector_done_, [this] { LogLate(); })) return Result::kUnhandledCudaError;
   // An abort ends the kernel, too, and what it leaves is no vector.
   if (HasEnded()) return Result::kInternalError;
-  if (IsActive(Mutant::kDecidesFromOwnState)) {
+  if (IsActive(SeatMutant::kDecidesFromOwnState)) {
     const Rails::State state = parts_.rails->Look();
     uint32_t* const own = words_ + static_cast<size_t>(rank_) * kRecordWords;
     own[3] = state.kept_permille | state.rails << 16;
@@ -265,7 +265,7 @@ Result Shadow::BeginVector(Stream stream) {
                                           .stream = stream},
                                          parent_);
   // The next call of the program is no earlier than this one's end.
-  if (result == Result::kInProgress && !IsActive(Mutant::kDoesNotSettle)) result = parts_.nccl->Settle(parent_);
+  if (result == Result::kInProgress && !IsActive(SeatMutant::kDoesNotSettle)) result = parts_.nccl->Settle(parent_);
   if (is_watched) tuner_number_ = parts_.rails->WatchedCommunicator();
   if (!Went(result)) return result;
   vector_pending_ = parts_.cuda->Record(vector_done_, stream);
@@ -280,7 +280,7 @@ void Shadow::Make(Stream stream) {
   }
   // A split wants no work of its parent under way. NCCL begins what is enqueued for a communicator after all that was enqueued for it
   // before, on any stream: so when this one is done, all is.
-  if (!IsActive(Mutant::kSplitsWithWorkUnderWay) && (!Went(BeginVector(stream)) || !parts_.cuda->Finish(stream))) return;
+  if (!IsActive(SeatMutant::kSplitsWithWorkUnderWay) && (!Went(BeginVector(stream)) || !parts_.cuda->Finish(stream))) return;
   if (HasEnded()) return;
   const std::vector<uint32_t>& order = machine_.wanted().order;
   // All ranks that have a child have one of the same order, as all of them made it at the same call. One that has none, because it failed,
@@ -308,7 +308,7 @@ void Shadow::Make(Stream stream) {
   child_ = made;
   child_order_ = order;
   ready_for_ = marked ? machine_.child() : 0;
-  if (IsActive(Mutant::kForgetsRegistration)) return;
+  if (IsActive(SeatMutant::kForgetsRegistration)) return;
   // NCCL wants the buffers of a call registered on all ranks or on none: a child that lacks one is no child.
   for (auto& [handle, registration] : registrations_)
     if (parts_.nccl->Register(made, registration.buffer, registration.bytes, &registration.with_child) != Result::kSuccess) {
@@ -326,7 +326,7 @@ void Shadow::Drop() {
     // NCCL forgets them with the communicator.
     for (auto& [handle, registration] : registrations_) registration.with_child = nullptr;
   }
-  if (dropped != nullptr && !IsActive(Mutant::kLeaksChild)) parts_.nccl->Destroy(dropped);
+  if (dropped != nullptr && !IsActive(SeatMutant::kLeaksChild)) parts_.nccl->Destroy(dropped);
 }
 
 Result Shadow::Register(void* buffer, size_t bytes, void** handle) {
@@ -334,7 +334,7 @@ Result Shadow::Register(void* buffer, size_t bytes, void** handle) {
   if (result != Result::kSuccess || handle == nullptr || *handle == nullptr) return result;
   const MutexLock lock(mutex_);
   Registration registration{buffer, bytes, nullptr};
-  if (child_ != nullptr && !IsActive(Mutant::kForgetsRegistration)) {
+  if (child_ != nullptr && !IsActive(SeatMutant::kForgetsRegistration)) {
     const Result with_child = parts_.nccl->Register(child_, buffer, bytes, &registration.with_child);
     if (with_child != Result::kSuccess) {
       parts_.nccl->Deregister(parent_, std::exchange(*handle, nullptr));
@@ -358,7 +358,8 @@ Result Shadow::Deregister(void* handle) {
 
 Result Shadow::AsyncError(Result* error) {
   const Result result = parts_.nccl->AsyncError(parent_, error);
-  if (result != Result::kSuccess || error == nullptr || *error != Result::kSuccess || IsActive(Mutant::kHidesChildsError)) return result;
+  if (result != Result::kSuccess || error == nullptr || *error != Result::kSuccess || IsActive(SeatMutant::kHidesChildsError))
+    return result;
   const MutexLock lock(mutex_);
   return child_ == nullptr ? result : parts_.nccl->AsyncError(child_, error);
 }

@@ -88,13 +88,13 @@ Event ShadowMachine::EventOf(const Vector& vector) {
   if (same || !is_switched()) wanted_ = std::move(decision);
   if (!same) return Event::kOther;
   if (state_ == State::kRefused && ++refused_ >= kVectorsRefused) return Event::kRetry;
-  const bool ready = vector.all_have_child || (IsActive(Mutant::kUsesChildEarly) && state_ == State::kMaking);
+  const bool ready = vector.all_have_child || (IsActive(SeatMutant::kUsesChildEarly) && state_ == State::kMaking);
   return ready ? Event::kReady : Event::kSame;
 }
 
 Action ShadowMachine::Step(const Vector& vector) {
   ShadowCell cell = ShadowTable(state_, EventOf(vector));
-  if (IsActive(Mutant::kKeepsUnconfirmedChild) && cell.action == Action::kDrop) cell.action = Action::kNothing;
+  if (IsActive(SeatMutant::kKeepsUnconfirmedChild) && cell.action == Action::kDrop) cell.action = Action::kNothing;
   state_ = cell.next;
   if (cell.action == Action::kMake) ++child_;
   if (cell.next != State::kRefused) refused_ = 0;

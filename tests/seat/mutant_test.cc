@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kSeedsMost = 3000;
 
-class MutantTest : public testing::TestWithParam<Mutant> {};
+class MutantTest : public testing::TestWithParam<SeatMutant> {};
 
 TEST_P(MutantTest, IsCaught) {
   uint64_t seed = 0;
@@ -19,7 +19,7 @@ TEST_P(MutantTest, IsCaught) {
   for (; seed < kSeedsMost && failure.empty(); ++seed) {
     mutant = GetParam();
     failure = RunSeed(seed).failure;
-    mutant = Mutant::kNothing;
+    mutant = SeatMutant::kNothing;
   }
   ASSERT_NE(failure, "") << "no seed below " << kSeedsMost << " sees it";
   std::printf("seed %lu: %s\n", seed - 1, failure.c_str());
@@ -27,13 +27,13 @@ TEST_P(MutantTest, IsCaught) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MutantTest,
-                         testing::Values(Mutant::kCountsCaptured, Mutant::kRedirectsCustomOperators, Mutant::kDecidesFromOwnState,
-                                         Mutant::kDecidesEarly, Mutant::kSplitsInGroup, Mutant::kSplitsWithWorkUnderWay,
-                                         Mutant::kUsesChildEarly, Mutant::kForgetsRegistration, Mutant::kLeaksChild,
-                                         Mutant::kAbortsParentAlone, Mutant::kGoesOnAfterAbort, Mutant::kForgetsOrder,
-                                         Mutant::kHidesChildsError, Mutant::kDoesNotSettle, Mutant::kCallsNoRoll,
-                                         Mutant::kIgnoresDifferences, Mutant::kGoesOnWithoutVerdict, Mutant::kSetsNoWay, Mutant::kKeepsWay,
-                                         Mutant::kKeepsUnconfirmedChild));
+                         testing::Values(SeatMutant::kCountsCaptured, SeatMutant::kRedirectsCustomOperators,
+                                         SeatMutant::kDecidesFromOwnState, SeatMutant::kDecidesEarly, SeatMutant::kSplitsInGroup,
+                                         SeatMutant::kSplitsWithWorkUnderWay, SeatMutant::kUsesChildEarly, SeatMutant::kForgetsRegistration,
+                                         SeatMutant::kLeaksChild, SeatMutant::kAbortsParentAlone, SeatMutant::kGoesOnAfterAbort,
+                                         SeatMutant::kForgetsOrder, SeatMutant::kHidesChildsError, SeatMutant::kDoesNotSettle,
+                                         SeatMutant::kCallsNoRoll, SeatMutant::kIgnoresDifferences, SeatMutant::kGoesOnWithoutVerdict,
+                                         SeatMutant::kSetsNoWay, SeatMutant::kKeepsWay, SeatMutant::kKeepsUnconfirmedChild));
 
 }  // namespace
 }  // namespace r2cc::nccl
