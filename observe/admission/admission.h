@@ -43,7 +43,7 @@ struct Decision {
 // kRecordAlignment.
 inline R2CC_OBSERVE_BOTH Decision PlaceRecord(uint64_t head, uint64_t tail, uint64_t bytes, uint64_t ring_bytes) {
   const uint64_t rest = ring_bytes - head % ring_bytes;
-  const uint64_t needed = IsActive(Mutant::kWrapOffByOne) ? bytes - kRecordAlignment : bytes;
+  const uint64_t needed = IsActive(TapMutant::kWrapOffByOne) ? bytes - kRecordAlignment : bytes;
   const uint64_t pad = needed > rest ? rest : 0;
   const bool fits = bytes <= ring_bytes && head + pad + bytes - tail <= ring_bytes;
   return {fits ? Verdict::kTake : Verdict::kDrop, pad, head + pad};
@@ -58,7 +58,7 @@ inline R2CC_OBSERVE_BOTH bool Wanted(uint64_t step, Phase phase, const HostWords
 inline R2CC_OBSERVE_BOTH Decision Decide(const StepState& state, Phase phase, uint64_t bytes, uint64_t ring_bytes, uint64_t records_most) {
   if (!Wanted(state.step, phase, state.words)) return {Verdict::kUnwanted, 0, state.head};
   if (state.sequence - state.words.released >= records_most) return {Verdict::kDrop, 0, state.head};
-  const uint64_t tail = IsActive(Mutant::kOldHead) ? state.words.tail + bytes : state.words.tail;
+  const uint64_t tail = IsActive(TapMutant::kOldHead) ? state.words.tail + bytes : state.words.tail;
   return PlaceRecord(state.head, tail, bytes, ring_bytes);
 }
 
@@ -69,7 +69,7 @@ inline R2CC_OBSERVE_BOTH void Advance(StepState* state, const Decision& decision
     ++state->sequence;
     state->head = decision.begin + bytes;
   } else if (decision.verdict == Verdict::kDrop) {
-    if (!IsActive(Mutant::kDropUncounted)) ++state->dropped;
+    if (!IsActive(TapMutant::kDropUncounted)) ++state->dropped;
   } else {
     ++state->unwanted;
   }

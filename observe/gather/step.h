@@ -146,7 +146,7 @@ inline R2CC_OBSERVE_BOTH bool MustKeepRows(const StepParameters& p) { return p.c
 
 // For the launches behind KeepRows().
 inline R2CC_OBSERVE_BOTH void UseKeptRows(StepParameters* p) {
-  if (IsActive(Mutant::kRowsReadLate)) return;
+  if (IsActive(TapMutant::kRowsReadLate)) return;
   if (p->count_at != 0) {
     p->count_at = p->kept_rows;
     p->count_bytes = 8;
@@ -199,7 +199,7 @@ R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
 
 template <typename Ops>
 R2CC_OBSERVE_BOTH HostWords LoadHostWords(Ops* ops, const StepParameters& p) {
-  const uint64_t own = p.host_words + (IsActive(Mutant::kOtherTail) ? 0 : p.producer) * sizeof(HostWords);
+  const uint64_t own = p.host_words + (IsActive(TapMutant::kOtherTail) ? 0 : p.producer) * sizeof(HostWords);
   uint64_t words[sizeof(HostWords) / 8];
   for (uint64_t i = 0; i < sizeof(HostWords) / 8; ++i) words[i] = ops->LoadSystem(own + i * 8);
   HostWords result;
@@ -221,7 +221,7 @@ R2CC_OBSERVE_BOTH bool LookForRoom(Ops* ops, const StepParameters& p) {
 template <typename Ops>
 R2CC_OBSERVE_BOTH uint64_t OffsetOf(Ops* ops, const StepParameters& p, const StepPlan& plan, const StepTap& tap) {
   if (plan.whole) return (tap.fixed + plan.rows * tap.for_each_row) * kTapAlignment;
-  return EndOf(ops, p, IsActive(Mutant::kOldMask) ? p.groups_at_launch : plan.state.words.groups, plan.rows, tap.entry);
+  return EndOf(ops, p, IsActive(TapMutant::kOldMask) ? p.groups_at_launch : plan.state.words.groups, plan.rows, tap.entry);
 }
 
 // So many chunks a tap has at most: what a block does at a time.
@@ -288,7 +288,7 @@ R2CC_OBSERVE_BOTH void CopyShare(Ops* ops, const StepParameters& p, const StepPl
 template <typename Ops>
 R2CC_OBSERVE_BOTH bool Arrive(Ops* ops, const StepParameters& p) {
   ops->FenceDevice();
-  const uint64_t last = IsActive(Mutant::kPublishedEarly) && p.blocks > 1 ? p.blocks - 2 : p.blocks - 1;
+  const uint64_t last = IsActive(TapMutant::kPublishedEarly) && p.blocks > 1 ? p.blocks - 2 : p.blocks - 1;
   return ops->AtomicAdd(p.state + offsetof(DeviceState, arrived), 1) == last;
 }
 
@@ -326,7 +326,7 @@ R2CC_OBSERVE_BOTH void WriteEnds(Ops* ops, const StepParameters& p, const StepPl
   header.bytes = plan.bytes;
   header.groups = state.words.groups;
   header.time_ns = time_ns;
-  header.layout = IsActive(Mutant::kOldLayout) && state.sequence != 0 ? static_cast<uint32_t>(state.layout) : p.layout;
+  header.layout = IsActive(TapMutant::kOldLayout) && state.sequence != 0 ? static_cast<uint32_t>(state.layout) : p.layout;
   header.rows = static_cast<uint32_t>(plan.rows);
   header.parts = 1;
   header.unwanted = static_cast<uint32_t>(state.unwanted);
@@ -334,7 +334,7 @@ R2CC_OBSERVE_BOTH void WriteEnds(Ops* ops, const StepParameters& p, const StepPl
   const uint64_t at = p.ring + plan.decision.begin % p.ring_bytes;
   StoreWords(ops, at, header);
   for (uint64_t i = plan.end; i < plan.bytes - sizeof(trailer); i += 8) ops->template Store<uint64_t>(at + i, 0);
-  if (!IsActive(Mutant::kNoTrailer)) StoreWords(ops, at + plan.bytes - sizeof(trailer), trailer);
+  if (!IsActive(TapMutant::kNoTrailer)) StoreWords(ops, at + plan.bytes - sizeof(trailer), trailer);
 }
 
 // By the first lane of the last block, with the plan by which it copied: the record's ends, its entry, the words for the next step, and
@@ -367,8 +367,9 @@ R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, StepPlan plan,
   ops->template Store<uint64_t>(p.state + offsetof(DeviceState, arrived), 0);
   ops->template Store<uint64_t>(p.published + offsetof(Published, dropped), after.dropped);
   ops->template Store<uint64_t>(p.published + offsetof(Published, unwanted), after.unwanted);
-  if (IsActive(Mutant::kHeldBeforeRecords) && p.hold != 0) ops->template Store<uint64_t>(p.published + offsetof(Published, held), p.hold);
-  if (IsActive(Mutant::kDeviceScopeRelease))
+  if (IsActive(TapMutant::kHeldBeforeRecords) && p.hold != 0)
+    ops->template Store<uint64_t>(p.published + offsetof(Published, held), p.hold);
+  if (IsActive(TapMutant::kDeviceScopeRelease))
     ops->FenceDevice();
   else
     ops->FenceSystem();

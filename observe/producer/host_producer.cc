@@ -110,7 +110,7 @@ HostProducer::Began HostProducer::Begin(uint32_t layout, Phase phase, const RowC
   }
   step.to = ReserveWithin(step.slots.record_bytes);
   if (step.to == nullptr) {
-    if (IsActive(Mutant::kDropUncounted)) return Began::kNotTaken;
+    if (IsActive(TapMutant::kDropUncounted)) return Began::kNotTaken;
     Counted(&Counts::dropped_host);
     return Began::kNotTaken;
   }
@@ -198,7 +198,7 @@ bool HostProducer::Finish(std::string* error) {
   header.time_ns = static_cast<uint64_t>(clock_->Now());
   std::memset(step_.to + end, 0, header.bytes - sizeof(trailer) - end);
   std::memcpy(step_.to, &header, sizeof(header));
-  if (!IsActive(Mutant::kNoTrailer)) std::memcpy(step_.to + header.bytes - sizeof(trailer), &trailer, sizeof(trailer));
+  if (!IsActive(TapMutant::kNoTrailer)) std::memcpy(step_.to + header.bytes - sizeof(trailer), &trailer, sizeof(trailer));
   step_.to = nullptr;
   Counted(&Counts::records);
   writer_.Commit(static_cast<Nanos>(header.time_ns), counts_.dropped_host);

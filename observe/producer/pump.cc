@@ -16,7 +16,7 @@ bool Pump::Turn(Nanos now) {
   while (failure_.empty() && !items_.empty()) {
     Item& oldest = items_.front();
     const bool whole =
-        IsActive(Mutant::kCommittedBeforeCopied) ||
+        IsActive(TapMutant::kCommittedBeforeCopied) ||
         std::all_of(oldest.pieces.begin(), oldest.pieces.end(), [](const Piece& piece) { return piece.state == Piece::kDone; });
     if (!whole) break;
     End(&oldest, now);
@@ -33,7 +33,7 @@ bool Pump::Take(uint64_t sequence, Nanos now) {
   item.sequence = sequence;
   const DirectoryEntry& entry = item.entry;
   if (entry.hold != 0) {
-    const auto held = IsActive(Mutant::kHoldByOrder) ? holds_.begin() : holds_.find(entry.hold);
+    const auto held = IsActive(TapMutant::kHoldByOrder) ? holds_.begin() : holds_.find(entry.hold);
     if (held == holds_.end()) {
       Fail("a stub names hold " + std::to_string(entry.hold) + ", which is not there");
       return false;
@@ -53,7 +53,7 @@ bool Pump::Take(uint64_t sequence, Nanos now) {
   }
   waits_since_.reset();
   if (entry.hold != 0) {
-    const auto held = IsActive(Mutant::kHoldByOrder) ? holds_.begin() : holds_.find(entry.hold);
+    const auto held = IsActive(TapMutant::kHoldByOrder) ? holds_.begin() : holds_.find(entry.hold);
     item.held = std::move(held->second);
     holds_.erase(held);
   }
@@ -100,7 +100,7 @@ bool Pump::MovePieces() {
       piece.state = Piece::kUnderWay;
       ++under_way_;
       moved = true;
-      if (IsActive(Mutant::kSlotFreedEarly)) Free(item.entry, item.sequence);
+      if (IsActive(TapMutant::kSlotFreedEarly)) Free(item.entry, item.sequence);
     }
   }
   return moved;
@@ -109,7 +109,7 @@ bool Pump::MovePieces() {
 void Pump::End(Item* item, Nanos now) {
   const DirectoryEntry& entry = item->entry;
   if (item->to == nullptr) {
-    if (!IsActive(Mutant::kDropUncounted)) ++counts_.dropped_host;
+    if (!IsActive(TapMutant::kDropUncounted)) ++counts_.dropped_host;
   } else {
     if (entry.hold != 0) WriteEnds(*item);
     if (!CheckCopied(*item)) return;
@@ -124,7 +124,7 @@ void Pump::End(Item* item, Nanos now) {
 }
 
 bool Pump::CheckCopied(const Item& item) {
-  if (IsActive(Mutant::kCommittedBeforeCopied)) return true;
+  if (IsActive(TapMutant::kCommittedBeforeCopied)) return true;
   RecordHeader header;
   RecordTrailer trailer;
   std::memcpy(&header, item.to, sizeof(header));

@@ -21,12 +21,12 @@ struct Checked {
 };
 
 inline Placement PlacementOf(const Checked& checked) {
-  if (IsActive(Mutant::kFailedCheckStaysLate)) return Placement::kLate;
+  if (IsActive(TapMutant::kFailedCheckStaysLate)) return Placement::kLate;
   return checked.hash_at_point == checked.hash_at_end ? Placement::kLate : Placement::kInline;
 }
 
 // Tags of a captured loop are those of the next step at its end: they are copied when the step begins.
-inline Placement PlacementOfTags() { return IsActive(Mutant::kNextTag) ? Placement::kLate : Placement::kInline; }
+inline Placement PlacementOfTags() { return IsActive(TapMutant::kNextTag) ? Placement::kLate : Placement::kInline; }
 
 }  // namespace r2cc::observe
 

@@ -7,7 +7,7 @@
 
 namespace r2cc::observe {
 
-enum class Mutant {
+enum class TapMutant {
   kNothing,
   kDeviceScopeRelease,     // the head is published for the device alone
   kOldHead,                // room is judged by the head of the step before
@@ -29,10 +29,10 @@ enum class Mutant {
 };
 
 #if defined(R2CC_SHIPPED) || defined(__CUDACC__)
-constexpr R2CC_OBSERVE_BOTH bool IsActive(Mutant) { return false; }
+constexpr R2CC_OBSERVE_BOTH bool IsActive(TapMutant) { return false; }
 #else
-inline Mutant mutant = Mutant::kNothing;
-inline bool IsActive(Mutant bug) { return mutant == bug; }
+inline TapMutant mutant = TapMutant::kNothing;
+inline bool IsActive(TapMutant bug) { return mutant == bug; }
 #endif
 
 }  // namespace r2cc::observe

@@ -46,7 +46,7 @@ bool RingWriter::InTheWay(size_t reader, uint64_t from, Nanos now) {
   if (word == 0 || GenerationOf(word) != (control_->generation[reader] & 0xffff)) return false;
   const uint64_t position = PositionOf(word, oldest_);
   if (position > head_) {
-    if (IsActive(Mutant::kCursorBeyondHead)) return false;
+    if (IsActive(TapMutant::kCursorBeyondHead)) return false;
     StoreRelaxed(&control_->lied, control_->lied + 1);
     CutOff(reader, word);
     return false;

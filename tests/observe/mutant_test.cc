@@ -12,14 +12,14 @@ namespace r2cc::observe {
 namespace {
 
 struct Pinned {
-  Mutant bug;
+  TapMutant bug;
   uint64_t seed;
 };
 
 std::string FailureWith(const Pinned& pinned) {
   mutant = pinned.bug;
   const std::string failure = RunSeed(pinned.seed).failure;
-  mutant = Mutant::kNothing;
+  mutant = TapMutant::kNothing;
   return failure;
 }
 
@@ -38,14 +38,15 @@ TEST_P(MutantTest, IsCaught) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MutantTest,
-                         testing::Values(Pinned{Mutant::kDeviceScopeRelease, 0}, Pinned{Mutant::kOldHead, 64},
-                                         Pinned{Mutant::kOtherTail, 1728}, Pinned{Mutant::kNextTag, 2}, Pinned{Mutant::kNoTrailer, 0},
-                                         Pinned{Mutant::kWrapOffByOne, 2}, Pinned{Mutant::kSlotFreedEarly, 15918},
-                                         Pinned{Mutant::kCursorBeyondHead, 25}, Pinned{Mutant::kDropUncounted, 2},
-                                         Pinned{Mutant::kOldLayout, 2}, Pinned{Mutant::kPublishedEarly, 0},
-                                         Pinned{Mutant::kHoldByOrder, 80}, Pinned{Mutant::kHeldBeforeRecords, 749},
-                                         Pinned{Mutant::kOldMask, 3}, Pinned{Mutant::kRowsReadLate, 3},
-                                         Pinned{Mutant::kFailedCheckStaysLate, 3}, Pinned{Mutant::kCommittedBeforeCopied, 2}));
+                         testing::Values(Pinned{TapMutant::kDeviceScopeRelease, 0}, Pinned{TapMutant::kOldHead, 64},
+                                         Pinned{TapMutant::kOtherTail, 1728}, Pinned{TapMutant::kNextTag, 2},
+                                         Pinned{TapMutant::kNoTrailer, 0}, Pinned{TapMutant::kWrapOffByOne, 2},
+                                         Pinned{TapMutant::kSlotFreedEarly, 15918}, Pinned{TapMutant::kCursorBeyondHead, 25},
+                                         Pinned{TapMutant::kDropUncounted, 2}, Pinned{TapMutant::kOldLayout, 2},
+                                         Pinned{TapMutant::kPublishedEarly, 0}, Pinned{TapMutant::kHoldByOrder, 80},
+                                         Pinned{TapMutant::kHeldBeforeRecords, 749}, Pinned{TapMutant::kOldMask, 3},
+                                         Pinned{TapMutant::kRowsReadLate, 3}, Pinned{TapMutant::kFailedCheckStaysLate, 3},
+                                         Pinned{TapMutant::kCommittedBeforeCopied, 2}));
 
 }  // namespace
 }  // namespace r2cc::observe
