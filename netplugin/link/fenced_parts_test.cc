@@ -157,7 +157,7 @@ TEST(FencedParts, AnAcceptorWithMuchUnderWayAnswersInPacketsThatThePeerAccepts) 
   constexpr uint32_t kChunkBytes = kChunkAlignment;
   RecvSession session({.peer = "peer"}, 0);
   session.OobUp(0);
-  ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
+  ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Admission::kAccepted);
   Arrivals expected;
   std::byte buffer[1];
   for (FlowId flow = 1; flow <= kFlows; ++flow) {

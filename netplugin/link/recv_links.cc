@@ -32,16 +32,17 @@ RecvLinks::RecvLinks(uint16_t local_rails, uint16_t remote_rails, std::string pe
 
 // ---- events ----
 
-RecvLinks::Offer RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
-  if (id >= links_.size() || stopped_ || local_rail >= local_failed_.size() || remote_rail >= remote_failed_.size()) return Offer::kRefused;
+RecvLinks::Admission RecvLinks::Greet(LinkId id, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
+  if (id >= links_.size() || stopped_ || local_rail >= local_failed_.size() || remote_rail >= remote_failed_.size())
+    return Admission::kRefused;
   Link& link = links_[id];
   const bool same_rails = RailPair{local_rail, remote_rail} == link.rails;
-  if (incarnation <= link.barred || incarnation < link.incarnation || (id < home_count_ && !same_rails)) return Offer::kRefused;
-  if (incarnation == link.incarnation) return link.state == AcceptorState::kUp && same_rails ? Offer::kAccepted : Offer::kRefused;
+  if (incarnation <= link.barred || incarnation < link.incarnation || (id < home_count_ && !same_rails)) return Admission::kRefused;
+  if (incarnation == link.incarnation) return link.state == AcceptorState::kUp && same_rails ? Admission::kAccepted : Admission::kRefused;
   Step(id, AcceptorEvent::kGreeted, incarnation, EvidenceCause::kPeerFenced, kOobChannel, now);
-  if (link.state != AcceptorState::kUp) return Offer::kLater;
+  if (link.state != AcceptorState::kUp) return Admission::kLater;
   link.rails = {local_rail, remote_rail};
-  return Offer::kAccepted;
+  return Admission::kAccepted;
 }
 
 void RecvLinks::Closed(LinkId id, Incarnation incarnation, bool ok, Nanos now) {

@@ -33,12 +33,12 @@ class RecvLinks {
   RecvLinks(uint16_t local_rails, uint16_t remote_rails, std::string peer, const Session& session, AcceptorObserver observer, Nanos now);
 
   // The initiator offers `link`'s `incarnation`, which joins its rail `remote_rail` and our `local_rail`.
-  enum class Offer {
+  enum class Admission {
     kAccepted,  // it is up: its sockets may be attached
     kRefused,   // it was ended already, or there is no such link
     kLater,     // its predecessor is being closed: offer it again after Closed(). Only the newest offer counts.
   };
-  Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
+  Admission Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
   // The answer to kCloseLink: see action.h.
   void Closed(LinkId link, Incarnation incarnation, bool ok, Nanos now);
   void ChannelOpened(LinkId link, Incarnation incarnation, Nanos now);

@@ -203,11 +203,11 @@ void RecvSession::OobDown(Nanos now) {
   CheckLost(now);
 }
 
-RecvSession::Offer RecvSession::Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
+RecvSession::Admission RecvSession::Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
   heard_ = now;
-  const Offer offer = links_.Greet(link, incarnation, local_rail, remote_rail, now);
+  const Admission admission = links_.Greet(link, incarnation, local_rail, remote_rail, now);
   LinksChanged(now);
-  return offer;
+  return admission;
 }
 
 void RecvSession::LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now) {

@@ -76,8 +76,8 @@ class RecvSession {
   // The answer to kProbePeer.
   void PeerProbed(ProbeResult result, Nanos now);
   const RecvLinks& links() const { return links_; }
-  using Offer = RecvLinks::Offer;
-  Offer Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
+  using Admission = RecvLinks::Admission;
+  Admission Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now);
   void LinkClosed(LinkId link, Incarnation incarnation, bool ok, Nanos now);
   void ChannelOpened(LinkId link, Incarnation incarnation, Nanos now) { links_.ChannelOpened(link, incarnation, now); }
   void LinkTrouble(LinkId link, Incarnation incarnation, plan::EvidenceCause cause, Nanos now);

@@ -19,7 +19,7 @@ struct RecvSessionTest : testing::Test {
     session.OobUp(0);
     session.Receive(kOobChannel, frames::FlowOpen{.flow = kFlow}, 0);
     session.AcceptFlow(kFlow, 0);
-    EXPECT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
+    EXPECT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Admission::kAccepted);
   }
   RecvSession session{{.peer = "peer"}, 0};
 };
@@ -136,7 +136,7 @@ TEST(RecvSessionVerdicts, APageThatTakesAVerdictBackEndsNoLink) {
   session.OobUp(0);
   session.RemoteVerdict(0, true, 0);
   for (const LinkId link : {0, 1}) {
-    ASSERT_EQ(session.Greet(link, kFirst, static_cast<uint16_t>(link), static_cast<uint16_t>(link), 0), RecvSession::Offer::kAccepted);
+    ASSERT_EQ(session.Greet(link, kFirst, static_cast<uint16_t>(link), static_cast<uint16_t>(link), 0), RecvSession::Admission::kAccepted);
     session.ChannelOpened(link, kFirst, 0);
     session.Proved(link, kFirst, true);
   }
@@ -281,7 +281,7 @@ TEST_F(Fenced, IsWithheldWhileTheLinkCannotBeClosedAndWrittenWhenItIs) {
   session.LinkClosed(0, kFirst, false, 0);
   AskFence(kFirst);
   EXPECT_TRUE(Take().fenced.empty());
-  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kLater);
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Admission::kLater);
   session.LinkClosed(0, kFirst, true, 0);
   EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst});
 }
@@ -308,19 +308,19 @@ TEST_F(Fenced, BarsAnIncarnationThatNeverCame) {
   EXPECT_TRUE(Take().close) << "the one that is up was given up before it";
   session.LinkClosed(0, kFirst, true, 0);
   EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst + 3});
-  EXPECT_EQ(session.Greet(0, kFirst + 2, 0, 0, 0), RecvSession::Offer::kRefused);
-  EXPECT_EQ(session.Greet(0, kFirst + 3, 0, 0, 0), RecvSession::Offer::kRefused);
-  EXPECT_EQ(session.Greet(0, kFirst + 4, 0, 0, 0), RecvSession::Offer::kAccepted);
+  EXPECT_EQ(session.Greet(0, kFirst + 2, 0, 0, 0), RecvSession::Admission::kRefused);
+  EXPECT_EQ(session.Greet(0, kFirst + 3, 0, 0, 0), RecvSession::Admission::kRefused);
+  EXPECT_EQ(session.Greet(0, kFirst + 4, 0, 0, 0), RecvSession::Admission::kAccepted);
 }
 
 TEST_F(Fenced, ANewerOfferClosesTheOneBeforeAndWaitsForIt) {
-  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kLater);
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Admission::kLater);
   EXPECT_TRUE(Take().close);
-  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kLater);
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Admission::kLater);
   EXPECT_FALSE(Take().close) << "it is being closed already";
   session.LinkClosed(0, kFirst, true, 0);
   EXPECT_TRUE(Take().fenced.empty()) << "nobody has asked";
-  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Offer::kAccepted);
+  EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Admission::kAccepted);
 }
 
 TEST_F(Fenced, OwnTroubleIsToldOnAllChannelsWhenTheLinkIsClosed) {
@@ -367,11 +367,11 @@ TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
   session.OobUp(0);
   session.Receive(kOobChannel, frames::FlowOpen{.flow = kFlow}, 0);
   session.AcceptFlow(kFlow, 0);
-  ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Offer::kAccepted);
+  ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Admission::kAccepted);
   char buffer[16];
   for (int i = 0; i < 8; ++i) session.Post(kFlow, buffer, sizeof(buffer), 0);
   EXPECT_EQ(words_after_a_message(), 1u);
-  ASSERT_EQ(session.Greet(1, kFirst, 1, 1, 0), RecvSession::Offer::kAccepted);
+  ASSERT_EQ(session.Greet(1, kFirst, 1, 1, 0), RecvSession::Admission::kAccepted);
   EXPECT_EQ(words_after_a_message(), 0u);
   session.LinkTrouble(1, kFirst, plan::EvidenceCause::kSocketError, 0);
   EXPECT_EQ(words_after_a_message(), 1u);

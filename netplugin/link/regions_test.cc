@@ -146,7 +146,7 @@ struct RegionSessionsTest : testing::Test {
     Deliver();
   }
   void Open(LinkId link, Incarnation incarnation) {
-    ASSERT_EQ(receiver.Greet(link, incarnation, link, link, now), RecvSession::Offer::kAccepted);
+    ASSERT_EQ(receiver.Greet(link, incarnation, link, link, now), RecvSession::Admission::kAccepted);
     receiver.ChannelOpened(link, incarnation, now);
     sender.link_input().Connected(link, incarnation, now);
     receiver.Proved(link, incarnation, true);
@@ -345,7 +345,7 @@ TEST_F(RegionSessionsTest, ALinkIsProvedAfterTheKeysAreTold) {
   receiver.LinkClosed(1, 1, true, now);
   receiver.RegionChanged(MakeRegion(2, {1}), now);
   receiver.RegionChanged(MakeRegion(3), now);
-  ASSERT_EQ(receiver.Greet(1, 2, 1, 1, now), RecvSession::Offer::kAccepted);
+  ASSERT_EQ(receiver.Greet(1, 2, 1, 1, now), RecvSession::Admission::kAccepted);
   receiver.ChannelOpened(1, 2, now);
   receiver.TakeActions();
   receiver.Proved(1, 2, true);

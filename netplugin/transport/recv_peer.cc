@@ -265,12 +265,12 @@ bool RecvPeer::AttachGreeted(const Hello& hello, const HelloReply& reply, std::u
   const auto offer = session_.Greet(hello.link, hello.incarnation, hello.remote_rail, hello.local_rail, now());
   bool taken = true;
   switch (offer) {
-    case RecvSession::Offer::kAccepted: taken = Attach(hello, reply, connection, reason); break;
-    case RecvSession::Offer::kRefused:
+    case RecvSession::Admission::kAccepted: taken = Attach(hello, reply, connection, reason); break;
+    case RecvSession::Admission::kRefused:
       *reason = "this incarnation of the link has ended";
       taken = false;
       break;
-    case RecvSession::Offer::kLater:
+    case RecvSession::Admission::kLater:
       std::erase_if(kept_, [&](const Kept& kept) { return kept.hello.link == hello.link && kept.hello.incarnation < hello.incarnation; });
       // One link after the other, each with its sockets: an honest initiator has no more under way.
       if (std::count_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.hello.link == hello.link; }) >= kKeptOfLinkMost) {
@@ -328,9 +328,9 @@ void RecvPeer::AttachKept(LinkId link) {
     const Hello& hello = kept.hello;
     std::string reason;
     switch (session_.Greet(hello.link, hello.incarnation, hello.remote_rail, hello.local_rail, now())) {
-      case RecvSession::Offer::kAccepted: Attach(hello, kept.reply, &kept.connection, &reason); break;
-      case RecvSession::Offer::kRefused: break;
-      case RecvSession::Offer::kLater: kept_.push_back(std::move(kept)); break;
+      case RecvSession::Admission::kAccepted: Attach(hello, kept.reply, &kept.connection, &reason); break;
+      case RecvSession::Admission::kRefused: break;
+      case RecvSession::Admission::kLater: kept_.push_back(std::move(kept)); break;
     }
   }
 }

@@ -113,8 +113,9 @@ class World {
     const auto remote = static_cast<uint16_t>(fuzz::TakeNear(&input_, link));
     const auto offer = session_.Greet(link, incarnation, local, remote, now_);
     Settle();  // closes the incarnation before
-    if (offer == RecvSession::Offer::kLater && session_.Greet(link, incarnation, local, remote, now_) == RecvSession::Offer::kLater) return;
-    if (offer == RecvSession::Offer::kRefused || session_.links().incarnation(link) != incarnation) return;
+    if (offer == RecvSession::Admission::kLater && session_.Greet(link, incarnation, local, remote, now_) == RecvSession::Admission::kLater)
+      return;
+    if (offer == RecvSession::Admission::kRefused || session_.links().incarnation(link) != incarnation) return;
     R2CC_CHECK(link < session_.links().count());
     switch (input_.Below(3)) {
       case 0: return session_.ChannelOpened(link, incarnation, now_);
