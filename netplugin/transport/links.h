@@ -242,9 +242,9 @@ class SendLink : public Link {
   virtual bool Release(FlowId /*flow*/) { return false; }
 
   // For workers of the transport that may have something to send. Coming(): how many chunks the workers that are already woken will take.
-  // Offer(): `claim(n)` is true if there are `n` chunks for one more worker; each true wakes one.
+  // OfferChunks(): `claim(n)` is true if there are `n` chunks for one more worker; each true wakes one.
   virtual uint32_t Coming() { return 0; }
-  virtual void Offer(FunctionRef<bool(uint32_t chunks)> /*claim*/) {}
+  virtual void OfferChunks(FunctionRef<bool(uint32_t chunks)> /*claim*/) {}
 
   virtual LinkFacts Measure() = 0;
   virtual void Advise(const LinkAdvice& /*advice*/) {}

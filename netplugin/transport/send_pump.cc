@@ -52,19 +52,19 @@ void SendPump::OfferToWorkers() {
   links_->ForEach([&](const LinkName& name, SendLink& link) {
     if (!all_dirty_ && !dirty_[name.link]) return;
     dirty_[name.link] = false;
-    if (!shared) return Offer(std::span(&name.link, 1), link.Coming());
+    if (!shared) return OfferChunks(std::span(&name.link, 1), link.Coming());
     coming += link.Coming();
     ready_.push_back(name.link);
   });
   all_dirty_ = false;
   if (!shared) return;
   std::sort(ready_.begin(), ready_.end(), [this](LinkId a, LinkId b) { return session_->links().Load(a) < session_->links().Load(b); });
-  Offer(ready_, coming);
+  OfferChunks(ready_, coming);
 }
 
-void SendPump::Offer(std::span<const LinkId> links, uint32_t coming) {
+void SendPump::OfferChunks(std::span<const LinkId> links, uint32_t coming) {
   for (const LinkId link : links)
-    links_->at(link)->Offer([&](uint32_t chunks) {
+    links_->at(link)->OfferChunks([&](uint32_t chunks) {
       if (session_->links().ReadyChunks(link, coming + 1) <= coming) return false;
       coming += chunks;
       return true;

@@ -30,7 +30,7 @@ class SendPump {
   bool advice_is_due() const { return session_->links().spread() != spread_; }
 
  private:
-  void Offer(std::span<const LinkId> links, uint32_t coming);
+  void OfferChunks(std::span<const LinkId> links, uint32_t coming);
 
   SendSession* const session_;
   LinkSlots<SendLink>* const links_;

@@ -132,7 +132,7 @@ class TappedSendLink final : public net::SendLink {
   bool Holds(net::FlowId flow) override { return of_->Holds(flow); }
   bool Release(net::FlowId flow) override { return of_->Release(flow); }
   uint32_t Coming() override { return of_->Coming(); }
-  void Offer(FunctionRef<bool(uint32_t chunks)> claim) override { of_->Offer(claim); }
+  void OfferChunks(FunctionRef<bool(uint32_t chunks)> claim) override { of_->OfferChunks(claim); }
   net::LinkFacts Measure() override { return of_->Measure(); }
   void Advise(const net::LinkAdvice& advice) override { of_->Advise(advice); }
 

@@ -352,7 +352,7 @@ uint32_t TcpSendLink::Coming() {
   return chunks;
 }
 
-void TcpSendLink::Offer(FunctionRef<bool(uint32_t chunks)> claim) {
+void TcpSendLink::OfferChunks(FunctionRef<bool(uint32_t chunks)> claim) {
   for (size_t i = streams_begin(); i < streams_end(); ++i) {
     Bulk& bulk = bulk_[i];
     const bool idle = bulk.ownership.by_worker() && !bulk.ownership.pending() && !bulk.blocked && !bulk.ownership.calling();

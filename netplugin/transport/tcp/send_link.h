@@ -35,7 +35,7 @@ class TcpSendLink final : public SendLink {
   void Retarget(FlowId flow, MessageId message, const std::byte* copy) override;
   bool Holds(FlowId flow) override;
   uint32_t Coming() override;
-  void Offer(FunctionRef<bool(uint32_t chunks)> claim) override;
+  void OfferChunks(FunctionRef<bool(uint32_t chunks)> claim) override;
   LinkFacts Measure() override;
   void Advise(const LinkAdvice& advice) override;
 
