@@ -135,7 +135,7 @@ struct Drawn {
 };
 
 // The transfers of the step list; none if it is too long.
-Drawn Trace(const plan::Schedule& schedule, const plan::Fabric& fabric) {
+Drawn Trace(const plan::Schedule& schedule, const plan::FabricModel& fabric) {
   Drawn drawn;
   drawn.one_for_all = Transfers(schedule) > kTransfersMax;
   const auto keep = [&](const plan::TransferTrace& transfer) { drawn.transfers.push_back(transfer); };

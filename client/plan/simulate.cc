@@ -18,7 +18,7 @@ namespace {
 std::string NodeName(uint32_t node) { return absl::StrCat("n", node); }
 
 // 0 if the list is too long.
-double SimulatedTime(const plan::Schedule& schedule, const plan::Fabric& fabric) {
+double SimulatedTime(const plan::Schedule& schedule, const plan::FabricModel& fabric) {
   if (plan::SimulateResult result = plan::Simulate(schedule, fabric, {.use_rotation = true}); result.error.empty()) return result.time_s;
   if (Transfers(schedule) > kTransfersMax) return 0;
   return plan::Simulate(schedule, fabric).time_s;

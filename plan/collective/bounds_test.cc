@@ -87,7 +87,7 @@ TEST(PaceTest, OnlyTheDirectScheduleDoesWithoutEverywhere) {
       const Ports ports = OneSlow(members, lost);
       const auto slower = [&](const Candidate& candidate) {
         const auto schedule = MakeCandidate(candidate, kBytes, ports);
-        const Fabric fabric = FabricOf(ports, candidate.kind);
+        const FabricModel fabric = FabricOf(ports, candidate.kind);
         return Simulate(UnpacedSchedule(*schedule), fabric).time_s / Simulate(*schedule, fabric).time_s;
       };
       const double direct = slower({.kind = ScheduleKind::kDirect, .segments = 32, .note = ""});

@@ -1,4 +1,4 @@
-// The network that a schedule runs on: servers with full-duplex rails, a core that never blocks, NVLink inside a server.
+// Models the network that a schedule runs on: servers with full-duplex rails, a core that never blocks, NVLink inside a server.
 #ifndef R2CC_PLAN_SIMULATE_FABRIC_H_
 #define R2CC_PLAN_SIMULATE_FABRIC_H_
 
@@ -19,7 +19,7 @@ enum class RailUse : uint8_t {
             // (a library that only migrates)
 };
 
-struct Fabric {
+struct FabricModel {
   // One entry a server: what each of its rails moves, each way, in bytes a second; 0: dead.
   std::vector<std::vector<double>> rails_bytes_per_s;
   // Member m runs on server m / members_per_server, next to rail m % members_per_server.
@@ -37,7 +37,7 @@ struct Fabric {
 };
 
 // One member a server, each with one port.
-Fabric PortFabric(std::span<const double> port_bytes_per_s, double step_latency_s = 0);
+FabricModel PortFabric(std::span<const double> port_bytes_per_s, double step_latency_s = 0);
 
 // At time_s the rail's rate changes: 0 breaks it, its full rate repairs it. What a broken rail carried goes on over the others.
 struct RailChange {

@@ -7,7 +7,7 @@
 
 namespace r2cc::plan {
 
-FabricRoutes::FabricRoutes(Fabric fabric) : fabric_(std::move(fabric)) {
+FabricRoutes::FabricRoutes(FabricModel fabric) : fabric_(std::move(fabric)) {
   R2CC_CHECK(fabric_.members_per_server >= 1);
   for (const std::vector<double>& rails : fabric_.rails_bytes_per_s) rails_ = std::max(rails_, static_cast<uint32_t>(rails.size()));
 }

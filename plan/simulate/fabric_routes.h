@@ -18,7 +18,7 @@ class FabricRoutes {
     uint32_t count = 0;
   };
 
-  explicit FabricRoutes(Fabric fabric);
+  explicit FabricRoutes(FabricModel fabric);
 
   // Port capacities in bytes a second, by the numbers that routes use.
   std::vector<double> Capacities() const;
@@ -29,7 +29,7 @@ class FabricRoutes {
   void Find(uint32_t from, uint32_t to, uint32_t lane, std::vector<Route>& routes) const;
 
   uint32_t ServerOf(uint32_t member) const { return member / fabric_.members_per_server; }
-  const Fabric& fabric() const { return fabric_; }
+  const FabricModel& fabric() const { return fabric_; }
   // The rate of member `member`'s server each way over all rails.
   double ServerRate(uint32_t member) const;
 
@@ -46,7 +46,7 @@ class FabricRoutes {
   uint32_t FirstWorking(uint32_t from, uint32_t to, uint32_t rail, bool both) const;
   void AddRail(uint32_t from, uint32_t to, uint32_t rail_out, uint32_t rail_in, std::vector<Route>& routes) const;
 
-  Fabric fabric_;
+  FabricModel fabric_;
   uint32_t rails_ = 1;
 };
 

@@ -4,8 +4,8 @@
 
 namespace r2cc::plan {
 
-Fabric FabricOf(const Ports& ports, ScheduleKind kind) {
-  Fabric fabric = PortFabric(ports.bytes_per_s, ports.step_latency_s);
+FabricModel FabricOf(const Ports& ports, ScheduleKind kind) {
+  FabricModel fabric = PortFabric(ports.bytes_per_s, ports.step_latency_s);
   fabric.step_overhead_bytes = ports.step_overhead_bytes;
   if (kind != ScheduleKind::kRing || ports.rails == 1) return fabric;
   fabric.use = RailUse::kPinned;

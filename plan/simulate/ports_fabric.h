@@ -8,7 +8,7 @@
 namespace r2cc::plan {
 
 // The fabric of `ports`: for "ring" with separate rails, the dead ones far from each other.
-Fabric FabricOf(const Ports& ports, ScheduleKind kind);
+FabricModel FabricOf(const Ports& ports, ScheduleKind kind);
 
 }  // namespace r2cc::plan
 

@@ -15,7 +15,7 @@ namespace {
 // Events that differ by less than this part of the time come together: rounding would part what equal members do at once.
 constexpr double kSameMoment = 1e-12;
 
-std::string WhyNot(const Schedule& schedule, const Fabric& fabric, const SimulateOptions& options) {
+std::string WhyNot(const Schedule& schedule, const FabricModel& fabric, const SimulateOptions& options) {
   if (fabric.members_per_server == 0 || schedule.members() != fabric.members())
     return "the schedule has " + std::to_string(schedule.members()) + " members, the fabric has room for " +
            std::to_string(fabric.members());
@@ -35,7 +35,7 @@ std::string WhyNot(const Schedule& schedule, const Fabric& fabric, const Simulat
 
 class Run {
  public:
-  Run(const Schedule& schedule, const Fabric& fabric, const SimulateOptions& options)
+  Run(const Schedule& schedule, const FabricModel& fabric, const SimulateOptions& options)
       : schedule_(schedule),
         options_(options),
         routes_(fabric),
@@ -236,7 +236,7 @@ class Run {
 
 }  // namespace
 
-SimulateResult Simulate(const Schedule& schedule, const Fabric& fabric, const SimulateOptions& options) {
+SimulateResult Simulate(const Schedule& schedule, const FabricModel& fabric, const SimulateOptions& options) {
   SimulateResult result;
   result.error = WhyNot(schedule, fabric, options);
   return result.error.empty() ? Run(schedule, fabric, options).Go() : result;

@@ -46,7 +46,7 @@ struct SimulateResult {
 };
 
 // `schedule` must have passed CheckSchedule() or come from a generator that is tested with it.
-SimulateResult Simulate(const Schedule& schedule, const Fabric& fabric, const SimulateOptions& options = {});
+SimulateResult Simulate(const Schedule& schedule, const FabricModel& fabric, const SimulateOptions& options = {});
 
 }  // namespace r2cc::plan
 

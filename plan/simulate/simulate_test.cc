@@ -21,7 +21,7 @@ using testing::HasSubstr;
 constexpr uint64_t kBytes = uint64_t{1} << 30;
 constexpr double kRate = 50e9;
 
-double TimeOf(const Schedule& schedule, const Fabric& fabric, const SimulateOptions& options = {}) {
+double TimeOf(const Schedule& schedule, const FabricModel& fabric, const SimulateOptions& options = {}) {
   const SimulateResult result = Simulate(schedule, fabric, options);
   EXPECT_EQ(result.error, "") << schedule.name();
   return result.time_s;
@@ -33,8 +33,8 @@ std::vector<double> OneSlow(uint32_t members, double kept) {
   return ports;
 }
 
-Fabric Rails(uint32_t servers, uint32_t rails, double rail_rate) {
-  Fabric fabric;
+FabricModel Rails(uint32_t servers, uint32_t rails, double rail_rate) {
+  FabricModel fabric;
   fabric.rails_bytes_per_s.assign(servers, std::vector<double>(rails, rail_rate));
   return fabric;
 }
@@ -50,7 +50,7 @@ TEST(SimulateTest, ARingTakesWhatItsFormulaSays) {
 }
 
 TEST(SimulateTest, WhatAStepTakesOfItsPortsCountsForEachStep) {
-  Fabric fabric = PortFabric(OneSlow(8, 0.5));
+  FabricModel fabric = PortFabric(OneSlow(8, 0.5));
   fabric.step_overhead_bytes = 1e6;
   EXPECT_NEAR(TimeOf(*MakeRing(8, kBytes), fabric), RingTime(kBytes, OneSlow(8, 0.5), 0, 1e6), 1e-9);
 }
@@ -67,7 +67,7 @@ TEST(SimulateTest, TheRotationGivesTheSameTimes) {
       if (kept == 1) schedules.push_back(MakeRing(members, bytes));
       for (const double latency_s : {0.0, 5e-6}) {
         for (const auto& schedule : schedules) {
-          const Fabric fabric = PortFabric(ports, latency_s);
+          const FabricModel fabric = PortFabric(ports, latency_s);
           const double full = TimeOf(*schedule, fabric);
           const double reduced = TimeOf(*schedule, fabric, {.use_rotation = true});
           EXPECT_NEAR(reduced / full, 1, 1e-5) << schedule->name() << " p=" << members << " b=" << kept << " latency " << latency_s;
@@ -84,7 +84,7 @@ TEST(SimulateTest, TheRotationServesSeveralSlowMembers) {
   ports[10] *= 0.25;
   const auto schedule = MakeDirect(Collective::kAllReduce, kBytes, 4, DirectShares(ports), ports);
   EXPECT_EQ(schedule->Rotation().size(), 17U);
-  const Fabric fabric = PortFabric(ports);
+  const FabricModel fabric = PortFabric(ports);
   EXPECT_NEAR(TimeOf(*schedule, fabric, {.use_rotation = true}) / TimeOf(*schedule, fabric), 1, 1e-5);
 }
 
@@ -113,7 +113,7 @@ TEST(SimulateTest, HalvesTakeHalf) {
 
 // One of 8 rails dies at one server. Shared rails lose an eighth; a pinned channel moves to a rail that has one of its own.
 TEST(SimulateTest, PooledRailsLoseAPartPinnedOnesHalf) {
-  Fabric fabric = Rails(4, 8, kRate / 8);
+  FabricModel fabric = Rails(4, 8, kRate / 8);
   const double healthy = FaultFreeRingTime(4, kBytes, kRate);
   fabric.rails_bytes_per_s[1][5] = 0;
   EXPECT_NEAR(TimeOf(*MakeRing(4, kBytes), fabric) / healthy, 8.0 / 7, 1e-5);
@@ -123,7 +123,7 @@ TEST(SimulateTest, PooledRailsLoseAPartPinnedOnesHalf) {
 
 // Rail k reaches only rail k: neighbours that lost different rails share 6 of 8, and one between them brings that to 7.
 TEST(SimulateTest, ReRankingWidensARailOnlyRing) {
-  Fabric fabric = Rails(5, 8, kRate / 8);
+  FabricModel fabric = Rails(5, 8, kRate / 8);
   fabric.reach = RailReach::kRailOnly;
   fabric.rails_bytes_per_s[1][0] = 0;
   fabric.rails_bytes_per_s[2][1] = 0;
@@ -135,7 +135,7 @@ TEST(SimulateTest, ReRankingWidensARailOnlyRing) {
 
 // Bytes inside a server go over NVLink, and so does what leaves it by a rail beside another member.
 TEST(SimulateTest, MembersOfAServerUseNvlink) {
-  Fabric fabric = Rails(2, 4, kRate);
+  FabricModel fabric = Rails(2, 4, kRate);
   fabric.members_per_server = 4;
   fabric.nvlink_bytes_per_s = 8 * kRate;
   std::vector<uint32_t> order(8);
@@ -147,7 +147,7 @@ TEST(SimulateTest, MembersOfAServerUseNvlink) {
 }
 
 TEST(SimulateTest, CountsWhatEachServerReceives) {
-  Fabric fabric = Rails(3, 3, kRate / 3);
+  FabricModel fabric = Rails(3, 3, kRate / 3);
   fabric.members_per_server = 2;
   const SimulateResult result = Simulate(*MakeRing(6, kBytes), fabric);
   for (const double bytes : result.received_bytes) EXPECT_NEAR(bytes / kBytes, 2.0 * 5 / 6, 1e-6);
@@ -163,7 +163,7 @@ TEST(SimulateTest, CountsWhatEachServerReceives) {
 
 // Half way through a ring of two, one member's only rail falls to half, later to nothing, and comes back.
 TEST(SimulateTest, RailsChangeWhileItRuns) {
-  const Fabric fabric = PortFabric(std::vector<double>{kRate, kRate});
+  const FabricModel fabric = PortFabric(std::vector<double>{kRate, kRate});
   const double whole = TimeOf(*MakeRing(2, kBytes), fabric);
   const RailChange changes[] = {{whole / 2, 0, 0, kRate / 2}, {whole, 0, 0, 0}, {whole * 3, 0, 0, kRate}};
   // Half at full speed, a quarter at half of it, then nothing for twice as long, then the last quarter.
@@ -171,7 +171,7 @@ TEST(SimulateTest, RailsChangeWhileItRuns) {
 }
 
 TEST(SimulateTest, SeveralFailuresOneAfterTheOther) {
-  Fabric fabric = Rails(4, 8, kRate / 8);
+  FabricModel fabric = Rails(4, 8, kRate / 8);
   const double whole = TimeOf(*MakeRing(4, kBytes), fabric);
   const RailChange changes[] = {{0, 1, 0, 0}, {whole * 8 / 7 / 2, 2, 3, 0}, {whole * 8 / 7 / 2, 1, 4, 0}};
   // Half of it with 7 of 8 rails at the narrowest server, half with 6.
@@ -179,7 +179,7 @@ TEST(SimulateTest, SeveralFailuresOneAfterTheOther) {
 }
 
 TEST(SimulateTest, SaysWhenItCannotEnd) {
-  Fabric fabric = PortFabric(OneSlow(4, 0));
+  FabricModel fabric = PortFabric(OneSlow(4, 0));
   EXPECT_THAT(Simulate(*MakeRing(4, kBytes), fabric).error, HasSubstr("no working rail joins server 0 and server 1"));
   ListedSchedule endless(2, 1);
   endless.Add(0, 1, 0, {.after_receives = 1}, {.kind = StepKind::kReceiveReduce});

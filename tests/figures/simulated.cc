@@ -8,7 +8,7 @@
 
 namespace r2cc::figures {
 
-plan::SimulateResult Simulated(const plan::Schedule& schedule, const plan::Fabric& fabric, const plan::SimulateOptions& options) {
+plan::SimulateResult Simulated(const plan::Schedule& schedule, const plan::FabricModel& fabric, const plan::SimulateOptions& options) {
   plan::SimulateResult result = plan::Simulate(schedule, fabric, options);
   if (!result.error.empty()) std::fprintf(stderr, "%s: %s\n", schedule.name().c_str(), result.error.c_str());
   R2CC_CHECK(result.error.empty());

@@ -9,7 +9,7 @@
 namespace r2cc::figures {
 
 // Ends the process, with the simulator's line, where the schedule cannot be run to its end.
-plan::SimulateResult Simulated(const plan::Schedule& schedule, const plan::Fabric& fabric, const plan::SimulateOptions& options = {});
+plan::SimulateResult Simulated(const plan::Schedule& schedule, const plan::FabricModel& fabric, const plan::SimulateOptions& options = {});
 
 // The largest group of which every member is simulated where one could stand for many.
 constexpr size_t kMembersInFull = 64;

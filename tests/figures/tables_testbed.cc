@@ -25,8 +25,8 @@ constexpr double kHealthyReceivedMiB = 7032;
 
 double RailBytesPerS() { return plan::FaultFreeRingTime(kGpus, kBytes, kRails) / kHealthyS; }
 
-plan::Fabric TestbedFabric(plan::RailUse use, bool hit) {
-  plan::Fabric fabric{.members_per_server = 2, .use = use};
+plan::FabricModel TestbedFabric(plan::RailUse use, bool hit) {
+  plan::FabricModel fabric{.members_per_server = 2, .use = use};
   fabric.rails_bytes_per_s.assign(kServers, std::vector<double>(kRails, RailBytesPerS()));
   if (hit) fabric.rails_bytes_per_s[0][1] = 0;
   return fabric;
@@ -82,14 +82,14 @@ Table Hit() {
   Table table("testbed_hit", {"received_before", "migration_s", "balance_s", "ours_s"});
   for (const double share : {0.260, 0.677}) {
     const std::vector<plan::RailChange> changes{{.time_s = share * kHealthyS, .server = 0, .rail = 1, .bytes_per_s = 0}};
-    const auto hit_s = [&](const plan::Schedule& schedule, const plan::Fabric& fabric) {
+    const auto hit_s = [&](const plan::Schedule& schedule, const plan::FabricModel& fabric) {
       return Cell(Simulated(schedule, fabric, {.changes = changes}).time_s, 3);
     };
     // What the planner would have taken had nothing been lost: a schedule is not changed while it runs.
     plan::Ports healthy = ServerPorts();
     healthy.bytes_per_s[0] = healthy.healthy_bytes_per_s;
     const plan::Decision ours = plan::Choose(kBytes, healthy);
-    plan::Fabric fabric = TestbedFabric(plan::RailUse::kPooled, false);
+    plan::FabricModel fabric = TestbedFabric(plan::RailUse::kPooled, false);
     fabric.members_per_server = 1;
     table.Add({{share, 3},
                hit_s(*Ring(), TestbedFabric(plan::RailUse::kPinned, false)),
