@@ -27,7 +27,7 @@ struct State {
 
   State() {
     calls.Find();
-    net::Config config;
+    net::PluginConfig config;
     std::string problem;
     if (!net::LoadConfig(net::FromEnvironment, &config, &problem)) {
       Say("R2CC: no seats in NCCL's tree: " + problem);

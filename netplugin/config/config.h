@@ -27,7 +27,7 @@ struct FailRail {
   int64_t after_ms = 0;
 };
 
-struct Config {
+struct PluginConfig {
   std::string rails;                                  // R2CC_RAILS, for ResolveRails()
   TransportOption transport = TransportOption::kTcp;  // R2CC_TRANSPORT
   std::string oob_ifname;                             // R2CC_OOB_IFNAME; empty: chosen
@@ -57,10 +57,10 @@ const char* FromEnvironment(const char* name);
 
 // Sets the defaults, then the values that `get` returns; an empty value counts as unset. If any value is not acceptable: false, `out`
 // unchanged, and one line in `error` that names the variable, its value and what is allowed. Pure.
-bool LoadConfig(const GetEnv& get, Config* out, std::string* error);
+bool LoadConfig(const GetEnv& get, PluginConfig* out, std::string* error);
 
 // Sets the host's and the program's name if the environment gave none, in the characters that pages and tables can hold.
-void FillFromSystem(Config* config);
+void FillFromSystem(PluginConfig* config);
 
 // One warning line for each NAME=VALUE of `environment` (like `environ`: null-terminated) that begins with R2CC_ and is unknown, with the
 // most similar known name. Pure.
@@ -73,7 +73,7 @@ struct Variable {
   const char* default_text;  // empty: none
   const char* reason;        // for the default
   // Sets a value that is not empty. On false `why` may have more detail than `allowed`.
-  bool (*set)(const std::string& value, Config* config, std::string* why);
+  bool (*set)(const std::string& value, PluginConfig* config, std::string* why);
 };
 const std::vector<Variable>& Variables();
 

@@ -17,15 +17,15 @@ GetEnv From(const Environment& environment) {
   };
 }
 
-Config Loaded(const Environment& environment) {
-  Config config;
+PluginConfig Loaded(const Environment& environment) {
+  PluginConfig config;
   std::string error;
   EXPECT_TRUE(LoadConfig(From(environment), &config, &error)) << error;
   return config;
 }
 
 std::string Refused(const std::string& name, const std::string& value) {
-  Config config;
+  PluginConfig config;
   config.job = "untouched";
   std::string error;
   EXPECT_FALSE(LoadConfig(From({{name, value}}), &config, &error)) << name << "=" << value;
@@ -36,7 +36,7 @@ std::string Refused(const std::string& name, const std::string& value) {
 }
 
 TEST(Config, DefaultsArePlain) {
-  const Config config = Loaded({});
+  const PluginConfig config = Loaded({});
   EXPECT_EQ(config.rails, "");
   EXPECT_EQ(config.transport, TransportOption::kTcp);
   EXPECT_EQ(config.oob_ifname, "");
@@ -59,25 +59,25 @@ TEST(Config, DefaultsArePlain) {
 }
 
 TEST(Config, TakesWhatIsGiven) {
-  const Config config = Loaded({{"R2CC_RAILS", "eth0,10.0.0.1"},
-                                {"R2CC_TRANSPORT", "tcp"},
-                                {"R2CC_OOB_IFNAME", "mgmt0"},
-                                {"R2CC_ATTACH", "none"},
-                                {"R2CC_NODE", "node7"},
-                                {"R2CC_JOB", "llama"},
-                                {"R2CC_MODE", "0"},
-                                {"R2CC_FAIL_RAILS", "eth0,eth1@1500"},
-                                {"R2CC_DEADLINE_MS", "5000"},
-                                {"R2CC_SILENCE_MS", "100"},
-                                {"R2CC_SOCKETS_PER_RAIL", "4"},
-                                {"R2CC_TCP_CONGESTION", "dctcp"},
-                                {"R2CC_LINK_MONITOR", "0"},
-                                {"R2CC_BULK_THREADS", "2"},
-                                {"R2CC_COLLNET_MIN_BYTES", "4194304"},
-                                {"R2CC_COLLNET_DEADLINE_MS", "60000"},
-                                {"R2CC_CHECKSUM", "1"},
-                                {"R2CC_LOG", "debug"},
-                                {"R2CC_CHUNK_BYTES", "4096"}});
+  const PluginConfig config = Loaded({{"R2CC_RAILS", "eth0,10.0.0.1"},
+                                      {"R2CC_TRANSPORT", "tcp"},
+                                      {"R2CC_OOB_IFNAME", "mgmt0"},
+                                      {"R2CC_ATTACH", "none"},
+                                      {"R2CC_NODE", "node7"},
+                                      {"R2CC_JOB", "llama"},
+                                      {"R2CC_MODE", "0"},
+                                      {"R2CC_FAIL_RAILS", "eth0,eth1@1500"},
+                                      {"R2CC_DEADLINE_MS", "5000"},
+                                      {"R2CC_SILENCE_MS", "100"},
+                                      {"R2CC_SOCKETS_PER_RAIL", "4"},
+                                      {"R2CC_TCP_CONGESTION", "dctcp"},
+                                      {"R2CC_LINK_MONITOR", "0"},
+                                      {"R2CC_BULK_THREADS", "2"},
+                                      {"R2CC_COLLNET_MIN_BYTES", "4194304"},
+                                      {"R2CC_COLLNET_DEADLINE_MS", "60000"},
+                                      {"R2CC_CHECKSUM", "1"},
+                                      {"R2CC_LOG", "debug"},
+                                      {"R2CC_CHUNK_BYTES", "4096"}});
   EXPECT_EQ(config.rails, "eth0,10.0.0.1");
   EXPECT_EQ(config.transport, TransportOption::kTcp);
   EXPECT_EQ(config.oob_ifname, "mgmt0");
@@ -105,7 +105,7 @@ TEST(Config, TakesWhatIsGiven) {
 
 TEST(Config, TheProcessesEnvironmentIsOneOfThem) {
   setenv("R2CC_JOB", "of-the-process", 1);
-  Config config;
+  PluginConfig config;
   std::string error;
   EXPECT_TRUE(LoadConfig(FromEnvironment, &config, &error)) << error;
   EXPECT_EQ(config.job, "of-the-process");
@@ -116,7 +116,7 @@ TEST(Config, TheProcessesEnvironmentIsOneOfThem) {
 TEST(Config, EmptyMeansUnset) {
   Environment all;
   for (const Variable& variable : Variables()) all[variable.name] = "";
-  const Config config = Loaded(all);
+  const PluginConfig config = Loaded(all);
   EXPECT_EQ(config.attach_socket, "/run/r2cc/attach.sock");
   EXPECT_EQ(config.deadline_ms, 30000);
 }
@@ -173,14 +173,14 @@ TEST(Config, ErrorLinesNameValueAndWayOut) {
 }
 
 TEST(Config, SilenceMustBeShorterThanTheDeadline) {
-  Config config;
+  PluginConfig config;
   std::string error;
   EXPECT_FALSE(LoadConfig(From({{"R2CC_SILENCE_MS", "500"}, {"R2CC_DEADLINE_MS", "500"}}), &config, &error));
   EXPECT_EQ(error, "R2CC_SILENCE_MS=500: want less than R2CC_DEADLINE_MS (500)");
 }
 
 TEST(Config, SystemNamesFillOnlyWhatIsMissing) {
-  Config config = Loaded({{"R2CC_NODE", "mine"}});
+  PluginConfig config = Loaded({{"R2CC_NODE", "mine"}});
   FillFromSystem(&config);
   EXPECT_EQ(config.node, "mine");
   EXPECT_EQ(config.job, "unit_test");
@@ -196,7 +196,7 @@ TEST(ConfigTable, IsCompleteAndItsDefaultsAreAllowed) {
     EXPECT_EQ(std::string(variable.name).rfind("R2CC_", 0), 0u);
     EXPECT_NE(std::string(variable.allowed), "");
     EXPECT_NE(std::string(variable.reason), "");
-    Config config;
+    PluginConfig config;
     std::string why;
     if (*variable.default_text != '\0') {
       EXPECT_TRUE(variable.set(variable.default_text, &config, &why)) << variable.name;

@@ -20,7 +20,7 @@ std::string Clean(const char* text, const char* otherwise) {
 
 const char* FromEnvironment(const char* name) { return std::getenv(name); }
 
-void FillFromSystem(Config* config) {
+void FillFromSystem(PluginConfig* config) {
   if (config->node.empty()) {
     char name[256] = "";
     if (gethostname(name, sizeof(name) - 1) != 0) name[0] = '\0';

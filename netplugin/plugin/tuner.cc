@@ -38,7 +38,7 @@ bool IsSet(const char* name) {
 
 Settings Read() {
   Settings settings;
-  Config config;
+  PluginConfig config;
   if (!LoadConfig(FromEnvironment, &config, &settings.error)) return settings;
   settings.collnet_min_bytes = config.collnet_min_bytes;
   settings.says_release = config.log != LogLevel::kWarn;

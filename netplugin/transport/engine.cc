@@ -52,7 +52,7 @@ bool Engine::Open(std::string* error) {
     *error = std::string("R2CC: cannot make an epoll or event descriptor: ") + std::strerror(errno);
     return false;
   }
-  const Config& config = parts_.config;
+  const PluginConfig& config = parts_.config;
   host_.clock = &clock_;
   host_.log = [this](LogLevel level, const std::string& line) { Log(level, line); };
   host_.report = [this](const plan::EvidenceRecord& record) { control_plane_->Report(record); };

@@ -53,7 +53,7 @@ class SendComm : public Comm {
 class Engine {
  public:
   struct Parts {
-    Config config;
+    PluginConfig config;
     std::vector<Rail> rails;
     IpAddress oob_address;
     std::unique_ptr<LinkEvents> link_events;

@@ -6,7 +6,7 @@
 namespace r2cc::net {
 namespace {
 
-StripeMode StripeModeOf(const Config& config) {
+StripeMode StripeModeOf(const PluginConfig& config) {
   if (!config.mode.has_value()) return StripeMode::kBalance;
   switch (*config.mode) {
     case Mode::kOneRail: return StripeMode::kOneRail;
@@ -19,7 +19,7 @@ StripeMode StripeModeOf(const Config& config) {
 
 }  // namespace
 
-void SetPolicy(const Config& config, Host* host) {
+void SetPolicy(const PluginConfig& config, Host* host) {
   host->node = config.node;
   host->job = config.job;
   host->chunk_bytes = config.chunk_bytes.value_or(tuning::kChunkBytesBase);

@@ -8,7 +8,7 @@
 namespace r2cc::net {
 
 // Sets names, sizes, mode and times of `host`. Pure.
-void SetPolicy(const Config& config, Host* host);
+void SetPolicy(const PluginConfig& config, Host* host);
 
 }  // namespace r2cc::net
 

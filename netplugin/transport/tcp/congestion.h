@@ -9,8 +9,8 @@
 
 namespace r2cc::net {
 
-// The congestion control to set on a socket; empty: set none. `wanted`: as in Config::tcp_congestion; `system`: the default of new sockets;
-// `has`: whether this process may use one of that name. Nothing, and one line in `error`, if `wanted` is unavailable.
+// The congestion control to set on a socket; empty: set none. `wanted`: as in PluginConfig::tcp_congestion; `system`: the default of new
+// sockets; `has`: whether this process may use one of that name. Nothing, and one line in `error`, if `wanted` is unavailable.
 //
 // BBR suits no rail: to measure the delay it almost stops a busy connection for 0.2 s every 10 s, longer than a failover may take, and it
 // paces segments with a kernel timer.

@@ -21,7 +21,7 @@ SocketAddress ToSocketAddress(const IpAddress& address) {
 
 }  // namespace
 
-MakeOobTransport TcpTransport::Maker(const Config& config) {
+MakeOobTransport TcpTransport::Maker(const PluginConfig& config) {
   const Options options{.congestion = config.tcp_congestion,
                         .sockets_per_rail = config.sockets_per_rail,
                         .workers = config.bulk_threads,

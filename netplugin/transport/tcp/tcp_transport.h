@@ -24,13 +24,13 @@ namespace r2cc::net {
 class TcpTransport final : public OobTransport {
  public:
   struct Options {
-    std::string congestion;               // as in Config::tcp_congestion
+    std::string congestion;               // as in PluginConfig::tcp_congestion
     std::optional<int> sockets_per_rail;  // unset: by the number of workers
     std::optional<int> workers;           // unset: by the number of processors
     bool checksum = false;
   };
   // With the options of the environment.
-  static MakeOobTransport Maker(const Config& config);
+  static MakeOobTransport Maker(const PluginConfig& config);
   // `poller` is the I/O thread's. Any thread may call `log`. Null and one line in `error` if the options cannot be met.
   static std::unique_ptr<TcpTransport> Make(const Options& options, Poller* poller, const Clock* clock, LogFn log, Greet greet,
                                             std::string* error);
