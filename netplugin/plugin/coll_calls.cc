@@ -28,7 +28,7 @@ constexpr size_t kOperationsMax = 64;
 constexpr collnet::Slot kSlots = 8;
 // Into so large pieces an operation is cut, whose sums travel while the next is added up. Those of NCCL are 2 MiB at most in a chain of
 // heads, and several are under way at a time: two pieces are enough to overlap. Not measured.
-constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr uint64_t kPlanPieceBytes = 1 << 20;
 
 struct CollListen {
   uint64_t id = 0;
@@ -55,7 +55,7 @@ struct CollComm {
                        .deadline = process->collnet_deadline()},
              .number = handles[0].listen_id},
             [](const std::vector<uint64_t>& bytes_per_s, const std::vector<bool>& reach_all) {
-              return collnet::PlanFor(bytes_per_s, kPieceBytes, reach_all);
+              return collnet::PlanFor(bytes_per_s, kPlanPieceBytes, reach_all);
             },
             [members = static_cast<uint32_t>(handles.size())](const collnet::PlanSpec& plan, uint64_t bytes)
                 -> std::shared_ptr<const plan::Schedule> { return collnet::MakeSchedule(plan, members, bytes); },

@@ -72,8 +72,8 @@ bool Pump::Take(uint64_t sequence, Nanos now) {
 }
 
 void Pump::AddPieces(Item* item, uint64_t from, uint64_t offset, uint64_t bytes) {
-  for (uint64_t at = 0; at < bytes; at += kPieceBytes)
-    item->pieces.push_back({from + at, std::min(kPieceBytes, bytes - at), item->to + offset + at});
+  for (uint64_t at = 0; at < bytes; at += kCopyPieceBytes)
+    item->pieces.push_back({from + at, std::min(kCopyPieceBytes, bytes - at), item->to + offset + at});
 }
 
 bool Pump::MovePieces() {

@@ -40,7 +40,7 @@ struct Held {
 
 class Pump {
  public:
-  static constexpr uint64_t kPieceBytes = uint64_t{16} << 20;  // whoever else wants the link waits no longer than for these
+  static constexpr uint64_t kCopyPieceBytes = uint64_t{16} << 20;  // whoever else wants the link waits no longer than for these
   static constexpr size_t kPiecesMax = 4;
   static constexpr size_t kOpenMax = 8;
 
