@@ -10,7 +10,7 @@ namespace r2cc {
 namespace {
 
 // The kernel answers at once; only a dump that was interrupted by changes is repeated.
-constexpr Nanos kPatience = 2 * kNanosPerSecond;
+constexpr Nanos kDumpWithin = 2 * kNanosPerSecond;
 constexpr int kPollMs = 20;
 
 }  // namespace
@@ -40,7 +40,7 @@ std::vector<Interface> ReadInterfaces() {
   if (socket == nullptr) return {};
   std::vector<NetEvent> events;
   const SteadyClock clock;
-  for (const Nanos began = clock.Now(); clock.Now() - began < kPatience;) {
+  for (const Nanos began = clock.Now(); clock.Now() - began < kDumpWithin;) {
     std::vector<NetEvent> came;
     socket->Receive(&came);
     for (NetEvent& event : came) {

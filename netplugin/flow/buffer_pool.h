@@ -26,7 +26,7 @@ class BufferPool {
 
   // A block of at least `bytes` (kEagerBytesMax at most). Its content is undefined.
   Block Acquire(uint64_t bytes) {
-    if (bytes <= kSmallBytes) return memory_->Allocate(bytes);
+    if (bytes <= kUnpooledBytesMost) return memory_->Allocate(bytes);
     std::vector<Block>& kept = kept_[ClassOf(bytes)];
     if (kept.empty()) return memory_->Allocate(BytesOf(ClassOf(bytes)));
     // The newest block is the likeliest to be in a cache.
@@ -38,7 +38,7 @@ class BufferPool {
 
   // Takes back what Acquire(bytes) returned, or null. A block that another holder still uses is not kept: that holder frees it.
   void Release(Block block, uint64_t bytes) {
-    if (bytes <= kSmallBytes || block == nullptr || block.use_count() > 1) return;
+    if (bytes <= kUnpooledBytesMost || block == nullptr || block.use_count() > 1) return;
     const size_t size_class = ClassOf(bytes);
     if (kept_bytes_ + BytesOf(size_class) > kKeptBytesMost) return;
     kept_bytes_ += BytesOf(size_class);
@@ -50,10 +50,10 @@ class BufferPool {
 
  private:
   // The allocator itself keeps blocks of this size ready.
-  static constexpr uint64_t kSmallBytes = 4096;
-  static constexpr size_t ClassOf(uint64_t bytes) { return static_cast<size_t>(std::bit_width((bytes - 1) / kSmallBytes)); }
-  static constexpr size_t kClasses = std::bit_width((kEagerBytesMax - 1) / kSmallBytes) + 1;
-  static constexpr uint64_t BytesOf(size_t size_class) { return kSmallBytes << size_class; }
+  static constexpr uint64_t kUnpooledBytesMost = 4096;
+  static constexpr size_t ClassOf(uint64_t bytes) { return static_cast<size_t>(std::bit_width((bytes - 1) / kUnpooledBytesMost)); }
+  static constexpr size_t kClasses = std::bit_width((kEagerBytesMax - 1) / kUnpooledBytesMost) + 1;
+  static constexpr uint64_t BytesOf(size_t size_class) { return kUnpooledBytesMost << size_class; }
 
   MemoryOps* const memory_;
   std::array<std::vector<Block>, kClasses> kept_;
