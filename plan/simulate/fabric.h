@@ -13,7 +13,7 @@ enum class RailReach : uint8_t {
   kRailOnly,  // rail k reaches only rail k of other servers
 };
 
-enum class RailUse : uint8_t {
+enum class RailSharing : uint8_t {
   kPooled,  // a transfer's bytes go over all working rails, each taking more as it has room (Balance; PXN inside a server)
   kPinned,  // a transfer stays on one rail, the member's own plus its lane's number; if that is dead, on the next working one
             // (a library that only migrates)
@@ -27,7 +27,7 @@ struct FabricModel {
   // Rate of one member over NVLink, each way: transfers inside a server, and those that use a rail next to another member. 0: no limit.
   double nvlink_bytes_per_s = 0;
   RailReach reach = RailReach::kFull;
-  RailUse use = RailUse::kPooled;
+  RailSharing use = RailSharing::kPooled;
   // From when a step is due until its first byte moves. Lanes wait side by side.
   double step_latency_s = 0;
   // Bytes of its ports that a step takes in addition to its own: the cost of a message where many small ones queue.

@@ -67,7 +67,7 @@ void FabricRoutes::Find(uint32_t from, uint32_t to, uint32_t lane, std::vector<R
     route.uses[route.count++] = {NvlinkPort(to, true), 1};
     return;
   }
-  if (fabric_.use == RailUse::kPinned) {
+  if (fabric_.use == RailSharing::kPinned) {
     const bool same = fabric_.reach == RailReach::kRailOnly;
     const uint32_t wanted = (HomeRail(from) + lane) % rails_;
     const uint32_t out = FirstWorking(here, there, wanted, same);

@@ -8,7 +8,7 @@ FabricModel FabricOf(const Ports& ports, ScheduleKind kind) {
   FabricModel fabric = PortFabric(ports.bytes_per_s, ports.step_latency_s);
   fabric.step_overhead_bytes = ports.step_overhead_bytes;
   if (kind != ScheduleKind::kRing || ports.rails == 1) return fabric;
-  fabric.use = RailUse::kPinned;
+  fabric.use = RailSharing::kPinned;
   for (size_t i = 0; i < ports.bytes_per_s.size(); ++i) {
     std::vector<double>& rails = fabric.rails_bytes_per_s[i];
     const uint32_t lost = ports.rails - RailsLeft(ports, ports.bytes_per_s[i]);

@@ -25,7 +25,7 @@ std::string WhyNot(const Schedule& schedule, const FabricModel& fabric, const Si
   }
   if (!options.use_rotation) return "";
   if (schedule.Rotation().size() < 2) return "the schedule has no rotation";
-  if (fabric.members_per_server != 1 || fabric.use != RailUse::kPooled || fabric.reach != RailReach::kFull || !options.changes.empty())
+  if (fabric.members_per_server != 1 || fabric.use != RailSharing::kPooled || fabric.reach != RailReach::kFull || !options.changes.empty())
     return "a rotation needs one member a server, pooled rails that reach each other, and rails that stay as they are";
   const FabricRoutes routes(fabric);
   for (const uint32_t member : schedule.Rotation())

@@ -117,7 +117,7 @@ TEST(SimulateTest, PooledRailsLoseAPartPinnedOnesHalf) {
   const double healthy = FaultFreeRingTime(4, kBytes, kRate);
   fabric.rails_bytes_per_s[1][5] = 0;
   EXPECT_NEAR(TimeOf(*MakeRing(4, kBytes), fabric) / healthy, 8.0 / 7, 1e-5);
-  fabric.use = RailUse::kPinned;
+  fabric.use = RailSharing::kPinned;
   EXPECT_NEAR(TimeOf(*MakeRing(4, kBytes, {}, 8), fabric) / healthy, 2, 1e-5);
 }
 

@@ -25,7 +25,7 @@ constexpr double kHealthyReceivedMiB = 7032;
 
 double RailBytesPerS() { return plan::FaultFreeRingTime(kGpus, kBytes, kRails) / kHealthyS; }
 
-plan::FabricModel TestbedFabric(plan::RailUse use, bool hit) {
+plan::FabricModel TestbedFabric(plan::RailSharing use, bool hit) {
   plan::FabricModel fabric{.members_per_server = 2, .use = use};
   fabric.rails_bytes_per_s.assign(kServers, std::vector<double>(kRails, RailBytesPerS()));
   if (hit) fabric.rails_bytes_per_s[0][1] = 0;
@@ -43,16 +43,17 @@ std::unique_ptr<plan::Schedule> R2cc(uint32_t chunks) { return plan::MakeR2ccAll
 
 Table Times() {
   Table table("testbed", {"scheme", "chunks", "seconds", "ratio", "formula"});
-  const double healthy_s = Simulated(*Ring(), TestbedFabric(plan::RailUse::kPinned, false)).time_s;
+  const double healthy_s = Simulated(*Ring(), TestbedFabric(plan::RailSharing::kPinned, false)).time_s;
   const auto add = [&](const char* scheme, Cell chunks, double seconds, Cell formula) {
     table.Add({scheme, chunks, {seconds, 3}, {seconds / healthy_s, 3}, formula});
   };
   add("healthy", "-", healthy_s, {1, 4});
-  add("migration only", "-", Simulated(*Ring(), TestbedFabric(plan::RailUse::kPinned, true)).time_s, {2, 4});
-  add("Balance", "-", Simulated(*Ring(), TestbedFabric(plan::RailUse::kPooled, true)).time_s, {1 / (1 - kLost), 4});
+  add("migration only", "-", Simulated(*Ring(), TestbedFabric(plan::RailSharing::kPinned, true)).time_s, {2, 4});
+  add("Balance", "-", Simulated(*Ring(), TestbedFabric(plan::RailSharing::kPooled, true)).time_s, {1 / (1 - kLost), 4});
   for (const int chunks : {1, 2, 4, 8, 16}) {
     const double formula_s = plan::R2ccAllReduceTime(kGpus, kBytes, kRails * RailBytesPerS(), kLost, kLost, chunks, 0, 2);
-    add("R2CC-AllReduce", chunks, Simulated(*R2cc(chunks), TestbedFabric(plan::RailUse::kPooled, true)).time_s, {formula_s / healthy_s, 4});
+    add("R2CC-AllReduce", chunks, Simulated(*R2cc(chunks), TestbedFabric(plan::RailSharing::kPooled, true)).time_s,
+        {formula_s / healthy_s, 4});
   }
   // Servers are the members: their two GPUs sum inside first.
   const plan::Decision ours = plan::Choose(kBytes, ServerPorts());
@@ -63,14 +64,14 @@ Table Times() {
 
 Table TrafficOfServers() {
   Table table("testbed_traffic", {"scheme", "degraded_mib", "others_mib"});
-  const auto healthy = Simulated(*Ring(), TestbedFabric(plan::RailUse::kPinned, false)).received_bytes;
+  const auto healthy = Simulated(*Ring(), TestbedFabric(plan::RailSharing::kPinned, false)).received_bytes;
   const double wire_mib = kHealthyReceivedMiB / healthy[0];  // headers included
   const auto add = [&](const char* scheme, const std::vector<double>& received) {
     table.Add({scheme, {received[0] * wire_mib, 0}, {(received[1] + received[2]) / 2 * wire_mib, 0}});
   };
   add("healthy", healthy);
-  add("Balance", Simulated(*Ring(), TestbedFabric(plan::RailUse::kPooled, true)).received_bytes);
-  add("R2CC-AllReduce", Simulated(*R2cc(4), TestbedFabric(plan::RailUse::kPooled, true)).received_bytes);
+  add("Balance", Simulated(*Ring(), TestbedFabric(plan::RailSharing::kPooled, true)).received_bytes);
+  add("R2CC-AllReduce", Simulated(*R2cc(4), TestbedFabric(plan::RailSharing::kPooled, true)).received_bytes);
   const plan::Decision ours = plan::Choose(kBytes, ServerPorts());
   const auto schedule = plan::MakeCandidate(ours.chosen, kBytes, ServerPorts());
   add("ours", Simulated(*schedule, plan::FabricOf(ServerPorts(), ours.chosen.kind)).received_bytes);
@@ -89,11 +90,11 @@ Table Hit() {
     plan::Ports healthy = ServerPorts();
     healthy.bytes_per_s[0] = healthy.healthy_bytes_per_s;
     const plan::Decision ours = plan::Choose(kBytes, healthy);
-    plan::FabricModel fabric = TestbedFabric(plan::RailUse::kPooled, false);
+    plan::FabricModel fabric = TestbedFabric(plan::RailSharing::kPooled, false);
     fabric.members_per_server = 1;
     table.Add({{share, 3},
-               hit_s(*Ring(), TestbedFabric(plan::RailUse::kPinned, false)),
-               hit_s(*Ring(), TestbedFabric(plan::RailUse::kPooled, false)),
+               hit_s(*Ring(), TestbedFabric(plan::RailSharing::kPinned, false)),
+               hit_s(*Ring(), TestbedFabric(plan::RailSharing::kPooled, false)),
                hit_s(*plan::MakeCandidate(ours.chosen, kBytes, healthy), fabric)});
   }
   return table;
