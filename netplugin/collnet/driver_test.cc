@@ -309,7 +309,7 @@ TEST(Messages, NoneIsLongerThanTheirBound) {
   const uint32_t members = kMembersMax;
   EXPECT_LE(Encode(Message(Stamp{1, 0, 16, PlanFor(std::vector<uint64_t>(members, 1), kPieceBytes)})).size(), MessageBytesMax(members));
   EXPECT_LE(Encode(Message(Stamp{1, 0, 16, PlanFor(std::vector<uint64_t>(2, 1), kPieceBytes)})).size(), MessageBytesMax(2));
-  EXPECT_LE(Encode(Message(Failure{std::string(10'000, 'x')})).size(), MessageBytesMax(2));
+  EXPECT_LE(Encode(Message(GroupFailure{std::string(10'000, 'x')})).size(), MessageBytesMax(2));
   EXPECT_EQ(Encode(Greeting{}).size(), kGreetingBytes);
 }
 

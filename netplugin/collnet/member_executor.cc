@@ -200,7 +200,7 @@ void MemberExecutor::MessageReceived(uint32_t peer, std::span<const std::byte> b
   const std::optional<Message> message = Decode(bytes, options_.members, &why);
   if (!message.has_value()) return Fail("a message of " + MemberName(peer) + ": " + why, true);
   // Who has given up moves nothing any more, and may be the only one between two others.
-  if (const auto* const failure = std::get_if<Failure>(&*message)) return Fail(failure->text, states_.any_was_unreachable());
+  if (const auto* const failure = std::get_if<GroupFailure>(&*message)) return Fail(failure->text, states_.any_was_unreachable());
   if (const auto* const stamp = std::get_if<Stamp>(&*message)) {
     if (options_.member == 0) return Fail(MemberName(peer) + " stamps operations, which only member 0 may", true);
     const OperationId before = book_.through();
@@ -248,7 +248,7 @@ void MemberExecutor::Fail(const std::string& why, bool notify) {
   error_ = why;
   if (notify)
     for (uint32_t peer = 0; peer < options_.members; ++peer)
-      if (peer != options_.member) Send(peer, Failure{why});
+      if (peer != options_.member) Send(peer, GroupFailure{why});
   MemberAction fail;
   fail.kind = MemberAction::Kind::kFail;
   fail.text = why;

@@ -174,7 +174,7 @@ TEST(ExecutorTest, WhatAStrangerSaysEndsTheGroupAndNotTheProcess) {
 
 TEST(ExecutorTest, AFailureThatWasToldIsNotToldOn) {
   const auto executor = Make(1, 3);
-  executor->MessageReceived(2, Encode(Failure{"member 2 has lost member 0: gone"}), 0);
+  executor->MessageReceived(2, Encode(GroupFailure{"member 2 has lost member 0: gone"}), 0);
   const auto actions = executor->TakeActions();
   ASSERT_EQ(actions.size(), 1u);
   EXPECT_EQ(actions[0].kind, Kind::kFail);

@@ -72,7 +72,7 @@ void Write(const MemberState& state, Writer* to) {
   for (const uint32_t member : state.unreachable) to->Put(member);
 }
 
-void Write(const Failure& failure, Writer* to) {
+void Write(const GroupFailure& failure, Writer* to) {
   to->Put(static_cast<uint8_t>(Type::kFailure));
   to->Put(failure.text);
 }
@@ -210,7 +210,7 @@ std::optional<Message> Decode(std::span<const std::byte> bytes, uint32_t members
       message = state;
       break;
     }
-    case Type::kFailure: message = Failure{ReadText(&reader)}; break;
+    case Type::kFailure: message = GroupFailure{ReadText(&reader)}; break;
     default: *why = "it is no message of a group";
   }
   if (!reader.Done()) *why = "it is no message of a group";

@@ -61,10 +61,10 @@ struct MemberState {
 };
 
 // The sender has given up the group.
-struct Failure {
+struct GroupFailure {
   std::string text;
 
-  friend bool operator==(const Failure&, const Failure&) = default;
+  friend bool operator==(const GroupFailure&, const GroupFailure&) = default;
 };
 
 // The first message of a flow: the member that opened it, and its purpose.
@@ -84,7 +84,7 @@ Bytes Encode(const Greeting& greeting);
 // Nothing, and one line in `why`, if it is no greeting of this release.
 std::optional<Greeting> DecodeGreeting(std::span<const std::byte> bytes, std::string* why);
 
-using Message = std::variant<Stamp, MemberState, Failure>;
+using Message = std::variant<Stamp, MemberState, GroupFailure>;
 Bytes Encode(const Message& message);
 // No message to a group of `members` members is longer.
 constexpr uint64_t MessageBytesMax(uint32_t members) { return 512 + 4 * uint64_t{members}; }

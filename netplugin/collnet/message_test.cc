@@ -19,7 +19,7 @@ Stamp Sample() {
 TEST(MessageTest, WhatIsSaidIsHeard) {
   std::string why;
   for (const Message& message :
-       {Message(Sample()), Message(MemberState{1, 2, 12'500'000'000, {0, 2}}), Message(Failure{"member 1 has lost member 2"})}) {
+       {Message(Sample()), Message(MemberState{1, 2, 12'500'000'000, {0, 2}}), Message(GroupFailure{"member 1 has lost member 2"})}) {
     const auto heard = Decode(Encode(message), 3, &why);
     ASSERT_TRUE(heard.has_value()) << why;
     EXPECT_EQ(*heard, message);
@@ -68,7 +68,7 @@ TEST(MessageTest, AnotherReleaseIsNamed) {
 TEST(MessageTest, RubbishIsRefused) {
   std::mt19937_64 random(1);
   std::string why;
-  for (const Message& message : {Message(Sample()), Message(MemberState{1, 2, 5, {0}}), Message(Failure{"text"})}) {
+  for (const Message& message : {Message(Sample()), Message(MemberState{1, 2, 5, {0}}), Message(GroupFailure{"text"})}) {
     const Bytes bytes = Encode(message);
     for (size_t length = 0; length < bytes.size(); ++length) {
       EXPECT_FALSE(Decode(std::span(bytes).first(length), 3, &why).has_value()) << length;
@@ -88,7 +88,7 @@ TEST(MessageTest, RubbishIsRefused) {
       } else if (const auto* state = std::get_if<MemberState>(&*heard)) {
         EXPECT_TRUE(state->member < 3 && state->unreachable.size() < 3);
         for (const uint32_t other : state->unreachable) EXPECT_TRUE(other < 3 && other != state->member);
-      } else if (const auto* failure = std::get_if<Failure>(&*heard)) {
+      } else if (const auto* failure = std::get_if<GroupFailure>(&*heard)) {
         for (const char c : failure->text) EXPECT_TRUE(c >= 0x20 && c <= 0x7e);
       }
     }
@@ -97,9 +97,9 @@ TEST(MessageTest, RubbishIsRefused) {
 
 TEST(MessageTest, AFailureIsOnePrintableLine) {
   std::string why;
-  const auto heard = Decode(Encode(Failure{"x\n\x1b[31my" + std::string(5000, 'z')}), 3, &why);
+  const auto heard = Decode(Encode(GroupFailure{"x\n\x1b[31my" + std::string(5000, 'z')}), 3, &why);
   ASSERT_TRUE(heard.has_value());
-  const std::string text = std::get<Failure>(*heard).text;
+  const std::string text = std::get<GroupFailure>(*heard).text;
   EXPECT_EQ(text.substr(0, 8), "x??[31my");
   EXPECT_EQ(text.size(), 400u);
 }

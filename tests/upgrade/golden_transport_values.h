@@ -81,7 +81,7 @@ inline std::vector<std::pair<std::string, collnet::Message>> GroupMessages() {
       .parts = {collnet::PlanSpec::kWhole / 2, collnet::PlanSpec::kWhole / 4, 0, collnet::PlanSpec::kWhole / 4}};
   return {{"group_stamp", collnet::Stamp{.epoch = 2, .from = 10, .through = 20, .plan = direct}},
           {"group_state", collnet::MemberState{.member = 2, .number = 5, .bytes_per_s = 12'500'000'000, .unreachable = {0, 3}}},
-          {"group_failure", collnet::Failure{"no path to member 3"}}};
+          {"group_failure", collnet::GroupFailure{"no path to member 3"}}};
 }
 constexpr uint32_t kGroupMembers = 4;
 
