@@ -135,7 +135,7 @@ Result CallDevices(int* count) {
   });
 }
 
-Result CallDevice(int index, Device* device) {
+Result CallDevice(int index, RailProperties* device) {
   return Guarded([&] {
     Process& process = Process::Get();
     const std::vector<Rail>& rails = process.rails();

@@ -20,7 +20,7 @@ namespace r2cc::net {
 constexpr char kNetName[] = "R2CC";
 
 // One rail, as all versions of the properties describe it. The strings live as long as the process.
-struct Device {
+struct RailProperties {
   const char* name;
   const char* pci_path;  // null: none
   uint64_t guid;
@@ -30,7 +30,7 @@ struct Device {
 
 abi::Result CallInit(abi::Logger logger);
 abi::Result CallDevices(int* count);
-abi::Result CallDevice(int index, Device* device);
+abi::Result CallDevice(int index, RailProperties* device);
 abi::Result CallListen(int device, void* handle, void** listen_comm);
 // What NCCL passes for one communicator, as it begins (v11) or with each of its connections (v10). Null: nothing.
 abi::Result CallUse(const abi::NetCommConfig* config);

@@ -17,7 +17,7 @@ constexpr int kCommsMax = 65'536;
 // Sets the fields that every version has. The rest is zero, which means "host device, nothing special" in all of them.
 template <typename Properties>
 abi::Result Fill(int index, Properties* out) {
-  Device device{};
+  RailProperties device{};
   const abi::Result result = CallDevice(index, &device);
   if (result != abi::Result::kSuccess) return result;
   std::memset(out, 0, sizeof(*out));
