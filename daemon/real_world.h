@@ -77,7 +77,7 @@ class RealWorld {
   const health::RealSysfs sysfs_;
   health::UdpDatagrams datagrams_;
   health::UmadFabric fabric_;
-  net::verbs::Libibverbs verbs_;
+  verbs::Libibverbs verbs_;
   ScopedLoopThread rdma_thread_;
   health::VerbsRdmaWatch rdma_;
   health::RdmaPairs rdma_pairs_;

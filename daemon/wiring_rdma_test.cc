@@ -4,7 +4,7 @@
 namespace r2cc::daemon {
 namespace {
 
-using net::verbs::AsyncKind;
+using verbs::AsyncKind;
 
 class WiringRdmaTest : public WiringTest {
  protected:

@@ -106,9 +106,9 @@ void RdmaPaths::Connect(const health::PairKey& key, Path* path, const health::Rd
 
 void RdmaPaths::Judge(Path* path, Nanos udp_answered_sent, Nanos now) {
   bool failed = !path->sent.empty() && now - path->sent.front() >= kRdmaStuck;
-  for (const net::verbs::Status status : pairs_->Poll(path->id)) {
+  for (const verbs::Status status : pairs_->Poll(path->id)) {
     if (path->sent.empty()) break;
-    if (status != net::verbs::Status::kSuccess) {
+    if (status != verbs::Status::kSuccess) {
       failed = true;
       break;
     }

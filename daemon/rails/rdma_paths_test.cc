@@ -25,10 +25,10 @@ constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kInterval = 200 * kMs;  // of pings
 
 // A device whose engine is dead: nothing that is posted completes.
-class MuteVerbs : public net::verbs::FaultyVerbs {
+class MuteVerbs : public verbs::FaultyVerbs {
  public:
   using FaultyVerbs::FaultyVerbs;
-  int Poll(net::verbs::CompletionQueueId queue, std::span<net::verbs::Completion> completions, size_t* taken) override {
+  int Poll(verbs::CompletionQueueId queue, std::span<verbs::Completion> completions, size_t* taken) override {
     *taken = 0;
     return mute ? 0 : FaultyVerbs::Poll(queue, completions, taken);
   }
@@ -53,7 +53,7 @@ class RdmaPathsTest : public testing::Test {
 
     const std::string name;
     FakeExecutor core, blocking;
-    net::verbs::FakeVerbs fake;
+    verbs::FakeVerbs fake;
     MuteVerbs verbs{&fake};
     health::RdmaPairs pairs{&verbs, &core, &blocking};
     health::ClusterView view;
@@ -114,10 +114,10 @@ class RdmaPathsTest : public testing::Test {
     return time_.now() - begin;
   }
   uint64_t Written() { return a_->fake.counts().sends + b_->fake.counts().sends; }
-  static net::verbs::FakePortName Port(int host) { return {host, "mlx5_0", 1}; }
+  static verbs::FakePortName Port(int host) { return {host, "mlx5_0", 1}; }
 
-  net::verbs::FakeTimeline time_;
-  net::verbs::FakeFabric fabric_{&time_};
+  verbs::FakeTimeline time_;
+  verbs::FakeFabric fabric_{&time_};
   uint64_t counter_ = 0;
   Nanos next_ping_ = 0;
   Nanos udp_answered_ = 0;
@@ -155,7 +155,7 @@ TEST_F(RdmaPathsTest, SilenceOfRdmaAloneIsAFaultAtBothEndsAndIsOverWhenItAnswers
 // What is lost one way is an answer less the other way, too.
 TEST_F(RdmaPathsTest, SilenceOfOneWayIsOneOfThePair) {
   RunFor(kNanosPerSecond);
-  fabric_.path = [](const auto& from, const auto&) { return net::verbs::FakePath{.bytes_per_s = from.host == 0 ? 0 : 1'000'000'000}; };
+  fabric_.path = [](const auto& from, const auto&) { return verbs::FakePath{.bytes_per_s = from.host == 0 ? 0 : 1'000'000'000}; };
   EXPECT_LE(Until(*a_, true, 10 * kNanosPerSecond), 4 * kNanosPerSecond);
   EXPECT_LE(Until(*b_, true, 10 * kNanosPerSecond), 4 * kNanosPerSecond);
 }

@@ -21,7 +21,7 @@ void Put(T value, std::string* bytes) {
   for (size_t i = 0; i < sizeof(T); ++i) bytes->push_back(static_cast<char>(value >> (8 * i)));
 }
 
-bool IsUnicast(const net::verbs::Gid& gid) {
+bool IsUnicast(const verbs::Gid& gid) {
   return gid[0] != 0xff && std::any_of(gid.begin(), gid.end(), [](uint8_t byte) { return byte != 0; });
 }
 

@@ -18,7 +18,7 @@ struct RdmaEnd {
   uint32_t meets = 0;      // the number of the other end that it is connected to; 0: none yet
   uint16_t lid = 0;        // InfiniBand
   uint32_t mtu_bytes = 0;  // of its port
-  net::verbs::Gid gid{};
+  verbs::Gid gid{};
 
   friend bool operator==(const RdmaEnd&, const RdmaEnd&) = default;
 };

@@ -9,21 +9,21 @@
 namespace r2cc::health {
 namespace {
 
-using net::verbs::ChannelId;
-using net::verbs::Completion;
-using net::verbs::Gid;
-using net::verbs::GidEntry;
-using net::verbs::GidType;
-using net::verbs::LinkLayer;
-using net::verbs::PortInfo;
-using net::verbs::PortState;
-using net::verbs::QueuePairInfo;
-using net::verbs::ReadyToReceive;
-using net::verbs::ReadyToSend;
-using net::verbs::SendKind;
-using net::verbs::SendRequest;
-using net::verbs::Status;
-using net::verbs::Verbs;
+using verbs::ChannelId;
+using verbs::Completion;
+using verbs::Gid;
+using verbs::GidEntry;
+using verbs::GidType;
+using verbs::LinkLayer;
+using verbs::PortInfo;
+using verbs::PortState;
+using verbs::QueuePairInfo;
+using verbs::ReadyToReceive;
+using verbs::ReadyToSend;
+using verbs::SendKind;
+using verbs::SendRequest;
+using verbs::Status;
+using verbs::Verbs;
 
 // A silent peer fails a write after timeout * (retry_cnt + 1): 134 ms * 7, about a second. Shorter ones fail writes that are only late, as
 // behind an ARP request or in a guest; longer ones keep the verdict waiting. It is what the plugin's queue pairs have.
@@ -99,7 +99,7 @@ int RdmaPairs::MakePair(Verbs* verbs, const Open& open, const RdmaPlace& place, 
   }
   pair->queue_pair = info.id;
   // The answer needs the right to write. No memory is registered in this domain: there is nothing that could be written.
-  error = verbs->Init(info.id, place.port, pkey_index, net::verbs::kLocalWrite | net::verbs::kRemoteWrite);
+  error = verbs->Init(info.id, place.port, pkey_index, verbs::kLocalWrite | verbs::kRemoteWrite);
   if (error != 0) {
     verbs->DestroyQueuePair(info.id);
     verbs->DestroyCompletionQueue(pair->completions);

@@ -39,7 +39,7 @@ class RdmaPairs {
   enum class Id : uint64_t {};  // 0: none
 
   // They outlive it, and `verbs` what is posted to `blocking`, which runs its tasks in order.
-  RdmaPairs(net::verbs::Verbs* verbs, Executor* core, Executor* blocking, const RdmaClass& marked = {})
+  RdmaPairs(verbs::Verbs* verbs, Executor* core, Executor* blocking, const RdmaClass& marked = {})
       : verbs_(verbs), core_(core), blocking_(blocking), class_(marked) {}
   ~RdmaPairs();
   RdmaPairs(const RdmaPairs&) = delete;
@@ -52,32 +52,32 @@ class RdmaPairs {
   // One zero-byte write. False: it was not posted. REQUIRES: it is connected.
   bool Write(Id id);
   // Results of the writes since the last call, in order. REQUIRES: the pair was made.
-  std::vector<net::verbs::Status> Poll(Id id);
+  std::vector<verbs::Status> Poll(Id id);
   void Drop(Id id);
 
  private:
   struct Pair {
-    net::verbs::QueuePairId queue_pair{};
-    net::verbs::CompletionQueueId completions{};
+    verbs::QueuePairId queue_pair{};
+    verbs::CompletionQueueId completions{};
     std::string device;
-    net::verbs::Path path;  // without the other end
+    verbs::Path path;  // without the other end
     uint32_t psn = 0;
     uint32_t mtu_bytes = 0;
   };
   // Blocking thread only.
   struct Open {
-    net::verbs::ContextId context{};
-    net::verbs::DomainId domain{};
+    verbs::ContextId context{};
+    verbs::DomainId domain{};
     int pairs = 0;
   };
   using Devices = std::map<std::string, Open>;
 
-  static int OpenDevice(net::verbs::Verbs* verbs, const std::string& name, Devices* devices);
-  static void Unuse(net::verbs::Verbs* verbs, const std::string& name, Devices* devices);
-  static int MakePair(net::verbs::Verbs* verbs, const Open& open, const RdmaPlace& place, uint16_t pkey_index, Pair* pair, RdmaEnd* end);
-  static void End(net::verbs::Verbs* verbs, const Pair& pair, Devices* devices);
+  static int OpenDevice(verbs::Verbs* verbs, const std::string& name, Devices* devices);
+  static void Unuse(verbs::Verbs* verbs, const std::string& name, Devices* devices);
+  static int MakePair(verbs::Verbs* verbs, const Open& open, const RdmaPlace& place, uint16_t pkey_index, Pair* pair, RdmaEnd* end);
+  static void End(verbs::Verbs* verbs, const Pair& pair, Devices* devices);
 
-  net::verbs::Verbs* const verbs_;
+  verbs::Verbs* const verbs_;
   Executor* const core_;
   Executor* const blocking_;
   const RdmaClass class_;

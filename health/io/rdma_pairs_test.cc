@@ -17,37 +17,37 @@
 namespace r2cc::health {
 namespace {
 
-using net::verbs::Call;
-using net::verbs::Status;
 using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using verbs::Call;
+using verbs::Status;
 
 // Counts what is open, and keeps how the last queue pair was made.
-class CountingVerbs : public net::verbs::FaultyVerbs {
+class CountingVerbs : public verbs::FaultyVerbs {
  public:
   using FaultyVerbs::FaultyVerbs;
-  int Open(const std::string& device, net::verbs::ContextId* context, int* async_fd) override {
+  int Open(const std::string& device, verbs::ContextId* context, int* async_fd) override {
     const int error = FaultyVerbs::Open(device, context, async_fd);
     if (error == 0) ++open;
     return error;
   }
-  int Close(net::verbs::ContextId context) override {
+  int Close(verbs::ContextId context) override {
     const int error = FaultyVerbs::Close(context);
     if (error == 0) --open;
     return error;
   }
-  int Init(net::verbs::QueuePairId pair, uint8_t port, uint16_t index, uint32_t access) override {
+  int Init(verbs::QueuePairId pair, uint8_t port, uint16_t index, uint32_t access) override {
     pkey_index = index;
     return FaultyVerbs::Init(pair, port, index, access);
   }
-  int MakeReadyToReceive(net::verbs::QueuePairId pair, const net::verbs::ReadyToReceive& how) override {
+  int MakeReadyToReceive(verbs::QueuePairId pair, const verbs::ReadyToReceive& how) override {
     receive = how;
     return FaultyVerbs::MakeReadyToReceive(pair, how);
   }
   int open = 0;
   uint16_t pkey_index = 0;
-  net::verbs::ReadyToReceive receive;
+  verbs::ReadyToReceive receive;
 };
 
 class RdmaPairsTest : public testing::Test {
@@ -74,9 +74,9 @@ class RdmaPairsTest : public testing::Test {
     return connected;
   }
 
-  net::verbs::FakeTimeline time_;
-  net::verbs::FakeFabric fabric_{&time_};
-  net::verbs::FakeVerbs fake_{&fabric_, 0}, peer_fake_{&fabric_, 1};
+  verbs::FakeTimeline time_;
+  verbs::FakeFabric fabric_{&time_};
+  verbs::FakeVerbs fake_{&fabric_, 0}, peer_fake_{&fabric_, 1};
   CountingVerbs verbs_{&fake_}, peer_verbs_{&peer_fake_};
   FakeExecutor core_, blocking_;
   std::unique_ptr<RdmaPairs> pairs_;

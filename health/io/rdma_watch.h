@@ -14,13 +14,13 @@ namespace r2cc::health {
 
 // One port, and how it is.
 struct RdmaPort {
-  net::verbs::PortFacts facts;
-  net::verbs::PortInfo info;
+  verbs::PortFacts facts;
+  verbs::PortInfo info;
 };
 
 struct RdmaHandler {
   // Something happened just now: to a port, or to the whole device (port 0). How its ports are since then comes by on_ports.
-  std::function<void(const std::string& device, uint8_t port, net::verbs::AsyncKind kind)> on_event;
+  std::function<void(const std::string& device, uint8_t port, verbs::AsyncKind kind)> on_event;
   // How all ports of a device are: when it is found, after each event, and every few seconds. None: the device is gone.
   std::function<void(const std::string& device, const std::vector<RdmaPort>& ports)> on_ports;
 };

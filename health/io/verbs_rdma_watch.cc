@@ -11,12 +11,12 @@
 namespace r2cc::health {
 namespace {
 
-using net::verbs::AsyncEvent;
-using net::verbs::AsyncKind;
-using net::verbs::ContextId;
-using net::verbs::DeviceInfo;
-using net::verbs::DeviceLimits;
-using net::verbs::Verbs;
+using verbs::AsyncEvent;
+using verbs::AsyncKind;
+using verbs::ContextId;
+using verbs::DeviceInfo;
+using verbs::DeviceLimits;
+using verbs::Verbs;
 
 // With one call. A port that flaps is not to keep the core from everything else: what is left makes the descriptor readable again.
 constexpr int kEventsMost = 16;

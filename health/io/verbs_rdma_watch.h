@@ -28,7 +28,7 @@ constexpr Nanos kRdmaSweepInterval = 5 * kNanosPerSecond;
 class VerbsRdmaWatch final : public RdmaWatch {
  public:
   struct Seams {
-    net::verbs::Verbs* verbs;
+    verbs::Verbs* verbs;
     Executor* core;
     // Runs calls that may block, for long on a device that dies. It runs its tasks in order.
     Executor* blocking;
@@ -47,8 +47,8 @@ class VerbsRdmaWatch final : public RdmaWatch {
 
  private:
   struct Device {
-    net::verbs::DeviceInfo info;
-    net::verbs::ContextId context{};
+    verbs::DeviceInfo info;
+    verbs::ContextId context{};
     int async_fd = -1;
     uint8_t ports = 1;
     bool asked = false;  // and not answered
@@ -64,11 +64,11 @@ class VerbsRdmaWatch final : public RdmaWatch {
   void Sweep();
   void OnFound(const Found& found);
   void Ask(const std::string& name);
-  void OnAnswer(const std::string& name, net::verbs::ContextId context, int error, const std::vector<RdmaPort>& ports);
-  void ReadEvents(const std::string& name, net::verbs::ContextId context);
+  void OnAnswer(const std::string& name, verbs::ContextId context, int error, const std::vector<RdmaPort>& ports);
+  void ReadEvents(const std::string& name, verbs::ContextId context);
   void Lose(const std::string& name, const std::string& why);
   // The device with this context; null: it is gone.
-  Device* Live(const std::string& name, net::verbs::ContextId context);
+  Device* Live(const std::string& name, verbs::ContextId context);
   void Close(const Device& device);
 
   const Seams seams_;

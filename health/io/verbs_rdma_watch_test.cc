@@ -18,19 +18,19 @@
 namespace r2cc::health {
 namespace {
 
-using net::verbs::AsyncEvent;
-using net::verbs::AsyncKind;
-using net::verbs::ContextId;
-using net::verbs::PortState;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using verbs::AsyncEvent;
+using verbs::AsyncKind;
+using verbs::ContextId;
+using verbs::PortState;
 
 // Counts what is open and what is acknowledged; devices that it hides are not listed, and say nothing of it.
-class CountingVerbs : public net::verbs::FaultyVerbs {
+class CountingVerbs : public verbs::FaultyVerbs {
  public:
   using FaultyVerbs::FaultyVerbs;
 
-  int Devices(std::vector<net::verbs::DeviceInfo>* devices) override {
+  int Devices(std::vector<verbs::DeviceInfo>* devices) override {
     const int error = FaultyVerbs::Devices(devices);
     std::erase_if(*devices, [this](const auto& device) { return hidden.contains(device.name); });
     return error;
@@ -105,9 +105,9 @@ class VerbsRdmaWatchTest : public testing::Test {
   std::vector<std::string> Told() { return std::exchange(told_, {}); }
   static std::string Event(const std::string& port, AsyncKind kind) { return port + " event " + std::to_string(static_cast<int>(kind)); }
 
-  net::verbs::FakeTimeline time_;
-  net::verbs::FakeFabric fabric_{&time_};
-  net::verbs::FakeVerbs fake_{&fabric_, 0};
+  verbs::FakeTimeline time_;
+  verbs::FakeFabric fabric_{&time_};
+  verbs::FakeVerbs fake_{&fabric_, 0};
   CountingVerbs verbs_{&fake_};
   FakeExecutor core_;
   FakeExecutor blocking_;
@@ -204,7 +204,7 @@ TEST_F(VerbsRdmaWatchTest, ADeviceThatCannotBeAskedIsGone) {
 }
 
 TEST_F(VerbsRdmaWatchTest, ADeviceThatMayNotBeOpenedIsTriedAgain) {
-  verbs_.FailCall(net::verbs::Call::kOpen, 1, EACCES);
+  verbs_.FailCall(verbs::Call::kOpen, 1, EACCES);
   Start();
   EXPECT_THAT(Told(), ElementsAre("mlx5_1 up 100 up 100"));
   PassSweep();

@@ -7,8 +7,8 @@
 namespace r2cc::health {
 namespace {
 
-using net::verbs::AsyncKind;
-using net::verbs::PortState;
+using verbs::AsyncKind;
+using verbs::PortState;
 
 const char* Words(AsyncKind kind) {
   switch (kind) {
@@ -85,7 +85,7 @@ void RdmaProbe::OnPorts(const std::string& device, const std::vector<RdmaPort>& 
 }
 
 void RdmaProbe::Match(Nic* nic) const {
-  std::vector<net::verbs::PortFacts> ports;
+  std::vector<verbs::PortFacts> ports;
   for (const auto& [name, of_device] : devices_)
     for (const RdmaPort& port : of_device) ports.push_back(port.facts);
   if (const auto found = PortOfInterface({nic->facts.ifindex, nic->interface, nic->facts.pci}, ports)) {
@@ -94,7 +94,7 @@ void RdmaProbe::Match(Nic* nic) const {
     return;
   }
   // InfiniBand without an interface, or two ports of one function: the files know which.
-  for (const net::verbs::PortFacts& port : ports) {
+  for (const verbs::PortFacts& port : ports) {
     if (port.device != nic->facts.rdma_device || port.port != nic->facts.rdma_port || !port.interfaces.empty()) continue;
     nic->device = port.device;
     nic->port = port.port;

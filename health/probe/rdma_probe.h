@@ -71,7 +71,7 @@ class RdmaProbe {
   };
   struct Nic {
     std::string interface;  // empty: an InfiniBand port that is known by its GUID, or an address without an interface
-    SysfsPortFacts facts;        // as last read
+    SysfsPortFacts facts;   // as last read
     std::string device;     // behind it; empty: none yet
     uint8_t port = 0;
     std::optional<RdmaPortName> active;  // as reported
@@ -86,7 +86,7 @@ class RdmaProbe {
     TimerId telling = 0;
   };
 
-  void OnEvent(const std::string& device, uint8_t port, net::verbs::AsyncKind kind);
+  void OnEvent(const std::string& device, uint8_t port, verbs::AsyncKind kind);
   void OnPorts(const std::string& device, const std::vector<RdmaPort>& ports);
   void Judge(const std::string& name, Nic* nic);
   void TellPort(const std::string& name, Nic* nic);

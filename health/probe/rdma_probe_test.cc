@@ -16,10 +16,10 @@
 namespace r2cc::health {
 namespace {
 
-using net::verbs::AsyncKind;
-using net::verbs::PortState;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using verbs::AsyncKind;
+using verbs::PortState;
 
 class RdmaProbeTest : public testing::Test {
  protected:

@@ -67,8 +67,8 @@ class KnownPorts {
 };
 
 // Never ended: providers leave threads and handlers of their own behind.
-verbs::Libibverbs* Library() {
-  static verbs::Libibverbs* const library = new verbs::Libibverbs;
+r2cc::verbs::Libibverbs* Library() {
+  static r2cc::verbs::Libibverbs* const library = new r2cc::verbs::Libibverbs;
   return library;
 }
 
@@ -91,7 +91,7 @@ std::unique_ptr<Transport> MakeVerbsRails(const TransportParts& parts, std::stri
   RdmaPorts found = FindRdmaPorts();
   *error = found.error;
   if (found.ports.empty()) return nullptr;
-  verbs::Libibverbs* const library = Library();
+  r2cc::verbs::Libibverbs* const library = Library();
   // Without it a child that the job forks would take the device's pages along.
   if (const int failed = library->ForkInit(); failed != 0)
     parts.log(LogLevel::kWarn, "R2CC: libibverbs cannot keep registered memory from forked children: set RDMAV_FORK_SAFE=1");

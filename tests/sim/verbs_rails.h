@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
-#include "base/core/verbs/faulty_verbs.h"
 #include "netplugin/gpu/fake_gpu.h"
+#include "netplugin/transport/verbs/fake_types.h"
 #include "tests/sim/process.h"
 #include "tests/sim/rail_faults.h"
 

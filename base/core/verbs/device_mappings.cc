@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 // "7f0010000000-7f0010001000 rw-s 00000000 00:06 123   /dev/infiniband/uverbs0"
@@ -36,4 +36,4 @@ void DeviceMappings::KeepFromChildren() {
     madvise(reinterpret_cast<void*>(mapping.begin), mapping.end - mapping.begin, MADV_DONTFORK);
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -13,7 +13,7 @@
 
 #include "base/core/mutex.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 constexpr std::string_view kDeviceFiles = "/dev/infiniband/";
 
@@ -54,6 +54,6 @@ class DeviceMappings {
   int changing_ R2CC_GUARDED_BY(mutex_) = 0;  // calls under way
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_DEVICE_MAPPINGS_H_

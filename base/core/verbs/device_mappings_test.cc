@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 using testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(DeviceMappingsTest, AChildHasNoneOfThem) {
 }
 
 }  // namespace
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

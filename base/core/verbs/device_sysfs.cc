@@ -4,7 +4,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 DeviceSysfs ReadSysfs(const std::string& sysfs, const std::string& device) {
   const std::filesystem::path folder = std::filesystem::path(sysfs) / "class/infiniband" / device;
@@ -25,4 +25,4 @@ DeviceSysfs ReadSysfs(const std::string& sysfs, const std::string& device) {
   return found;
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 struct DeviceSysfs {
   std::string driver;     // of the kernel: mlx5_core, rdma_rxe
@@ -15,6 +15,6 @@ struct DeviceSysfs {
 // `sysfs`: where it is mounted. Any thread.
 DeviceSysfs ReadSysfs(const std::string& sysfs, const std::string& device);
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_DEVICE_SYSFS_H_

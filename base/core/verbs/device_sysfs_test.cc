@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 class DeviceSysfsTest : public testing::Test {
@@ -45,4 +45,4 @@ TEST_F(DeviceSysfsTest, OfOthersNothingIsKnown) {
 }
 
 }  // namespace
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -8,7 +8,7 @@
 
 #include "base/core/check.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 void FakeFabric::AddDevice(int host, const std::string& name, const std::string& driver, uint8_t ports) {
   FakeDevice device;
@@ -293,4 +293,4 @@ void FakeFabric::FlushReceives(FakeQueuePair* pair) {
              {{.wr_id = receive.wr_id, .status = Status::kFlushed, .queue_pair_number = pair->number}, pair->id, 0});
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

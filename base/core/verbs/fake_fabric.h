@@ -35,7 +35,7 @@
 #include "base/core/verbs/fake_time.h"
 #include "base/core/verbs/verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 struct FakePortName {
   int host = 0;
@@ -284,6 +284,6 @@ class FakeFabric {
   int late_placements_ = 0;
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_FAKE_FABRIC_H_

@@ -16,7 +16,7 @@
 #include "base/core/verbs/fake_time.h"
 #include "base/core/verbs/fake_verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 constexpr uint32_t kPsn = 77;
 constexpr uint32_t kEntries = 64;
@@ -109,6 +109,6 @@ class FakePair : public testing::Test {
   End ends_[2];
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_FAKE_PAIR_H_

@@ -6,7 +6,7 @@
 
 #include "base/core/verbs/fake_fabric.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 // Requests of one queue pair on their way: soft-RoCE stops at 64 packets.
@@ -305,4 +305,4 @@ void FakeFabric::Deliver(FakeQueuePair* target, const Packet& packet) {
   RunDeliveries(target);
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -11,7 +11,7 @@
 
 #include "base/core/clock.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 class FakeTime {
  public:
@@ -54,6 +54,6 @@ class FakeTimeline final : public FakeTime {
   std::mt19937_64 random_;
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_FAKE_TIME_H_

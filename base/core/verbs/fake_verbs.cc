@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 // As mlx5 gives.
@@ -342,4 +342,4 @@ int FakeVerbs::PostReceive(QueuePairId id, std::span<const ReceiveRequest> reque
   return 0;
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

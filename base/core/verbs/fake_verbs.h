@@ -10,7 +10,7 @@
 #include "base/core/verbs/fake_fabric.h"
 #include "base/core/verbs/verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 class FakeVerbs final : public Verbs {
  public:
@@ -69,6 +69,6 @@ class FakeVerbs final : public Verbs {
   Counts counts_;
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_FAKE_VERBS_H_

@@ -8,7 +8,7 @@
 
 #include "base/core/verbs/fake_pair.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 using Fake = FakePair;
@@ -269,4 +269,4 @@ TEST_F(Fake, TheOldNumberHearsOldPackets) {
 }
 
 }  // namespace
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 // In `raw`: it was never read from the device, and is not given back to it.
@@ -161,4 +161,4 @@ int FaultyVerbs::PostReceive(QueuePairId queue_pair, std::span<const ReceiveRequ
   return error != 0 ? error : under_->PostReceive(queue_pair, requests, posted);
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

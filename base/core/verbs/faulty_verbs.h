@@ -14,7 +14,7 @@
 #include "base/core/clock.h"
 #include "base/core/verbs/verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 enum class Call : uint8_t {
   kOpen,
@@ -130,6 +130,6 @@ class FaultyVerbs : public Verbs {
   uint64_t injected_ = 0;
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_FAULTY_VERBS_H_

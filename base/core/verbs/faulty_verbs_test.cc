@@ -7,7 +7,7 @@
 
 #include "base/core/verbs/fake_pair.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 using Faulty = FakePair;
@@ -52,4 +52,4 @@ TEST_F(Faulty, TheNthCompletionSaysAsItIsTold) {
 }
 
 }  // namespace
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

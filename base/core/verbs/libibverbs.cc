@@ -16,7 +16,7 @@
 #include "base/core/verbs/libibverbs_calls.h"
 #include "base/core/verbs/libibverbs_values.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 constexpr size_t kRequestsPerDoorbell = 32;
@@ -395,4 +395,4 @@ int Libibverbs::PostReceive(QueuePairId queue_pair, std::span<const ReceiveReque
                                 [&](ibv_recv_wr* list, ibv_recv_wr** bad) { return pair->context->ops.post_recv(pair, list, bad); });
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

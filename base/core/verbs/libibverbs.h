@@ -12,7 +12,7 @@
 #include "base/core/verbs/device_mappings.h"
 #include "base/core/verbs/verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 struct LibibverbsCalls;
 
@@ -71,6 +71,6 @@ class Libibverbs : public Verbs {
   DeviceMappings mappings_;
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_LIBIBVERBS_H_

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 std::string LibibverbsCalls::Find(void* handle) {
   std::string lacks;
@@ -44,4 +44,4 @@ std::string LibibverbsCalls::Find(void* handle) {
   return lacks;
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

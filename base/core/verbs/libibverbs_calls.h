@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 struct LibibverbsCalls {
   decltype(&::ibv_fork_init) fork_init;
@@ -41,6 +41,6 @@ struct LibibverbsCalls {
   std::string Find(void* handle);
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_LIBIBVERBS_CALLS_H_

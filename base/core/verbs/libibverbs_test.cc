@@ -16,7 +16,7 @@
 
 #include "base/core/verbs/stub_libibverbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 using testing::AllOf;
@@ -349,4 +349,4 @@ TEST_F(LibibverbsOldTest, ALibraryWithoutTheNewerCallsDoesWithoutThem) {
 }
 
 }  // namespace
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 Status StatusOf(ibv_wc_status status) {
@@ -214,4 +214,4 @@ Subject SubjectOf(ibv_event_type type) {
   }
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -8,7 +8,7 @@
 
 #include "base/core/verbs/verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 // The library's calls have a byte for it, whatever the length of the table.
 inline constexpr uint32_t kGidIndexMax = 255;
@@ -34,6 +34,6 @@ AsyncKind AsyncKindOf(ibv_event_type type);
 enum class Subject { kNone, kPort, kQueuePair, kCompletionQueue };
 Subject SubjectOf(ibv_event_type type);
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_LIBIBVERBS_VALUES_H_

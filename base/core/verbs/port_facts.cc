@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 PortFacts ReadPortFacts(Verbs* verbs, ContextId context, const DeviceInfo& device, uint8_t port) {
   PortFacts facts{.device = device.name, .port = port, .pci = device.pci, .interface = device.interface, .interfaces = {}};
@@ -34,4 +34,4 @@ std::optional<PortFacts> PortOfInterface(const InterfaceFacts& interface, std::s
   return port.interfaces.empty() ? std::optional(port) : std::nullopt;
 }
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

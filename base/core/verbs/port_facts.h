@@ -10,7 +10,7 @@
 
 #include "base/core/verbs/verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 // A port, with its facts about the network interfaces that belong to it.
 struct PortFacts {
@@ -39,6 +39,6 @@ struct InterfaceFacts {
 // GIDs name no interface, as on InfiniBand. Nothing: the interface has no RDMA device. Pure.
 std::optional<PortFacts> PortOfInterface(const InterfaceFacts& interface, std::span<const PortFacts> ports);
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_PORT_FACTS_H_

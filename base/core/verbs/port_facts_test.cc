@@ -8,7 +8,7 @@
 #include "base/core/verbs/fake_fabric.h"
 #include "base/core/verbs/fake_verbs.h"
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 namespace {
 
 const std::vector<PortFacts> kPorts = {
@@ -70,4 +70,4 @@ TEST(PortFacts, APortNamesTheInterfacesOfItsGids) {
 }
 
 }  // namespace
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-extern "C" r2cc::net::verbs::Stub stub;
-r2cc::net::verbs::Stub stub;
+extern "C" r2cc::verbs::Stub stub;
+r2cc::verbs::Stub stub;
 
 namespace {
 
@@ -30,7 +30,7 @@ Object* Made(Object* object) {
 
 int PollQueue(ibv_cq*, int room, ibv_wc* wc) {
   const int count = std::min(room, stub.completions);
-  for (int i = 0; i < count; ++i) wc[i] = stub.found[i % r2cc::net::verbs::Stub::kKept];
+  for (int i = 0; i < count; ++i) wc[i] = stub.found[i % r2cc::verbs::Stub::kKept];
   stub.completions -= std::max(0, count);
   return count;
 }

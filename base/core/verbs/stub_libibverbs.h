@@ -4,7 +4,7 @@
 
 #include <infiniband/verbs.h>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 // The library's own, found there by the name "stub". The test and the library are apart: nothing in it is allocated.
 struct Stub {
@@ -38,6 +38,6 @@ struct Stub {
   int contexts = 0;  // open
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_STUB_LIBIBVERBS_H_

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace r2cc::net::verbs {
+namespace r2cc::verbs {
 
 enum class ContextId : uint64_t {};
 enum class DomainId : uint64_t {};
@@ -289,6 +289,6 @@ class Verbs {
   virtual int PostReceive(QueuePairId queue_pair, std::span<const ReceiveRequest> requests, size_t* posted) = 0;
 };
 
-}  // namespace r2cc::net::verbs
+}  // namespace r2cc::verbs
 
 #endif  // R2CC_BASE_CORE_VERBS_VERBS_H_

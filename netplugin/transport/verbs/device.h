@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "base/core/mutex.h"
-#include "base/core/verbs/verbs.h"
 #include "netplugin/transport/verbs/control_thread.h"
 #include "netplugin/transport/verbs/gid.h"
+#include "netplugin/transport/verbs/verbs_types.h"
 
 namespace r2cc::net::verbs {
 

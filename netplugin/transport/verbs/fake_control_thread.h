@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/core/verbs/fake_time.h"
 #include "netplugin/transport/verbs/control_thread.h"
+#include "netplugin/transport/verbs/fake_types.h"
 
 namespace r2cc::net::verbs {
 

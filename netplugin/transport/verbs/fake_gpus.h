@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
-#include "base/core/verbs/faulty_verbs.h"
 #include "netplugin/gpu/fake_gpu.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_types.h"
 #include "netplugin/transport/verbs/loopback_pair.h"
 
 namespace r2cc::net::verbs {

@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_types.h"
 #include "netplugin/transport/verbs/ticket.h"
 #include "netplugin/transport/verbs/verbs_port.h"
 

@@ -17,7 +17,7 @@
 #include <optional>
 
 #include "base/core/clock.h"
-#include "base/core/verbs/verbs.h"
+#include "netplugin/transport/verbs/verbs_types.h"
 
 namespace r2cc::net::verbs {
 

@@ -5,9 +5,9 @@
 #include <cerrno>
 
 #include "base/core/verbs/fake_pair.h"
-#include "base/core/verbs/faulty_verbs.h"
 #include "netplugin/flow/tuning.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_types.h"
 
 namespace r2cc::net::verbs {
 namespace {
@@ -38,7 +38,7 @@ TEST(FenceTable, IsWholeAndProvesNothingByAStepThatFailed) {
 }
 
 // Writes without end are under way, placement is slow, and the target is fenced by the product's own fence.
-class FenceOnFake : public FakePair {
+class FenceOnFake : public r2cc::verbs::FakePair {
  protected:
   static constexpr uint64_t kReceive = 900, kOwnReceive = 901;
 

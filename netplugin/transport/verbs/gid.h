@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "base/core/verbs/verbs.h"
 #include "netplugin/rails/address.h"
+#include "netplugin/transport/verbs/verbs_types.h"
 
 namespace r2cc::net::verbs {
 

@@ -13,9 +13,9 @@
 #include <memory>
 #include <string>
 
-#include "base/core/verbs/verbs.h"
 #include "netplugin/transport/verbs/device.h"
 #include "netplugin/transport/verbs/gid.h"
+#include "netplugin/transport/verbs/verbs_types.h"
 
 namespace r2cc::net::verbs {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "base/core/verbs/verbs.h"
 #include "netplugin/link/frame.h"
+#include "netplugin/transport/verbs/verbs_types.h"
 
 namespace r2cc::net::verbs {
 

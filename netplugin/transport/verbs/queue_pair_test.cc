@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
-#include "base/core/verbs/faulty_verbs.h"
 #include "netplugin/flow/tuning.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_types.h"
 #include "netplugin/transport/verbs/record_channel.h"
 
 namespace r2cc::net::verbs {

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/core/verbs/port_facts.h"
-#include "base/core/verbs/verbs.h"
+#include "netplugin/transport/verbs/verbs_types.h"
 
 namespace r2cc::net::verbs {
 

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
-#include "base/core/verbs/faulty_verbs.h"
+#include "netplugin/transport/verbs/fake_types.h"
 
 namespace r2cc::net::verbs {
 namespace {

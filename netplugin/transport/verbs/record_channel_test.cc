@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/core/verbs/fake_fabric.h"
-#include "base/core/verbs/fake_verbs.h"
 #include "netplugin/transport/verbs/fake_control_thread.h"
+#include "netplugin/transport/verbs/fake_types.h"
 
 namespace r2cc::net::verbs {
 namespace {

@@ -12,8 +12,8 @@
 namespace r2cc::rig {
 namespace {
 
-using net::verbs::Completion;
-using net::verbs::Status;
+using verbs::Completion;
+using verbs::Status;
 
 constexpr size_t kBytes = 4096;
 constexpr std::chrono::seconds kPatience(10);
@@ -26,7 +26,7 @@ int Injected() {
 
 // R2CC_VERBS_FAULTS=completion:3:12,post_send:5:11,post_receive:9:12
 TEST(FaultsInGuest, TheThirdCompletionTheFifthPostAndTheNinthReceiveFail) {
-  net::verbs::Libibverbs verbs;
+  verbs::Libibverbs verbs;
   ASSERT_EQ(verbs.missing(), "");
   VerbsEnd a(&verbs, "rxe0a", kBytes);
   VerbsEnd b(&verbs, "rxe0b", kBytes);
@@ -46,7 +46,7 @@ TEST(FaultsInGuest, TheThirdCompletionTheFifthPostAndTheNinthReceiveFail) {
   EXPECT_EQ(a.Write(kBytes, true), 11);
   EXPECT_EQ(a.Write(kBytes, true), 0);
   EXPECT_EQ(Injected(), 2);
-  const net::verbs::ReceiveRequest request{.wr_id = 9};
+  const verbs::ReceiveRequest request{.wr_id = 9};
   size_t posted = 1;
   EXPECT_EQ(verbs.PostReceive(b.pair(), {&request, 1}, &posted), ENOMEM);
   EXPECT_EQ(posted, 0u);

@@ -25,10 +25,10 @@
 namespace r2cc::rig {
 namespace {
 
-using net::verbs::Completion;
-using net::verbs::Status;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using verbs::Completion;
+using verbs::Status;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kBlockBytes = 65536;  // 64 packets: a fence mostly falls into the middle of one
@@ -52,7 +52,7 @@ struct Outcome {
 double Milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
 // The transport's own. Its time-out of the drain is short for a machine that others use too: such a round proves nothing and says so.
-bool FenceOf(net::verbs::Verbs* verbs, const net::verbs::DeviceInfo& device, VerbsEnd* end) {
+bool FenceOf(verbs::Verbs* verbs, const verbs::DeviceInfo& device, VerbsEnd* end) {
   net::verbs::Fence fence(verbs,
                           {.queue_pair = end->pair(),
                            .completions = end->receive_completions(),
@@ -99,17 +99,17 @@ size_t Watch(const std::vector<uint8_t>& memory) {
   return most;
 }
 
-using FenceFunction = std::function<bool(net::verbs::Verbs*, const net::verbs::DeviceInfo&, VerbsEnd*)>;
+using FenceFunction = std::function<bool(verbs::Verbs*, const verbs::DeviceInfo&, VerbsEnd*)>;
 
 // `fence`: returns whether the round counts. At most as many others are put up with.
 Outcome Probe(const HardwareCable& cable, int rounds, const FenceFunction& fence) {
-  net::verbs::Libibverbs verbs;
+  verbs::Libibverbs verbs;
   VerbsEnd a(&verbs, cable.ends[0].device, kBlockBytes);
   VerbsEnd b(&verbs, cable.ends[1].device, kBlockBytes);
   a.memory().assign(kBlockBytes, kData);
   std::mt19937 random(std::random_device{}());
   Outcome outcome;
-  std::vector<net::verbs::DeviceInfo> devices;
+  std::vector<verbs::DeviceInfo> devices;
   EXPECT_EQ(verbs.Devices(&devices), 0);
   const auto device = std::find_if(devices.begin(), devices.end(), [&](const auto& entry) { return entry.name == cable.ends[1].device; });
   while (outcome.rounds < rounds && outcome.unproved < rounds) {

@@ -13,8 +13,8 @@
 namespace r2cc::rig {
 namespace {
 
-using net::verbs::Completion;
-using net::verbs::GidEntry;
+using verbs::Completion;
+using verbs::GidEntry;
 
 constexpr uint32_t kPsnMask = 0xffffff;  // a packet number has 24 bits
 
@@ -26,21 +26,21 @@ void Must(int error, const char* what) {
 
 }  // namespace
 
-GidEntry AddressOf(net::verbs::Verbs* verbs, net::verbs::ContextId context) {
+GidEntry AddressOf(verbs::Verbs* verbs, verbs::ContextId context) {
   constexpr std::array<uint8_t, 12> kMappedV4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   std::vector<GidEntry> entries;
   Must(verbs->QueryGids(context, 1, &entries), "GID table");
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const GidEntry& entry) {
-    return entry.type == net::verbs::GidType::kRoceV2 && std::equal(kMappedV4.begin(), kMappedV4.end(), entry.gid.begin());
+    return entry.type == verbs::GidType::kRoceV2 && std::equal(kMappedV4.begin(), kMappedV4.end(), entry.gid.begin());
   });
   Must(found == entries.end() ? EADDRNOTAVAIL : 0, "GID of an IPv4 address");
   return *found;
 }
 
-VerbsEnd::VerbsEnd(net::verbs::Verbs* verbs, const std::string& device, size_t bytes) : verbs_(verbs), memory_(bytes) {
+VerbsEnd::VerbsEnd(verbs::Verbs* verbs, const std::string& device, size_t bytes) : verbs_(verbs), memory_(bytes) {
   Must(verbs_->Open(device, &context_, &async_fd_), device.c_str());
   Must(verbs_->AllocateDomain(context_, &domain_), "protection domain");
-  Must(verbs_->Register(domain_, memory_.data(), memory_.size(), net::verbs::kLocalWrite | net::verbs::kRemoteWrite, &region_), "memory");
+  Must(verbs_->Register(domain_, memory_.data(), memory_.size(), verbs::kLocalWrite | verbs::kRemoteWrite, &region_), "memory");
   Must(verbs_->CreateChannel(context_, &channel_, &channel_fd_), "completion channel");
 }
 
@@ -54,13 +54,13 @@ VerbsEnd::~VerbsEnd() {
 
 void VerbsEnd::MakePair() {
   DestroyPair();
-  for (net::verbs::CompletionQueueId* queue : {&sends_, &receives_})
+  for (verbs::CompletionQueueId* queue : {&sends_, &receives_})
     Must(verbs_->CreateCompletionQueue(context_, 2 * kRequestsMax, channel_, queue), "completion queue");
   Must(
       verbs_->CreateQueuePair(
           domain_, {.send_completions = sends_, .receive_completions = receives_, .sends = kRequestsMax, .receives = kRequestsMax}, &pair_),
       "queue pair");
-  Must(verbs_->Init(pair_.id, 1, 0, net::verbs::kRemoteWrite), "INIT");
+  Must(verbs_->Init(pair_.id, 1, 0, verbs::kRemoteWrite), "INIT");
   psn_ = std::random_device()() & kPsnMask;
   receives_posted_ = 0;
 }
@@ -82,37 +82,36 @@ void VerbsEnd::Connect(VerbsEnd* one, VerbsEnd* other, const PairOptions& option
 }
 
 void VerbsEnd::DestroyPair() {
-  if (pair_.id == net::verbs::QueuePairId{}) return;
+  if (pair_.id == verbs::QueuePairId{}) return;
   Must(verbs_->DestroyQueuePair(pair_.id), "end of the queue pair");
   PairIsDestroyed();
 }
 
 void VerbsEnd::PairIsDestroyed() {
-  for (const net::verbs::CompletionQueueId queue : {sends_, receives_})
-    Must(verbs_->DestroyCompletionQueue(queue), "end of a completion queue");
+  for (const verbs::CompletionQueueId queue : {sends_, receives_}) Must(verbs_->DestroyCompletionQueue(queue), "end of a completion queue");
   pair_ = {};
 }
 
 void VerbsEnd::PostReceive() {
-  const net::verbs::ReceiveRequest request{.wr_id = ++receives_posted_};
+  const verbs::ReceiveRequest request{.wr_id = ++receives_posted_};
   size_t posted = 0;
   Must(verbs_->PostReceive(pair_.id, {&request, 1}, &posted), "receive");
 }
 
 int VerbsEnd::Write(uint32_t bytes, bool with_immediate, uint32_t key_error) {
-  const net::verbs::Segment segment{.address = memory_.data(), .bytes = bytes, .local_key = region_.local_key};
-  const net::verbs::SendRequest request{.kind = with_immediate ? net::verbs::SendKind::kWriteWithImmediate : net::verbs::SendKind::kWrite,
-                                        .signaled = true,
-                                        .segments = {&segment, 1},
-                                        .remote_address = reinterpret_cast<uintptr_t>(peer_->memory_.data()),
-                                        .remote_key = peer_->region_.remote_key ^ key_error,
-                                        .immediate = bytes};
+  const verbs::Segment segment{.address = memory_.data(), .bytes = bytes, .local_key = region_.local_key};
+  const verbs::SendRequest request{.kind = with_immediate ? verbs::SendKind::kWriteWithImmediate : verbs::SendKind::kWrite,
+                                   .signaled = true,
+                                   .segments = {&segment, 1},
+                                   .remote_address = reinterpret_cast<uintptr_t>(peer_->memory_.data()),
+                                   .remote_key = peer_->region_.remote_key ^ key_error,
+                                   .immediate = bytes};
   size_t posted = 0;
   return verbs_->PostSend(pair_.id, {&request, 1}, &posted);
 }
 
 void VerbsEnd::Arm() {
-  for (const net::verbs::CompletionQueueId queue : {sends_, receives_}) Must(verbs_->Arm(queue, false), "arm");
+  for (const verbs::CompletionQueueId queue : {sends_, receives_}) Must(verbs_->Arm(queue, false), "arm");
 }
 
 void VerbsEnd::WaitForCompletion(int timeout_ms) {
@@ -120,7 +119,7 @@ void VerbsEnd::WaitForCompletion(int timeout_ms) {
   if (poll(&readable, 1, timeout_ms) == 1) Must(verbs_->TakeCompletionEvents(channel_), "completion event");
 }
 
-std::vector<Completion> VerbsEnd::Poll(net::verbs::CompletionQueueId queue) {
+std::vector<Completion> VerbsEnd::Poll(verbs::CompletionQueueId queue) {
   std::vector<Completion> completions(kRequestsMax);
   size_t taken = 0;
   Must(verbs_->Poll(queue, completions, &taken), "poll");

@@ -25,7 +25,7 @@ class VerbsEnd {
   static constexpr uint32_t kRequestsMax = 128;  // posted at a time, of sends and of receives
 
   // Opens the device and registers `bytes` of memory. No queue pair yet.
-  VerbsEnd(net::verbs::Verbs* verbs, const std::string& device, size_t bytes);
+  VerbsEnd(verbs::Verbs* verbs, const std::string& device, size_t bytes);
   ~VerbsEnd();
   VerbsEnd(const VerbsEnd&) = delete;
   VerbsEnd& operator=(const VerbsEnd&) = delete;
@@ -42,8 +42,8 @@ class VerbsEnd {
   // From the start of the own memory to the same place of the peer's, signaled. The errno value of the post.
   int Write(uint32_t bytes, bool with_immediate, uint32_t key_error = 0);
   // What has completed.
-  std::vector<net::verbs::Completion> PollSends() { return Poll(sends_); }
-  std::vector<net::verbs::Completion> PollReceives() { return Poll(receives_); }
+  std::vector<verbs::Completion> PollSends() { return Poll(sends_); }
+  std::vector<verbs::Completion> PollReceives() { return Poll(receives_); }
 
   // Arm, poll once more, then wait: until something completes, or so long.
   void Arm();
@@ -51,34 +51,34 @@ class VerbsEnd {
 
   std::vector<uint8_t>& memory() { return memory_; }
   int async_fd() const { return async_fd_; }
-  net::verbs::ContextId context() const { return context_; }
-  net::verbs::DomainId domain() const { return domain_; }
-  net::verbs::QueuePairId pair() const { return pair_.id; }
-  net::verbs::CompletionQueueId receive_completions() const { return receives_; }
+  verbs::ContextId context() const { return context_; }
+  verbs::DomainId domain() const { return domain_; }
+  verbs::QueuePairId pair() const { return pair_.id; }
+  verbs::CompletionQueueId receive_completions() const { return receives_; }
   uint64_t receives_posted() const { return receives_posted_; }
 
  private:
   void MakePair();
-  std::vector<net::verbs::Completion> Poll(net::verbs::CompletionQueueId queue);
+  std::vector<verbs::Completion> Poll(verbs::CompletionQueueId queue);
 
-  net::verbs::Verbs* const verbs_;
+  verbs::Verbs* const verbs_;
   std::vector<uint8_t> memory_;
-  net::verbs::ContextId context_{};
+  verbs::ContextId context_{};
   int async_fd_ = -1;
-  net::verbs::DomainId domain_{};
-  net::verbs::MemoryRegion region_;
-  net::verbs::ChannelId channel_{};
+  verbs::DomainId domain_{};
+  verbs::MemoryRegion region_;
+  verbs::ChannelId channel_{};
   int channel_fd_ = -1;
-  net::verbs::CompletionQueueId sends_{};
-  net::verbs::CompletionQueueId receives_{};
-  net::verbs::QueuePairInfo pair_;  // id 0: none
+  verbs::CompletionQueueId sends_{};
+  verbs::CompletionQueueId receives_{};
+  verbs::QueuePairInfo pair_;  // id 0: none
   const VerbsEnd* peer_ = nullptr;
   uint32_t psn_ = 0;
   uint64_t receives_posted_ = 0;
 };
 
 // The entry of the port's table that stands for an IPv4 address on RoCE v2.
-net::verbs::GidEntry AddressOf(net::verbs::Verbs* verbs, net::verbs::ContextId context);
+verbs::GidEntry AddressOf(verbs::Verbs* verbs, verbs::ContextId context);
 
 }  // namespace r2cc::rig
 

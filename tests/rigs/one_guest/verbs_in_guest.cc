@@ -19,14 +19,14 @@
 namespace r2cc::rig {
 namespace {
 
-using net::verbs::AsyncEvent;
-using net::verbs::AsyncKind;
-using net::verbs::Completion;
-using net::verbs::CompletionKind;
-using net::verbs::Status;
 using testing::Contains;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
+using verbs::AsyncEvent;
+using verbs::AsyncKind;
+using verbs::Completion;
+using verbs::CompletionKind;
+using verbs::Status;
 
 constexpr int kPatienceMs = 10000;  // waits end as soon as what they wait for is there
 constexpr size_t kBytes = 65536;
@@ -50,8 +50,8 @@ class VerbsInGuest : public testing::Test {
     return kinds;
   }
 
-  net::verbs::PortState StateOf(const VerbsEnd& end) {
-    net::verbs::PortInfo info;
+  verbs::PortState StateOf(const VerbsEnd& end) {
+    verbs::PortInfo info;
     EXPECT_EQ(verbs_.QueryPort(end.context(), 1, &info), 0);
     return info.state;
   }
@@ -64,21 +64,21 @@ class VerbsInGuest : public testing::Test {
     return all;
   }
 
-  net::verbs::Libibverbs verbs_;
+  verbs::Libibverbs verbs_;
 };
 
 TEST_F(VerbsInGuest, EachNodeHasADeviceForEachRail) {
-  std::vector<net::verbs::DeviceInfo> devices;
+  std::vector<verbs::DeviceInfo> devices;
   ASSERT_EQ(verbs_.Devices(&devices), 0);
   std::vector<std::string> names;
-  for (const net::verbs::DeviceInfo& device : devices) {
+  for (const verbs::DeviceInfo& device : devices) {
     names.push_back(device.name);
     EXPECT_EQ(device.driver, "rdma_rxe");
     const VerbsEnd end(&verbs_, device.name, kBytes);
-    net::verbs::PortInfo port;
+    verbs::PortInfo port;
     ASSERT_EQ(verbs_.QueryPort(end.context(), 1, &port), 0);
-    EXPECT_EQ(port.state, net::verbs::PortState::kActive);
-    EXPECT_EQ(port.link_layer, net::verbs::LinkLayer::kEthernet);
+    EXPECT_EQ(port.state, verbs::PortState::kActive);
+    EXPECT_EQ(port.link_layer, verbs::LinkLayer::kEthernet);
     EXPECT_EQ(port.mtu_bytes, 4096u);
     // As the kernel has it: "10 Gb/sec (1X FDR10)".
     std::ifstream rate("/sys/class/infiniband/" + device.name + "/ports/1/rate");
@@ -98,13 +98,13 @@ TEST_F(VerbsInGuest, ACableThatIsPulledAndPluggedInShowsAtBothEnds) {
   ASSERT_EQ(std::system("ip link set v0a down"), 0);
   for (const VerbsEnd* end : {&a, &b}) {
     EXPECT_THAT(EventsUntil(*end, AsyncKind::kPortError), Contains(AsyncKind::kPortError));
-    EXPECT_EQ(StateOf(*end), net::verbs::PortState::kDown);
+    EXPECT_EQ(StateOf(*end), verbs::PortState::kDown);
   }
-  EXPECT_EQ(StateOf(other), net::verbs::PortState::kActive);
+  EXPECT_EQ(StateOf(other), verbs::PortState::kActive);
   ASSERT_EQ(std::system("ip link set v0a up"), 0);
   for (const VerbsEnd* end : {&a, &b}) {
     EXPECT_THAT(EventsUntil(*end, AsyncKind::kPortActive), Contains(AsyncKind::kPortActive));
-    EXPECT_EQ(StateOf(*end), net::verbs::PortState::kActive);
+    EXPECT_EQ(StateOf(*end), verbs::PortState::kActive);
   }
 }
 
@@ -127,7 +127,7 @@ TEST_F(VerbsInGuest, AWriteWithImmediateArrivesAndErrFlushesWhatIsPosted) {
   EXPECT_EQ(received[0].bytes, kBytes);
   EXPECT_EQ(b.memory(), a.memory());
 
-  ASSERT_EQ(verbs_.SetState(b.pair(), net::verbs::QueuePairState::kError), 0);
+  ASSERT_EQ(verbs_.SetState(b.pair(), verbs::QueuePairState::kError), 0);
   const std::vector<Completion> flushed = Await(1, [&] { return b.PollReceives(); });
   ASSERT_THAT(flushed, SizeIs(1));
   EXPECT_EQ(flushed[0].status, Status::kFlushed);
@@ -149,8 +149,8 @@ TEST_F(VerbsInGuest, AKeyThatIsNoneIsRefusedAndNothingIsWritten) {
 
 TEST_F(VerbsInGuest, SoftRoceHasNoDmaBuf) {
   const VerbsEnd a(&verbs_, "rxe1a", kBytes);
-  net::verbs::MemoryRegion region;
-  EXPECT_EQ(verbs_.RegisterDmaBuf(a.domain(), -1, 0, kBytes, 0, net::verbs::kLocalWrite, &region), EOPNOTSUPP);
+  verbs::MemoryRegion region;
+  EXPECT_EQ(verbs_.RegisterDmaBuf(a.domain(), -1, 0, kBytes, 0, verbs::kLocalWrite, &region), EOPNOTSUPP);
 }
 
 }  // namespace

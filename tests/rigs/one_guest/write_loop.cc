@@ -17,7 +17,7 @@
 namespace r2cc::rig {
 namespace {
 
-using net::verbs::Completion;
+using verbs::Completion;
 
 constexpr uint32_t kMessageBytes = 524288;
 constexpr int kInFlight = 8;
@@ -40,7 +40,7 @@ void Run(bool wait, VerbsEnd* end, const int& done, int count, const Step& step)
 
 bool Good(const std::vector<Completion>& completions) {
   for (const Completion& completion : completions) {
-    if (completion.status == net::verbs::Status::kSuccess) continue;
+    if (completion.status == verbs::Status::kSuccess) continue;
     std::fprintf(stderr, "write_loop: a completion with status %d\n", static_cast<int>(completion.status));
     std::exit(1);
   }
@@ -48,7 +48,7 @@ bool Good(const std::vector<Completion>& completions) {
 }
 
 double Measure(bool wait, int count) {
-  net::verbs::Libibverbs verbs;
+  verbs::Libibverbs verbs;
   VerbsEnd a(&verbs, "rxe0a", kMessageBytes);
   VerbsEnd b(&verbs, "rxe0b", kMessageBytes);
   VerbsEnd::Connect(&a, &b, {.timeout = 18, .mtu_bytes = kMtuBytes});
