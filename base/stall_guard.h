@@ -26,12 +26,12 @@ class StallGuard {
     Nanos stall_max;  // it is reported from here on
   };
   // `stalled`: still going on, or over; `lasted`: until now.
-  using Tell = std::function<void(const std::string& name, bool stalled, Nanos lasted)>;
+  using Report = std::function<void(const std::string& name, bool stalled, Nanos lasted)>;
 
   // All outlive the guard, which is made and destroyed on its executor or while that does not run. A watched loop that stalls longer than
   // the guard exists may outlive the guard's own executor.
-  StallGuard(Executor* own, std::vector<Watched> watched, Tell tell)
-      : own_(own), tell_(std::move(tell)), door_(std::make_shared<Door>(own)) {
+  StallGuard(Executor* own, std::vector<Watched> watched, Report report)
+      : own_(own), report_(std::move(report)), door_(std::make_shared<Door>(own)) {
     for (Watched& one : watched) loops_.push_back({std::move(one)});
     Ask();
   }
@@ -65,7 +65,7 @@ class StallGuard {
   struct Loop {
     Watched watched;
     Nanos asked = 0;  // 0: it has answered
-    bool told = false;
+    bool reported = false;
   };
 
   void Ask() {
@@ -81,20 +81,20 @@ class StallGuard {
             if (*alive) OnAnswer(&loops_[i]);
           });
         });
-      } else if (!loop.told && now - loop.asked >= loop.watched.stall_max) {
-        loop.told = true;
-        tell_(loop.watched.name, true, now - loop.asked);
+      } else if (!loop.reported && now - loop.asked >= loop.watched.stall_max) {
+        loop.reported = true;
+        report_(loop.watched.name, true, now - loop.asked);
       }
     }
   }
 
   void OnAnswer(Loop* loop) {
     const Nanos lasted = own_->Now() - std::exchange(loop->asked, 0);
-    if (std::exchange(loop->told, false)) tell_(loop->watched.name, false, lasted);
+    if (std::exchange(loop->reported, false)) report_(loop->watched.name, false, lasted);
   }
 
   Executor* const own_;
-  const Tell tell_;
+  const Report report_;
   const std::shared_ptr<Door> door_;
   std::vector<Loop> loops_;
   TimerId timer_ = 0;

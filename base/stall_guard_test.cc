@@ -31,34 +31,34 @@ class StallGuardTest : public testing::Test {
   }
 
   FakeExecutor own_, core_, disk_;
-  std::vector<std::string> told_;
+  std::vector<std::string> reported_;
   StallGuard guard_{&own_,
                     {{"core", &core_, kNanosPerSecond}, {"disk", &disk_, 10 * kNanosPerSecond}},
                     [this](const std::string& name, bool stalled, Nanos lasted) {
-                      told_.push_back(name + (stalled ? " stalls " : " stalled ") + std::to_string(lasted / kNanosPerMs));
+                      reported_.push_back(name + (stalled ? " stalls " : " stalled ") + std::to_string(lasted / kNanosPerMs));
                     }};
 };
 
 TEST_F(StallGuardTest, LoopsThatTurnAreNotSpokenOf) {
   Pass(60 * kNanosPerSecond, true);
-  EXPECT_THAT(told_, IsEmpty());
+  EXPECT_THAT(reported_, IsEmpty());
 }
 
 TEST_F(StallGuardTest, AStallIsToldOnceWhileItLastsAndOnceWhenItIsOver) {
   Pass(kNanosPerSecond, true);
   Pass(3 * kNanosPerSecond, false);
-  EXPECT_THAT(told_, ElementsAre(testing::StartsWith("core stalls 1")));
+  EXPECT_THAT(reported_, ElementsAre(testing::StartsWith("core stalls 1")));
   Pass(kNanosPerSecond, true);
-  EXPECT_THAT(told_, ElementsAre(testing::StartsWith("core stalls 1"), testing::StartsWith("core stalled ")));
+  EXPECT_THAT(reported_, ElementsAre(testing::StartsWith("core stalls 1"), testing::StartsWith("core stalled ")));
   Pass(3 * kNanosPerSecond, false);
-  EXPECT_EQ(told_.size(), 3u) << "a second one is told too";
+  EXPECT_EQ(reported_.size(), 3u) << "a second one is told too";
 }
 
 TEST_F(StallGuardTest, EachLoopHasItsOwnPatience) {
   Pass(9 * kNanosPerSecond, true, false);
-  EXPECT_THAT(told_, IsEmpty()) << "a disk may take its time";
+  EXPECT_THAT(reported_, IsEmpty()) << "a disk may take its time";
   Pass(2 * kNanosPerSecond, true, false);
-  EXPECT_THAT(told_, ElementsAre(testing::StartsWith("disk stalls 10")));
+  EXPECT_THAT(reported_, ElementsAre(testing::StartsWith("disk stalls 10")));
 }
 
 class PostCounter final : public Executor {

@@ -58,18 +58,18 @@ void Say(abi::Logger log, abi::LogLevel level, const char* line) {
 
 // True: the plugin asks this profiler. Each outcome is logged once.
 bool Join(abi::Logger log) {
-  static std::atomic<bool> joined{false}, told{false};
+  static std::atomic<bool> joined{false}, logged{false};
   if (joined.load(std::memory_order_acquire)) return true;
   const auto* const plugin = static_cast<const abi::ProfileTableV1*>(FindLoaded("r2cc_profile_v1"));
   if (plugin == nullptr || plugin->ask(Held) == 0) {
-    if (!told.exchange(true))
+    if (!logged.exchange(true))
       Say(log, abi::LogLevel::kWarn,
           plugin == nullptr
               ? "the profiler records nothing: libnccl-net-r2cc.so of this release is not in this process; set NCCL_NET_PLUGIN=r2cc"
               : "the profiler records nothing: this process has another profiler of R2CC; load one file alone");
     return false;
   }
-  if (!told.exchange(true)) Say(log, abi::LogLevel::kInfo, ("profiler " + ReleaseAndRevision()).c_str());
+  if (!logged.exchange(true)) Say(log, abi::LogLevel::kInfo, ("profiler " + ReleaseAndRevision()).c_str());
   joined.store(true, std::memory_order_release);
   return true;
 }

@@ -32,7 +32,7 @@ bool Sized(const T* value) {
   return value != nullptr && value->bytes == sizeof(T);
 }
 
-void Tell(const Counts& from, uint64_t cut_off, uint64_t lost, r2cc_observe_counts* to);
+void CopyCounts(const Counts& from, uint64_t cut_off, uint64_t lost, r2cc_observe_counts* to);
 
 }  // namespace r2cc::observe
 

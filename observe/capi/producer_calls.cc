@@ -41,7 +41,7 @@ int Failed(int code, const std::string& line) {
   return code;
 }
 
-void Tell(const Counts& from, uint64_t cut_off, uint64_t lost, r2cc_observe_counts* to) {
+void CopyCounts(const Counts& from, uint64_t cut_off, uint64_t lost, r2cc_observe_counts* to) {
   *to = {sizeof(*to), from.Steps(), from.records, from.dropped_device, from.dropped_host, from.unwanted, from.missed, cut_off, lost};
 }
 
@@ -275,7 +275,7 @@ int r2cc_observe_set(r2cc_observe_producer* producer, uint64_t groups) {
 int r2cc_observe_counters(r2cc_observe_producer* producer, r2cc_observe_counts* counts) {
   return With(producer, [&](Opened& opened) {
     if (!Sized(counts)) return Failed(R2CC_OBSERVE_INVALID, "the counts are not those of this release");
-    Tell(opened.producer->counts(), opened.producer->cut_off(), opened.files == nullptr ? 0 : opened.files->lost(), counts);
+    CopyCounts(opened.producer->counts(), opened.producer->cut_off(), opened.files == nullptr ? 0 : opened.files->lost(), counts);
     return 0;
   });
 }

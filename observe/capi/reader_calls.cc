@@ -49,7 +49,7 @@ void Describe(const FoundRun& found, RunMemory* memory, r2cc_observe_run* run) {
   std::memcpy(run->cause, cause.data(), std::min(cause.size(), sizeof(run->cause) - 1));
   const Counts counts{LoadRelaxed(&control->records), LoadRelaxed(&control->dropped_device), LoadRelaxed(&control->dropped_host),
                       LoadRelaxed(&control->unwanted), 0};
-  Tell(counts, LoadRelaxed(&control->cut_off), 0, &run->counts);
+  CopyCounts(counts, LoadRelaxed(&control->cut_off), 0, &run->counts);
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ int r2cc_observe_next(r2cc_observe_reader* reader, r2cc_observe_record* record) 
       case RingReader::Found::kEnd:
         record->found = R2CC_OBSERVE_END;
         record->step = view.header.step;
-        Tell(view.gap, 0, 0, &record->gap);
+        CopyCounts(view.gap, 0, 0, &record->gap);
         return 0;
       case RingReader::Found::kRecord: break;
     }
@@ -138,7 +138,7 @@ int r2cc_observe_next(r2cc_observe_reader* reader, r2cc_observe_record* record) 
     record->rank = view.layout->rank;
     record->tags = view.layout->tags.size();
     record->taps = view.layout->taps.size();
-    Tell(view.gap, 0, 0, &record->gap);
+    CopyCounts(view.gap, 0, 0, &record->gap);
     record->data = view.bytes.data();
     record->data_bytes = view.bytes.size();
     return 0;
@@ -181,7 +181,7 @@ int r2cc_observe_reader_counts(r2cc_observe_reader* reader, r2cc_observe_run* ru
   return With(reader, [&] {
     if (!Sized(run)) return Failed(R2CC_OBSERVE_INVALID, "the run is not that of this release");
     Describe(reader->found, reader->memory.get(), run);
-    Tell(reader->reader->counts(), reader->reader->times_cut_off(), 0, &run->counts);
+    CopyCounts(reader->reader->counts(), reader->reader->times_cut_off(), 0, &run->counts);
     return 0;
   });
 }

@@ -75,12 +75,12 @@ TEST(SharingTest, IsMaxMinFairWhateverComesAndGoes) {
         for (const uint32_t port : ports) known.uses.push_back({port, random() % 4 == 0 ? 2.5 : 1});
         streams[sharing.Add(known.weight, known.uses.data(), static_cast<uint32_t>(known.uses.size()))] = known;
       }
-      std::set<uint32_t> told;
-      sharing.Settle([&](uint32_t stream) { told.insert(stream); });
+      std::set<uint32_t> reported;
+      sharing.Settle([&](uint32_t stream) { reported.insert(stream); });
       std::vector<double> load(capacity.size(), 0);
       std::vector<double> most(capacity.size(), 0);  // rate for its weight
       for (auto& [number, known] : streams) {
-        EXPECT_EQ(told.contains(number), sharing.rate(number) != known.rate);
+        EXPECT_EQ(reported.contains(number), sharing.rate(number) != known.rate);
         known.rate = sharing.rate(number);
         for (const Sharing::Use& use : known.uses) {
           load[use.port] += known.rate * use.amount;

@@ -16,9 +16,9 @@ int FaultyVerbs::Fault(Call call) {
     taken_ += slow->second;
     ++injected_;
   }
-  if (const auto told = while_.find(call); told != while_.end() && *told->second.fails) {
+  if (const auto failing = while_.find(call); failing != while_.end() && *failing->second.fails) {
     ++injected_;
-    return told->second.error;
+    return failing->second.error;
   }
   const auto it = failing_.find(call);
   if (it == failing_.end()) return 0;
