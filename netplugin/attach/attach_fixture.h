@@ -124,7 +124,7 @@ class AttachClientTest : public testing::Test {
     MakeClient(plan::kAttachVersion);
   }
 
-  // `version`: the newest that the plugin speaks.
+  // `version`: the newest that the plugin supports.
   void MakeClient(uint32_t version) {
     Rail rail;
     rail.name = "eth0";

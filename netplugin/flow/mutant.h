@@ -45,7 +45,7 @@ enum class Mutant {
   kCloseFailureUnheeded,  // a link that could not be closed counts as closed
   kForgottenEarly,        // a receiver's flow is closed while a link may still write its buffers
   kStaleCompletion,       // a late completion of an old incarnation counts for the live one
-  kWorkerUnreported,      // what a worker has moved is not reported
+  kWorkerUnreported,      // a worker does not report what it has moved
   // Workers.
   kCloseDoesNotWait,  // a flow is closed while a worker's call, or a half-sent chunk, still needs its buffer
   kProofsPerLink,     // two data checks on one socket count as those of two sockets

@@ -68,7 +68,7 @@ class RecvLedger {
   FlowArrivals Arrivals() const;
   // Buffer sizes of the messages from placed_through() to posted_through(): what to grant.
   std::vector<uint64_t> Capacities() const;
-  // The places of those buffers; empty if the sender was told of no region that they lie in.
+  // The places of those buffers; empty if no region that has them was announced to the sender.
   std::vector<Place> Places(const RegionGenerations& generations) const;
 
   MessageId placed_through() const { return placed_through_; }

@@ -76,14 +76,14 @@ struct FlushName {
   friend bool operator==(const FlushName&, const FlushName&) = default;
 };
 
-// What a receiver has of one message that is not whole yet, or is whole ahead of its turn.
+// The chunks that a receiver has of one message that is not whole yet, or is whole ahead of its turn.
 struct MessageArrivals {
   MessageId message = 0;
   uint32_t chunk_bytes = 0;
   std::vector<bool> placed;  // by chunk index
 };
 
-// What a receiver has of one flow: everything below `placed_through`, and parts of some messages from there on.
+// The messages that a receiver has of one flow: everything below `placed_through`, and parts of some messages from there on.
 struct FlowArrivals {
   FlowId flow = 0;
   MessageId placed_through = 0;

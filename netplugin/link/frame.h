@@ -91,7 +91,7 @@ void Encode(const BulkHeader& header, uint32_t tag, uint8_t (&out)[kBulkHeaderBy
 // False if magic, checksum, type or lengths are wrong.
 bool Decode(const uint8_t (&bytes)[kBulkHeaderBytes], uint32_t tag, BulkHeader* header);
 
-// The newest version that both ends speak; 0 if there is none.
+// The newest version that both ends support; 0 if there is none.
 uint32_t NegotiateVersion(uint32_t their_least, uint32_t their_newest);
 // A version that an initiator of this release accepts in an answer.
 constexpr bool IsSpoken(uint32_t wire_version) { return wire_version >= kWireVersionLeast && wire_version <= kWireVersion; }

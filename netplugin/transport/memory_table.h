@@ -28,14 +28,14 @@ class MemoryTable {
   MemoryTable(std::vector<Transport*> transports, size_t rails, std::function<void(const Region&)> notify)
       : transports_(std::move(transports)), rails_(rails), notify_(std::move(notify)) {}
 
-  // Each rail has a transport that takes memory of that kind: NCCL may be told so. Not with a lock of a peer; MAY BLOCK.
+  // Each rail has a transport that takes memory of that kind, so the plugin may offer it to NCCL. Not with a lock of a peer; MAY BLOCK.
   bool Takes(MemoryKind kind);
 
-  // NCCL was told so, of GPU memory.
+  // The plugin has offered that for GPU memory.
   bool promised() const { return promised_.load(std::memory_order_relaxed); }
 
   // Registers `like`, without its id, on all rails, so that no failover has to. Its descriptor, if it has one, is still the caller's. Null
-  // and one line in `error`: no transport can reach such memory from any rail, and NCCL was never told that it may use it.
+  // and one line in `error`: no transport can reach such memory from any rail, and the plugin never offered it to NCCL.
   //
   // Memory of a GPU is registered on all rails or on none: a job whose last rail cannot reach its memory would hang. Memory that is on none
   // has no id, and `error` has one line why: it is copied through the host (see PostRequest()).

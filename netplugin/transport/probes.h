@@ -1,4 +1,4 @@
-// Probes whether any process listens at a peer's out-of-band address, over one connection for each address, whoever asks. Pure: the owner
+// Probes whether any process listens at a peer's out-of-band address, over one connection for each address. Pure: the owner
 // of the connections carries out the actions, time is an argument; one thread at a time.
 //
 // The connection stays open as long as the peer's kernel answers its keep-alives, however long the peer's process is stopped. It takes one
