@@ -59,7 +59,7 @@ struct LinkFate {
   Nanos since = 0;
 };
 
-struct Action {
+struct SessionAction {
   enum class Kind {
     kSend,         // `frame` on `channel`
     kOpenOob,      // connect and greet the out-of-band channel; answer with OobUp() or OobDown(), before that perhaps with OobUngreeted()

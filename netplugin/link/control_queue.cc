@@ -16,7 +16,7 @@ bool ControlQueue::any_open() const {
 }
 
 void ControlQueue::Put(ChannelId channel, Frame frame) {
-  actions_->push_back(Action{.kind = Action::Kind::kSend, .channel = channel, .frame = std::move(frame)});
+  actions_->push_back(SessionAction{.kind = SessionAction::Kind::kSend, .channel = channel, .frame = std::move(frame)});
 }
 
 void ControlQueue::Send(ChannelId channel, const Frame& frame) {

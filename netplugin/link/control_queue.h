@@ -17,7 +17,7 @@ namespace r2cc::net {
 class ControlQueue final : public FlowReportSink {
  public:
   // Frames become kSend actions in `*actions`.
-  explicit ControlQueue(std::vector<Action>* actions) : actions_(actions) {}
+  explicit ControlQueue(std::vector<SessionAction>* actions) : actions_(actions) {}
 
   void set_links(size_t links) { links_.resize(links, ChannelState::kDown); }
 
@@ -75,7 +75,7 @@ class ControlQueue final : public FlowReportSink {
   bool SendOnLink(const Frame& frame, LinkId home, ChannelState least);
   void Send(Kept* kept, Nanos now);
 
-  std::vector<Action>* const actions_;
+  std::vector<SessionAction>* const actions_;
   std::vector<ChannelState> links_;
   ChannelState oob_ = ChannelState::kDown;
   uint64_t answers_ = 0;  // counts kFenced, to distinguish the parts of one from those of others

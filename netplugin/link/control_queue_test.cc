@@ -14,7 +14,7 @@ struct ControlQueueTest : testing::Test {
 
   std::vector<ChannelId> Taken() {
     std::vector<ChannelId> channels;
-    for (const Action& action : actions) channels.push_back(action.channel);
+    for (const SessionAction& action : actions) channels.push_back(action.channel);
     actions.clear();
     return channels;
   }
@@ -24,7 +24,7 @@ struct ControlQueueTest : testing::Test {
   }
   using Channels = std::vector<ChannelId>;
 
-  std::vector<Action> actions;
+  std::vector<SessionAction> actions;
   ControlQueue control_queue{&actions};
 };
 

@@ -22,9 +22,9 @@ class Sender {
       : links_(links), data_(chunks_in_a_message * kChunkBytes), session_(Options(links), now_) {
     session_.OobUp("peer", std::vector<RailInfo>(links, RailInfo{.up = true, .endpoints = {{}}}), now_);
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
-      for (const Action& action : actions) {
-        if (action.kind == Action::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
-        if (action.kind == Action::Kind::kProveLink)
+      for (const SessionAction& action : actions) {
+        if (action.kind == SessionAction::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
+        if (action.kind == SessionAction::Kind::kProveLink)
           session_.Receive(action.link, frames::Proved{.link = action.link, .incarnation = action.incarnation, .ok = true}, now_);
       }
   }

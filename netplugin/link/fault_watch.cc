@@ -55,7 +55,7 @@ void FaultWatch::End(bool gone) {
 
 void FaultWatch::Report(Fault* fault) {
   if (std::exchange(fault->reported, true)) return;
-  Action& action = actions_->emplace_back(Action{.kind = Action::Kind::kLinkLost});
+  SessionAction& action = actions_->emplace_back(SessionAction{.kind = SessionAction::Kind::kLinkLost});
   action.link = fault->link;
   action.incarnation = fault->incarnation;
   action.report = {.cause = fault->why.cause, .detail = fault->why.detail, .since = fault->lost};
@@ -94,7 +94,7 @@ void FaultWatch::EndWaitForGrant(const SendFlows::Flow& flow, Nanos now) {
 void FaultWatch::ReportPassed() {
   std::erase_if(faults_, [this](const Fault& fault) {
     if (fault.answered == 0 || !fault.passed) return false;
-    Action& action = actions_->emplace_back(Action{.kind = Action::Kind::kLinkPassed});
+    SessionAction& action = actions_->emplace_back(SessionAction{.kind = SessionAction::Kind::kLinkPassed});
     action.link = fault.link;
     action.incarnation = fault.incarnation;
     action.flow = fault.gap_flow;

@@ -20,7 +20,7 @@ namespace r2cc::net {
 class FaultWatch {
  public:
   // Adds kLinkLost and kLinkPassed to `actions`. Both outlive it.
-  FaultWatch(std::vector<Action>* actions, SendFlows* flows) : actions_(actions), flows_(flows) {}
+  FaultWatch(std::vector<SessionAction>* actions, SendFlows* flows) : actions_(actions), flows_(flows) {}
 
   // An incarnation of a link is lost, and its chunks are still in flight on `epoch`. Only the first call for an incarnation counts.
   void Lost(LinkId link, Incarnation incarnation, PathEpoch epoch, const LinkFault& why, Nanos now);
@@ -72,7 +72,7 @@ class FaultWatch {
   void Report(Fault* fault);
   void ReportPassed();
 
-  std::vector<Action>* const actions_;
+  std::vector<SessionAction>* const actions_;
   SendFlows* const flows_;
   std::vector<Fault> faults_;
 };

@@ -37,16 +37,16 @@ class FaultWatchTest : public testing::Test {
     watch_.Progressed(flow, now);
   }
   // What was reported since the last call.
-  std::vector<Action> Passed() { return Taken(Action::Kind::kLinkPassed); }
-  std::vector<Action> Taken(Action::Kind kind) {
-    std::vector<Action> taken = std::exchange(actions_, {});
-    std::erase_if(taken, [kind](const Action& action) { return action.kind != kind; });
+  std::vector<SessionAction> Passed() { return Taken(SessionAction::Kind::kLinkPassed); }
+  std::vector<SessionAction> Taken(SessionAction::Kind kind) {
+    std::vector<SessionAction> taken = std::exchange(actions_, {});
+    std::erase_if(taken, [kind](const SessionAction& action) { return action.kind != kind; });
     return taken;
   }
 
   Nanos now_ = 12;  // of the answer
   std::byte buffer_[kBytes] = {};
-  std::vector<Action> actions_;
+  std::vector<SessionAction> actions_;
   SendFlows flows_{{}, StripeMode::kBalance};
   FaultWatch watch_{&actions_, &flows_};
 };
@@ -60,9 +60,9 @@ TEST_F(FaultWatchTest, AStallIsTheGapInAFlowsProgress) {
   watch_.Answered(2, 5, now_);
   EXPECT_TRUE(Passed().empty()) << "the job has not gone on yet";
   Ack(flow, 2, 1300);
-  const std::vector<Action> passed = Passed();
+  const std::vector<SessionAction> passed = Passed();
   ASSERT_EQ(passed.size(), 1u);
-  EXPECT_EQ(passed[0].kind, Action::Kind::kLinkPassed);
+  EXPECT_EQ(passed[0].kind, SessionAction::Kind::kLinkPassed);
   EXPECT_EQ(passed[0].link, 2);
   EXPECT_EQ(passed[0].incarnation, 5u);
   EXPECT_EQ(passed[0].report.duration, 280) << "from the message that was done before";
@@ -78,7 +78,7 @@ TEST_F(FaultWatchTest, AFlowThatWasIdleWaitsFromItsPostOn) {
   watch_.Lost(0, 1, kLost, kSilence, 1000);
   watch_.Answered(0, 1, now_);
   Ack(flow, 2, 1100);
-  const std::vector<Action> passed = Passed();
+  const std::vector<SessionAction> passed = Passed();
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0].report.duration, 200);
 }
@@ -94,7 +94,7 @@ TEST_F(FaultWatchTest, TheLongestGapOfAllFlowsCountsAndAllMustGoOn) {
   Ack(two, 1, 101);
   EXPECT_TRUE(Passed().empty());
   Ack(two, 2, 131);
-  const std::vector<Action> passed = Passed();
+  const std::vector<SessionAction> passed = Passed();
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0].report.duration, 100);
   EXPECT_EQ(passed[0].report.until, 101);
@@ -111,7 +111,7 @@ TEST_F(FaultWatchTest, ALossThatHeldNothingIsPassedWithTheNextProgress) {
   watch_.Answered(0, 1, now_);
   EXPECT_TRUE(Passed().empty());
   Ack(flow, 2, 40);
-  const std::vector<Action> passed = Passed();
+  const std::vector<SessionAction> passed = Passed();
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0].report.duration, 0) << "nothing waited for it";
 }
@@ -160,7 +160,7 @@ TEST_F(FaultWatchTest, ALossIsReportedWhenThePeerAnswers) {
   watch_.Tick(11);
   EXPECT_TRUE(actions_.empty()) << "its process may be gone";
   watch_.Answered(2, 5, now_);
-  const std::vector<Action> lost = Taken(Action::Kind::kLinkLost);
+  const std::vector<SessionAction> lost = Taken(SessionAction::Kind::kLinkLost);
   ASSERT_EQ(lost.size(), 1u);
   EXPECT_EQ(lost[0].link, 2);
   EXPECT_EQ(lost[0].report.cause, plan::EvidenceCause::kSilence);
@@ -174,10 +174,10 @@ TEST_F(FaultWatchTest, ALossWithoutAnAnswerIsReportedUnlessTheProcessIsGone) {
   Send(flow, kLost, 1);
   watch_.Lost(0, 1, kLost, kSilence, 10);
   watch_.Tick(10 + tuning::kFaultToldAfter);
-  EXPECT_EQ(Taken(Action::Kind::kLinkLost).size(), 1u) << "a machine that lost its power";
+  EXPECT_EQ(Taken(SessionAction::Kind::kLinkLost).size(), 1u) << "a machine that lost its power";
   watch_.Lost(1, 1, kOther, kSilence, 20);
   watch_.End(/*gone=*/false);
-  EXPECT_EQ(Taken(Action::Kind::kLinkLost).size(), 1u) << "the deadline passed";
+  EXPECT_EQ(Taken(SessionAction::Kind::kLinkLost).size(), 1u) << "the deadline passed";
   watch_.Lost(1, 2, kOther, kSilence, 30);
   watch_.End(/*gone=*/true);
   watch_.Tick(30 + tuning::kFaultToldAfter);
@@ -202,7 +202,7 @@ TEST_F(FaultWatchTest, AFlowWhoseAcknowledgementsComeByTheLinkWaits) {
   watch_.Lost(2, 1, kLost, kSilence, 250);
   watch_.Answered(2, 1, 251);
   Ack(flow, 1, 260);
-  const std::vector<Action> passed = Passed();
+  const std::vector<SessionAction> passed = Passed();
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0].report.duration, 255);
 }
@@ -223,7 +223,7 @@ TEST_F(FaultWatchTest, AGrantThatWasNotPostedWasNotLost) {
     Chunk chunk;
     ASSERT_TRUE(flow->ledger.Pull(kOther, &chunk));
     Ack(flow, 1, granted + kNanosPerMs);
-    const std::vector<Action> passed = Passed();
+    const std::vector<SessionAction> passed = Passed();
     ASSERT_EQ(passed.size(), 1u) << lost;
     EXPECT_EQ(passed[0].report.duration, lost ? 253 * kNanosPerMs : 0) << "a receiver that computes for two seconds is no stall";
     flows_.Close(flow->id);

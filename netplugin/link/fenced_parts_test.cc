@@ -181,8 +181,8 @@ TEST(FencedParts, AnAcceptorWithMuchUnderWayAnswersInPacketsThatThePeerAccepts) 
   Arrivals arrived;
   FencedParts parts;
   size_t whole = 0;
-  for (const Action& action : session.TakeActions()) {
-    if (action.kind != Action::Kind::kSend || TypeOf(action.frame) != FrameType::kFenced) continue;
+  for (const SessionAction& action : session.TakeActions()) {
+    if (action.kind != SessionAction::Kind::kSend || TypeOf(action.frame) != FrameType::kFenced) continue;
     const frames::Fenced part = Travelled(std::get<frames::Fenced>(action.frame));
     EXPECT_GT(part.parts, 1u);
     AddTo(&arrived, part);
@@ -228,9 +228,9 @@ struct InitiatorWithPartsTest : testing::Test {
   std::vector<uint64_t> Replayed(const frames::Fenced& part) {
     session.Receive(kOobChannel, Travelled(part), 0);
     std::vector<uint64_t> replayed;
-    for (const Action& action : session.TakeActions()) {
-      if (action.kind == Action::Kind::kLinkFenced) replayed.push_back(action.report.replayed_bytes);
-      if (action.kind == Action::Kind::kSend && TypeOf(action.frame) == FrameType::kFencedAck) ++confirmed;
+    for (const SessionAction& action : session.TakeActions()) {
+      if (action.kind == SessionAction::Kind::kLinkFenced) replayed.push_back(action.report.replayed_bytes);
+      if (action.kind == SessionAction::Kind::kSend && TypeOf(action.frame) == FrameType::kFencedAck) ++confirmed;
     }
     return replayed;
   }

@@ -19,8 +19,8 @@ class LinkDemandTest : public testing::Test {
   // Links that it asked to open since the last call.
   std::vector<LinkId> Opened() {
     std::vector<LinkId> links;
-    for (const Action& action : session.TakeActions())
-      if (action.kind == Action::Kind::kOpenLink) links.push_back(action.link);
+    for (const SessionAction& action : session.TakeActions())
+      if (action.kind == SessionAction::Kind::kOpenLink) links.push_back(action.link);
     return links;
   }
   void BringUp(LinkId link) {
@@ -106,7 +106,7 @@ TEST(LinkDemand, AProcessWithFewPeersOpensAllAtOnce) {
   session.OpenFlow(1, 2, 0);
   session.OobUp("peer", std::vector<RailInfo>(kRails, RailInfo{.up = true, .endpoints = {{}}}), 0);
   int opened = 0;
-  for (const Action& action : session.TakeActions()) opened += action.kind == Action::Kind::kOpenLink;
+  for (const SessionAction& action : session.TakeActions()) opened += action.kind == SessionAction::Kind::kOpenLink;
   EXPECT_EQ(opened, kRails);
 }
 

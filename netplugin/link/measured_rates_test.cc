@@ -36,7 +36,7 @@ class Sender {
                                    bulk, now_);
       }
       session_.Tick(now_);
-      for (const Action& action : session_.TakeActions()) told_slow_ += action.kind == Action::Kind::kLinkSlow;
+      for (const SessionAction& action : session_.TakeActions()) told_slow_ += action.kind == SessionAction::Kind::kLinkSlow;
     }
   }
   // Of the next message.
@@ -90,9 +90,9 @@ class Sender {
   }
   void Obey() {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
-      for (const Action& action : actions) {
-        if (action.kind == Action::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
-        if (action.kind == Action::Kind::kProveLink)
+      for (const SessionAction& action : actions) {
+        if (action.kind == SessionAction::Kind::kOpenLink) session_.link_input().Connected(action.link, action.incarnation, now_);
+        if (action.kind == SessionAction::Kind::kProveLink)
           session_.Receive(action.link, frames::Proved{.link = action.link, .incarnation = action.incarnation, .ok = true}, now_);
       }
   }

@@ -138,7 +138,7 @@ frames::Fenced RecvLinks::Fenced(LinkId link, Incarnation incarnation, EvidenceC
 }
 
 void RecvLinks::End(LinkId id, Nanos now) {
-  Action& action = session_.actions->emplace_back(Action{.kind = Action::Kind::kCloseLink});
+  SessionAction& action = session_.actions->emplace_back(SessionAction{.kind = SessionAction::Kind::kCloseLink});
   action.link = id;
   action.incarnation = links_[id].incarnation;
   session_.control_queue->Down(id);
@@ -198,7 +198,7 @@ void RecvLinks::Step(LinkId id, AcceptorEvent event, Incarnation incarnation, Ev
       SendPending(id, now);
       break;
     case AcceptorAction::kWithhold:
-      session_.actions->emplace_back(Action{.kind = Action::Kind::kWarn}).text =
+      session_.actions->emplace_back(SessionAction{.kind = SessionAction::Kind::kWarn}).text =
           "R2CC: a link to peer " + peer_ +
           " cannot be closed: its unacknowledged data is not replayed; affected flows fail after R2CC_DEADLINE_MS";
       break;

@@ -25,7 +25,7 @@ class RecvLinks {
  public:
   // The parts of the session that links use; they outlive the links.
   struct Session {
-    std::vector<Action>* actions;
+    std::vector<SessionAction>* actions;
     ControlQueue* control_queue;
     RecvFlows* flows;
   };

@@ -54,8 +54,8 @@ MessageId RecvSession::Post(FlowId id, const Buffer& to, uint64_t capacity_bytes
 
 void RecvSession::FailFlow(RecvFlows::Flow* flow, std::string error, plan::Failure failure) {
   if (!flow->error.empty()) return;
-  Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
-  Add(Action::Kind::kWarn).text = error;
+  Add(SessionAction::Kind::kFailed).number = static_cast<uint64_t>(failure);
+  Add(SessionAction::Kind::kWarn).text = error;
   flows_.Fail(flow, std::move(error));
 }
 
@@ -97,8 +97,8 @@ void RecvSession::FailAll(const std::string& error, plan::Failure failure) {
   control_queue_.Forget();
   links_.Stop();
   if (!flows_.empty()) {
-    Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
-    Add(Action::Kind::kWarn).text = error;
+    Add(SessionAction::Kind::kFailed).number = static_cast<uint64_t>(failure);
+    Add(SessionAction::Kind::kWarn).text = error;
   }
   flows_.FailAll(error);
 }
@@ -112,10 +112,10 @@ void RecvSession::Suspicion(Nanos now) {
 
 // A peer that breaks the protocol on a channel loses the channel; the connection is made anew.
 void RecvSession::Garbled(ChannelId channel, Nanos now) {
-  Add(Action::Kind::kWarn).text = "R2CC: peer " + options_.peer + " broke the protocol";
+  Add(SessionAction::Kind::kWarn).text = "R2CC: peer " + options_.peer + " broke the protocol";
   if (channel != kOobChannel)
     return LinkTrouble(static_cast<LinkId>(channel), links_.incarnation(static_cast<LinkId>(channel)), EvidenceCause::kGarbled, now);
-  Add(Action::Kind::kCloseOob);
+  Add(SessionAction::Kind::kCloseOob);
   OobDown(now);
 }
 
@@ -164,13 +164,13 @@ void RecvSession::OpenFlow(ChannelId channel, const frames::FlowOpen& open) {
   if (const uint32_t slots = options_.flow_slots; slots != 0 && retiring_.Find(open.flow % slots, slots, &other, &through)) return;
   if (SlotTaken(open.flow)) {
     if (std::exchange(refused_, open.flow) != open.flow)
-      Add(Action::Kind::kWarn).text =
+      Add(SessionAction::Kind::kWarn).text =
           "R2CC: flow " + std::to_string(open.flow) + " of peer " + options_.peer +
           " is refused: RDMA rails cannot distinguish it from another open flow; that flow must be closed first";
     return control_queue_.Send(channel, frames::FlowOpened{.flow = open.flow, .cause = kSlotTaken});
   }
   if (!opening_.insert(open.flow).second) return;
-  Action& action = Add(Action::Kind::kFlowOpened);
+  SessionAction& action = Add(SessionAction::Kind::kFlowOpened);
   for (LinkId link = 0; link < links_.home_count() && action.link == 0; ++link)
     if (links_.remote_rail(link) == open.rail) action.link = link;
   action.flow = open.flow;
@@ -279,7 +279,7 @@ bool RecvSession::Finish(LinkId id, Incarnation incarnation, const Chunk& header
   if (flow->ledger.overflowed()) Overflowed(flow);
   if (whole) flows_.Touch(flow);
   for (const RecvLedger::Flush& flush : flow->ledger.TakeFlushes()) {
-    Action& action = Add(Action::Kind::kFlush);
+    SessionAction& action = Add(SessionAction::Kind::kFlush);
     action.link = static_cast<LinkId>(flush.epoch);
     action.incarnation = links_.incarnation(action.link);
     action.flush = flush.name;

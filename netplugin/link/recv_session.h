@@ -121,7 +121,7 @@ class RecvSession {
     return flows_.FindBySlot(slot, slots, flow, placed_through) || retiring_.Find(slot, slots, flow, placed_through);
   }
 
-  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  std::vector<SessionAction> TakeActions() { return std::exchange(actions_, {}); }
   bool has_actions() const { return !actions_.empty(); }
 
   bool idle() const { return flows_.empty() && control_queue_.idle() && retiring_.empty(); }
@@ -133,7 +133,7 @@ class RecvSession {
  private:
   void AskWriters();
   void EndWriters(Nanos now);
-  Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
+  SessionAction& Add(SessionAction::Kind kind) { return actions_.emplace_back(SessionAction{.kind = kind}); }
   bool BeginChunk(LinkId link, Incarnation incarnation, const Chunk& header, std::byte** destination);
   void OpenFlow(ChannelId channel, const frames::FlowOpen& open);
   void EndFlow(ChannelId channel, FlowId id);
@@ -154,7 +154,7 @@ class RecvSession {
   void FailAll(const std::string& error, plan::Failure failure);
 
   const Options options_;
-  std::vector<Action> actions_;
+  std::vector<SessionAction> actions_;
   ControlQueue control_queue_{&actions_};
   AnnouncedRegions regions_{&control_queue_};
   RecvFlows flows_{&control_queue_, options_.memory, &regions_};

@@ -82,7 +82,7 @@ TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
     session.Receive(kOobChannel, frames::FlowOpen{.flow = flow}, 0);
     return session.TakeActions();
   };
-  EXPECT_EQ(open(1).at(0).kind, Action::Kind::kFlowOpened);
+  EXPECT_EQ(open(1).at(0).kind, SessionAction::Kind::kFlowOpened);
   for (const bool accepted : {false, true}) {
     if (accepted) session.AcceptFlow(1, 0);
     const FlowId other = accepted ? 33 : 17;
@@ -96,10 +96,10 @@ TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
     EXPECT_EQ(refusal.cause, kSlotTaken);
     EXPECT_EQ(open(other).size(), 1u) << "said once, and answered each time";
   }
-  EXPECT_EQ(open(2).at(0).kind, Action::Kind::kFlowOpened);
+  EXPECT_EQ(open(2).at(0).kind, SessionAction::Kind::kFlowOpened);
   session.CloseFlow(1, {}, 0);
   session.Receive(kOobChannel, frames::ByeAck{.flow = 1}, 0);
-  EXPECT_EQ(open(49).at(0).kind, Action::Kind::kFlowOpened);
+  EXPECT_EQ(open(49).at(0).kind, SessionAction::Kind::kFlowOpened);
 }
 
 // On a rail that comes back the way to us may work some time before the way to the peer.
@@ -114,8 +114,8 @@ TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
     session.Flush(now);
     session.Flush(now += kNanosPerSecond);
     std::vector<ChannelId> channels;
-    for (const Action& action : session.TakeActions())
-      if (action.kind == Action::Kind::kSend) channels.push_back(action.channel);
+    for (const SessionAction& action : session.TakeActions())
+      if (action.kind == SessionAction::Kind::kSend) channels.push_back(action.channel);
     return channels;
   };
   char buffer[16];
@@ -143,11 +143,11 @@ TEST(RecvSessionVerdicts, APageThatTakesAVerdictBackEndsNoLink) {
   session.TakeActions();
   for (const uint16_t rail : {0, 1}) session.LocalVerdict(rail, false, 0);
   for (const uint16_t rail : {0, 1}) session.RemoteVerdict(rail, false, 0);
-  for (const Action& action : session.TakeActions()) EXPECT_NE(action.kind, Action::Kind::kCloseLink);
+  for (const SessionAction& action : session.TakeActions()) EXPECT_NE(action.kind, SessionAction::Kind::kCloseLink);
   // One that stays is in force.
   session.RemoteVerdict(0, true, 0);
   bool is_closed = false;
-  for (const Action& action : session.TakeActions()) is_closed |= action.kind == Action::Kind::kCloseLink && action.link == 0;
+  for (const SessionAction& action : session.TakeActions()) is_closed |= action.kind == SessionAction::Kind::kCloseLink && action.link == 0;
   EXPECT_TRUE(is_closed);
 }
 
@@ -161,9 +161,9 @@ struct RecvSessionCloses : RecvSessionTest {
   // What it says on the link's channel, and whether it ends the link.
   std::vector<Frame> Said() {
     std::vector<Frame> said;
-    for (const Action& action : session.TakeActions()) {
-      if (action.kind == Action::Kind::kSend && action.channel == 0) said.push_back(action.frame);
-      closed += action.kind == Action::Kind::kCloseLink;
+    for (const SessionAction& action : session.TakeActions()) {
+      if (action.kind == SessionAction::Kind::kSend && action.channel == 0) said.push_back(action.frame);
+      closed += action.kind == SessionAction::Kind::kCloseLink;
     }
     return said;
   }
@@ -248,10 +248,10 @@ struct Fenced : RecvSessionTest {
   };
   Asked Take() {
     Asked asked;
-    for (const Action& action : session.TakeActions()) {
-      asked.close |= action.kind == Action::Kind::kCloseLink;
+    for (const SessionAction& action : session.TakeActions()) {
+      asked.close |= action.kind == SessionAction::Kind::kCloseLink;
       const auto* const fenced = std::get_if<frames::Fenced>(&action.frame);
-      if (action.kind == Action::Kind::kSend && fenced != nullptr) asked.fenced.push_back(fenced->incarnation);
+      if (action.kind == SessionAction::Kind::kSend && fenced != nullptr) asked.fenced.push_back(fenced->incarnation);
     }
     return asked;
   }
@@ -293,9 +293,9 @@ TEST_F(Fenced, SaysWhatHasArrivedByThen) {
   EXPECT_FALSE(session.Begin(0, kFirst, Chunk{kFlow, 0, 16, 128, 0, nullptr, 16, false}, &to)) << "an ending link writes no more";
   std::ignore = session.TakeActions();
   session.LinkClosed(0, kFirst, true, 0);
-  for (const Action& action : session.TakeActions()) {
+  for (const SessionAction& action : session.TakeActions()) {
     const auto* const fenced = std::get_if<frames::Fenced>(&action.frame);
-    if (action.kind != Action::Kind::kSend || fenced == nullptr) continue;
+    if (action.kind != SessionAction::Kind::kSend || fenced == nullptr) continue;
     ASSERT_EQ(fenced->arrivals.size(), 1u);
     for (const MessageArrivals& partial : fenced->arrivals[0].partial) EXPECT_EQ(partial.placed, std::vector<bool>{false});
     return;
@@ -343,8 +343,8 @@ TEST_F(RecvSessionTest, ProbesSayWhenThePeerWasHeardLast) {
   int probes = 0;
   for (Nanos now = heard; now < heard + 5 * kNanosPerSecond; now += 10 * kNanosPerMs) {
     session.Tick(now);
-    for (const Action& action : session.TakeActions()) {
-      if (action.kind != Action::Kind::kProbePeer) continue;
+    for (const SessionAction& action : session.TakeActions()) {
+      if (action.kind != SessionAction::Kind::kProbePeer) continue;
       EXPECT_EQ(action.heard, heard);
       ++probes;
     }

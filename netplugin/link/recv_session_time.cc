@@ -65,7 +65,7 @@ void RecvSession::CheckLost(Nanos now) {
   const bool ask = !control_queue_.any_open() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
   if (ask && now - probed_ >= tuning::kProbeEvery) {
     probed_ = now;
-    Add(Action::Kind::kProbePeer).heard = heard_;
+    Add(SessionAction::Kind::kProbePeer).heard = heard_;
   }
 }
 

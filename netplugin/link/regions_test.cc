@@ -95,11 +95,11 @@ struct AnnouncedRegionsTest : testing::Test {
   // Generations that were told since the last call.
   std::vector<uint32_t> Announced() {
     std::vector<uint32_t> generations;
-    for (const Action& action : std::exchange(actions, {}))
+    for (const SessionAction& action : std::exchange(actions, {}))
       generations.push_back(std::get<frames::RegionAnnounced>(action.frame).region->generation);
     return generations;
   }
-  std::vector<Action> actions;
+  std::vector<SessionAction> actions;
   ControlQueue control_queue{&actions};
   AnnouncedRegions regions{&control_queue};
 };
@@ -156,15 +156,15 @@ struct RegionSessionsTest : testing::Test {
   void Deliver() {
     for (int i = 0; i < 4; ++i) {
       receiver.Flush(now);
-      for (const Action& action : receiver.TakeActions()) {
-        if (action.kind != Action::Kind::kSend) continue;
+      for (const SessionAction& action : receiver.TakeActions()) {
+        if (action.kind != SessionAction::Kind::kSend) continue;
         if (TypeOf(action.frame) == FrameType::kRegion && hold)
           held.push_back(action.frame);
         else
           sender.Receive(action.channel, action.frame, now);
       }
-      for (const Action& action : sender.TakeActions())
-        if (action.kind == Action::Kind::kSend) receiver.Receive(action.channel, action.frame, now);
+      for (const SessionAction& action : sender.TakeActions())
+        if (action.kind == SessionAction::Kind::kSend) receiver.Receive(action.channel, action.frame, now);
     }
   }
   void Post(const std::shared_ptr<const Region>& region, uint64_t offset = 0) {
@@ -328,8 +328,8 @@ TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {
     grant.places = {place};
     sender.TakeActions();
     sender.Receive(0, grant, now);
-    for (const Action& action : sender.TakeActions())
-      if (action.kind == Action::Kind::kCloseLink) return true;
+    for (const SessionAction& action : sender.TakeActions())
+      if (action.kind == SessionAction::Kind::kCloseLink) return true;
     return false;
   };
   EXPECT_FALSE(refused({kRegion, 1, 0}, kBytes));
@@ -350,8 +350,8 @@ TEST_F(RegionSessionsTest, ALinkIsProvedAfterTheKeysAreTold) {
   receiver.TakeActions();
   receiver.Proved(1, 2, true);
   std::vector<FrameType> on_it;
-  for (const Action& action : receiver.TakeActions())
-    if (action.kind == Action::Kind::kSend && action.channel == 1) on_it.push_back(TypeOf(action.frame));
+  for (const SessionAction& action : receiver.TakeActions())
+    if (action.kind == SessionAction::Kind::kSend && action.channel == 1) on_it.push_back(TypeOf(action.frame));
   EXPECT_EQ(on_it, (std::vector<FrameType>{FrameType::kRegion, FrameType::kProved}));
 }
 

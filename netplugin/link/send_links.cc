@@ -56,8 +56,8 @@ bool SendLinks::any_up() const {
   return std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.state == InitiatorState::kUp; });
 }
 
-Action& SendLinks::Add(Action::Kind kind, LinkId link) {
-  Action& action = session_.actions->emplace_back(Action{.kind = kind});
+SessionAction& SendLinks::Add(SessionAction::Kind kind, LinkId link) {
+  SessionAction& action = session_.actions->emplace_back(SessionAction{.kind = kind});
   action.link = link;
   action.incarnation = links_[link].incarnation;
   return action;
@@ -106,7 +106,7 @@ void SendLinks::Fenced(const frames::Fenced& fenced, Nanos now) {
   for (const OpenFences::Fence& fence : fences_.TakeAnswered(fenced.link, told)) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.epoch);
     session_.faults->Answered(fence.link, fence.incarnation, now);
-    Action& action = Add(Action::Kind::kLinkFenced, fence.link);
+    SessionAction& action = Add(SessionAction::Kind::kLinkFenced, fence.link);
     action.incarnation = fence.incarnation;
     action.report = {fence.fault.cause, fence.fault.detail, replay_bytes, now - fence.since, fence.since};
   }
@@ -270,8 +270,8 @@ void SendLinks::Step(LinkId id, InitiatorEvent event, EvidenceCause cause, Nanos
       link.progress.Begin();
       link.retry.Began();
       link.epoch = NewPathEpoch();
-      return void(Add(Action::Kind::kOpenLink, id));
-    case InitiatorAction::kProve: return void(Add(Action::Kind::kProveLink, id));
+      return void(Add(SessionAction::Kind::kOpenLink, id));
+    case InitiatorAction::kProve: return void(Add(SessionAction::Kind::kProveLink, id));
     case InitiatorAction::kStart: return Start(id, now);
     case InitiatorAction::kBackOff: return BackOff(id, cause, before == InitiatorState::kProving, now);
     case InitiatorAction::kFence: return EndPath(id, true, cause, was_since, now);
@@ -308,7 +308,7 @@ void SendLinks::Start(LinkId id, Nanos now) {
   none_since_ = 0;
   if (is_home(id)) RetireCrossRailLinks(now);
   RefreshShares();
-  Add(Action::Kind::kLinkUp, id);
+  Add(SessionAction::Kind::kLinkUp, id);
   ApplyVerdicts(now);
 }
 
@@ -320,7 +320,7 @@ void SendLinks::BackOff(LinkId id, EvidenceCause cause, bool was_proving, Nanos 
   if (is_home(id) && cause != EvidenceCause::kNone && cause != EvidenceCause::kPeerFenced &&
       now - link.refused_told >= tuning::kReportEvery) {
     link.refused_told = now;
-    Add(Action::Kind::kLinkRefused, id).report = {.cause = cause, .detail = DetailOf(link.progress, cause, was_proving)};
+    Add(SessionAction::Kind::kLinkRefused, id).report = {.cause = cause, .detail = DetailOf(link.progress, cause, was_proving)};
   }
   Close(id, now);
   // No chunk was in flight on it, but the acceptor may have it for a link that is up, and for a way that is left.
@@ -355,7 +355,7 @@ void SendLinks::EndPath(LinkId id, bool ask, EvidenceCause cause, Nanos was_sinc
 }
 
 void SendLinks::Close(LinkId id, Nanos now) {
-  Add(Action::Kind::kCloseLink, id);
+  Add(SessionAction::Kind::kCloseLink, id);
   session_.control_queue->Down(id);
   session_.detector->Down(id);
   session_.control_queue->Resend(now);

@@ -39,7 +39,7 @@ class SendLinks final : public SendLinkInput {
  public:
   // The parts of the session that links work with; they outlive the links.
   struct Session {
-    std::vector<Action>* actions;
+    std::vector<SessionAction>* actions;
     ControlQueue* control_queue;
     FailureDetector* detector;
     SendFlows* flows;
@@ -174,7 +174,7 @@ class SendLinks final : public SendLinkInput {
     Nanos busy = 0;
     Nanos sampled = 0;
   };
-  Action& Add(Action::Kind kind, LinkId link);
+  SessionAction& Add(SessionAction::Kind kind, LinkId link);
   void Step(LinkId link, InitiatorEvent event, plan::EvidenceCause cause, Nanos now);
   void Start(LinkId link, Nanos now);
   void BackOff(LinkId link, plan::EvidenceCause cause, bool was_proving, Nanos now);

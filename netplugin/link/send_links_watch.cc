@@ -89,7 +89,7 @@ void SendLinks::JudgeRates(Nanos now) {
     const bool tell =
         changed ? straggler[i] || rates_.straggler(i) : again && rates_.straggler(i) && links_[i].state == InitiatorState::kUp;
     if (!tell) continue;
-    Action& action = Add(Action::Kind::kLinkSlow, i);
+    SessionAction& action = Add(SessionAction::Kind::kLinkSlow, i);
     action.number = rates_.SharePermille(i);
     action.again = again;
   }

@@ -116,8 +116,8 @@ void SendSession::FailFlow(SendFlows::Flow* flow, std::string error, plan::Failu
   if (flow->state == FlowState::kFailed) return;
   faults_.Failed(*flow);
   if (!flow->closing) {
-    Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
-    Add(Action::Kind::kWarn).text = error;
+    Add(SessionAction::Kind::kFailed).number = static_cast<uint64_t>(failure);
+    Add(SessionAction::Kind::kWarn).text = error;
   }
   flows_.Fail(flow, std::move(error), !flow->closing);
 }
@@ -130,8 +130,8 @@ void SendSession::FailAll(const std::string& error, plan::Failure failure) {
   waiting_.clear();
   // A peer that went after all flows were closed is an ordinary end.
   if (!flows_.empty()) {
-    Add(Action::Kind::kFailed).number = static_cast<uint64_t>(failure);
-    Add(Action::Kind::kWarn).text = error;
+    Add(SessionAction::Kind::kFailed).number = static_cast<uint64_t>(failure);
+    Add(SessionAction::Kind::kWarn).text = error;
   }
   for (auto& [id, flow] : flows_.all())
     if (flow.state != FlowState::kFailed) flows_.Fail(&flow, error, true);
@@ -142,7 +142,7 @@ void SendSession::FailAll(const std::string& error, plan::Failure failure) {
 
 // A peer that breaks the protocol on a channel loses the channel; the connection is made anew.
 void SendSession::Garbled(ChannelId channel, Nanos now) {
-  Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " broke the protocol";
+  Add(SessionAction::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " broke the protocol";
   if (channel != kOobChannel) return links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kGarbled, now);
   CloseOob(now);
 }

@@ -128,7 +128,7 @@ class SendSession {
   // On every channel that is open.
   void SendAll(const Frame& frame) { control_queue_.SendAll(frame); }
 
-  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  std::vector<SessionAction> TakeActions() { return std::exchange(actions_, {}); }
   bool has_actions() const { return !actions_.empty(); }
 
   // ---- for the transport and the record ----
@@ -143,7 +143,7 @@ class SendSession {
   JobWait WaitsFor() const;
 
  private:
-  Action& Add(Action::Kind kind) { return actions_.emplace_back(Action{.kind = kind}); }
+  SessionAction& Add(SessionAction::Kind kind) { return actions_.emplace_back(SessionAction{.kind = kind}); }
   void Handle(ChannelId channel, const Frame& frame, Nanos now);
   void Opened(const frames::FlowOpened& opened);
   void ReceiveReport(ChannelId channel, const FlowReport& report, Nanos now);
@@ -158,7 +158,7 @@ class SendSession {
   // Closes the connection, because it is swallowed or the peer broke the protocol on it. It is opened again, with other ports and perhaps
   // another path.
   void CloseOob(Nanos now) {
-    Add(Action::Kind::kCloseOob);
+    Add(SessionAction::Kind::kCloseOob);
     OobDown(ProbeResult::kSilent, now);
   }
   void ProbePeer(Nanos now);
@@ -183,7 +183,7 @@ class SendSession {
   std::map<FlowId, Waiting> waiting_;
   SendFlows flows_;
   FailureDetector detector_;
-  std::vector<Action> actions_;
+  std::vector<SessionAction> actions_;
   FaultWatch faults_{&actions_, &flows_};
   ControlQueue control_queue_{&actions_};
   SendLinks links_;

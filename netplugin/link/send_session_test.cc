@@ -23,8 +23,8 @@ struct SendSessionTest : testing::Test {
   // Links that it asked to open since the last call.
   std::vector<LinkId> Opened() {
     std::vector<LinkId> links;
-    for (const Action& action : session.TakeActions())
-      if (action.kind == Action::Kind::kOpenLink) links.push_back(action.link);
+    for (const SessionAction& action : session.TakeActions())
+      if (action.kind == SessionAction::Kind::kOpenLink) links.push_back(action.link);
     return links;
   }
   void HearRailUp() { session.Receive(kOobChannel, frames::RailUp{.rail = 1}, now); }
@@ -95,7 +95,7 @@ TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
     // Nothing is asked again.
     session.TakeActions();
     session.Tick(now += kNanosPerSecond);
-    for (const Action& action : session.TakeActions()) EXPECT_NE(TypeOf(action.frame), FrameType::kFlowOpen);
+    for (const SessionAction& action : session.TakeActions()) EXPECT_NE(TypeOf(action.frame), FrameType::kFlowOpen);
   }
 }
 
@@ -105,9 +105,9 @@ TEST_F(SendSessionTest, AFlowThatThePeerRefusesWasNotOpened) {
   session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .ok = false}, now);
   EXPECT_FALSE(session.flows().at(flow).opened);
   EXPECT_TRUE(session.flows().at(flow).told);
-  const std::vector<Action> actions = session.TakeActions();
-  EXPECT_TRUE(std::any_of(actions.begin(), actions.end(), [&](const Action& action) {
-    return action.kind == Action::Kind::kWarn && action.text == session.flows().at(flow).error;
+  const std::vector<SessionAction> actions = session.TakeActions();
+  EXPECT_TRUE(std::any_of(actions.begin(), actions.end(), [&](const SessionAction& action) {
+    return action.kind == SessionAction::Kind::kWarn && action.text == session.flows().at(flow).error;
   }));
 }
 
@@ -123,9 +123,9 @@ class UngreetedTest : public testing::Test {
   void RunFor(Nanos duration, ProbeResult result = ProbeResult::kAnswers) {
     for (const Nanos end = now + duration; now < end; now += 10 * kNanosPerMs) {
       session.Tick(now);
-      for (const Action& action : session.TakeActions()) {
-        opened += action.kind == Action::Kind::kOpenOob;
-        if (action.kind != Action::Kind::kProbePeer) continue;
+      for (const SessionAction& action : session.TakeActions()) {
+        opened += action.kind == SessionAction::Kind::kOpenOob;
+        if (action.kind != SessionAction::Kind::kProbePeer) continue;
         ++probes;
         session.PeerProbed(result, now);
       }
@@ -201,8 +201,8 @@ TEST_F(SendSessionTest, APeerWhoseAddressRefusesIsGoneAlthoughALinkSaysNothing) 
   session.OobDown(ProbeResult::kRefused, now);
   for (const Nanos end = now + 2 * kNanosPerSecond; now < end && !session.failed(); now += kTick) {
     session.Tick(now);
-    for (const Action& action : session.TakeActions())
-      if (action.kind == Action::Kind::kOpenOob) session.OobDown(ProbeResult::kRefused, now);
+    for (const SessionAction& action : session.TakeActions())
+      if (action.kind == SessionAction::Kind::kOpenOob) session.OobDown(ProbeResult::kRefused, now);
   }
   EXPECT_TRUE(session.failed());
 }
@@ -216,8 +216,8 @@ TEST(SendSession, SessionsThatFailedTogetherTryAgainApart) {
     session.LinkTrouble(0, 1, plan::EvidenceCause::kSocketError, 0);
     for (Nanos now = 0; now < kNanosPerSecond; now += kNanosPerMs / 10) {
       session.Tick(now);
-      for (const Action& action : session.TakeActions())
-        if (action.kind == Action::Kind::kOpenLink) return now;
+      for (const SessionAction& action : session.TakeActions())
+        if (action.kind == SessionAction::Kind::kOpenLink) return now;
     }
     return Nanos{0};
   };
@@ -235,9 +235,9 @@ TEST(SendSession, AttemptsThatFailAreGivenMoreTime) {
   Nanos opened = 0;
   for (Nanos now = 0; now < 60 * kNanosPerSecond; now += kNanosPerMs) {
     session.Tick(now);
-    for (const Action& action : session.TakeActions()) {
-      if (action.kind == Action::Kind::kOpenLink) opened = now;
-      if (action.kind == Action::Kind::kCloseLink) took.push_back(now - opened);
+    for (const SessionAction& action : session.TakeActions()) {
+      if (action.kind == SessionAction::Kind::kOpenLink) opened = now;
+      if (action.kind == SessionAction::Kind::kCloseLink) took.push_back(now - opened);
     }
   }
   ASSERT_GE(took.size(), 8u);
@@ -260,8 +260,8 @@ TEST(SendSession, ACrossRailLinkThatIsTheLastWayIsTriedAgainSoon) {
     Nanos longest = 0, tried = 0;
     for (Nanos now = 0; now < 120 * kNanosPerSecond; now += kTick) {
       session.Tick(now);
-      for (const Action& action : session.TakeActions()) {
-        if (action.kind != Action::Kind::kOpenLink || action.link < kRails) continue;
+      for (const SessionAction& action : session.TakeActions()) {
+        if (action.kind != SessionAction::Kind::kOpenLink || action.link < kRails) continue;
         EXPECT_EQ(session.links().local_rail(action.link), 1);
         EXPECT_EQ(session.links().remote_rail(action.link), 0);
         longest = std::max(longest, now - std::exchange(tried, now));
@@ -287,10 +287,10 @@ TEST(SendSession, APeerThatWasStoppedIsTriedAsSoonAsItAnswers) {
   const auto tries = [&] {
     bool opened = false;
     session.Tick(now += kTick);
-    for (const Action& action : session.TakeActions()) {
-      opened |= action.kind == Action::Kind::kOpenLink;
+    for (const SessionAction& action : session.TakeActions()) {
+      opened |= action.kind == SessionAction::Kind::kOpenLink;
       const auto* const asked = std::get_if<frames::Ping>(&action.frame);
-      if (asked != nullptr && action.channel == kOobChannel && action.kind == Action::Kind::kSend) ping = asked->number;
+      if (asked != nullptr && action.channel == kOobChannel && action.kind == SessionAction::Kind::kSend) ping = asked->number;
     }
     return opened;
   };
@@ -331,7 +331,7 @@ TEST(SendSessionForsaken, AVanishedHostIsLeftAloneWhenNoFlowIsLeft) {
   for (; now < 32 * kNanosPerSecond; now += kNanosPerSecond / 10) session.Tick(now);
   EXPECT_TRUE(session.failed());
   EXPECT_TRUE(session.idle());
-  for (const Action& action : session.TakeActions()) EXPECT_NE(action.kind, Action::Kind::kWarn) << action.text;
+  for (const SessionAction& action : session.TakeActions()) EXPECT_NE(action.kind, SessionAction::Kind::kWarn) << action.text;
 }
 
 TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {

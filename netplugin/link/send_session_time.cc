@@ -24,7 +24,7 @@ void SendSession::WatchChannels(Nanos now) {
     channel == kOobChannel ? CloseOob(now) : links_.Trouble(static_cast<LinkId>(channel), EvidenceCause::kSilence, now);
   for (const ChannelId channel : verdict.stalled) {
     links_.Stalled(static_cast<LinkId>(channel), now);
-    Add(Action::Kind::kLinkStalled).link = static_cast<LinkId>(channel);
+    Add(SessionAction::Kind::kLinkStalled).link = static_cast<LinkId>(channel);
   }
   if (verdict.peer_silent && !detector_.empty())
     PeerIsSilent(now);
@@ -37,7 +37,7 @@ void SendSession::WatchChannels(Nanos now) {
 void SendSession::ProbePeer(Nanos now) {
   if (now - probed_ < tuning::kProbeEvery) return;
   probed_ = now;
-  Add(Action::Kind::kProbePeer).heard = detector_.heard();
+  Add(SessionAction::Kind::kProbePeer).heard = detector_.heard();
 }
 
 // Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
@@ -52,7 +52,8 @@ void SendSession::PeerIsSilent(Nanos now) {
   }
   ProbePeer(now);
   if (std::exchange(warned_silent_, true)) return;
-  Add(Action::Kind::kWarn).text = "R2CC: peer " + peer_node_ + " answers on no channel: its process may be stopped or very busy; waiting";
+  Add(SessionAction::Kind::kWarn).text =
+      "R2CC: peer " + peer_node_ + " answers on no channel: its process may be stopped or very busy; waiting";
 }
 
 // What ends single flows although the peer answers.
@@ -112,7 +113,7 @@ void SendSession::CheckLost(Nanos now) {
 
 void SendSession::Tick(Nanos now) {
   if (failed_) return;
-  if (oob_.Try(now)) Add(Action::Kind::kOpenOob);
+  if (oob_.Try(now)) Add(SessionAction::Kind::kOpenOob);
   flows_.Date(now);
   faults_.Tick(now);
   links_.Tick(now);

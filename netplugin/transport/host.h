@@ -142,7 +142,7 @@ struct Host {
   std::function<void(LinkId, InitiatorState, InitiatorEvent)> initiator_observer;
   std::function<void(LinkId, AcceptorState, AcceptorEvent)> acceptor_observer;
 
-  std::function<void(const Action&, const LinkEnds&)> link_observer;
+  std::function<void(const SessionAction&, const LinkEnds&)> link_observer;
 
   Nanos Now() const { return clock->Now(); }
   // Call when `node`, or the name of a rail's NIC, has changed.

@@ -13,7 +13,7 @@
 namespace r2cc::net {
 namespace {
 
-plan::EvidenceRecord MakeRecord(const Host& host, plan::EvidenceKind kind, const Action& action, const LinkEnds& ends) {
+plan::EvidenceRecord MakeRecord(const Host& host, plan::EvidenceKind kind, const SessionAction& action, const LinkEnds& ends) {
   plan::EvidenceRecord record{};
   record.kind = static_cast<uint32_t>(kind);
   record.cause = static_cast<uint32_t>(action.report.cause);
@@ -45,7 +45,7 @@ std::string Describe(const Host& host, const LinkEnds& ends) {
 constexpr size_t kHeldMost = 4;
 
 // The operations that waited in the gap that `action` reports.
-void RecordHeld(Host* host, const Action& action, const LinkEnds& ends, uint64_t communicator) {
+void RecordHeld(Host* host, const SessionAction& action, const LinkEnds& ends, uint64_t communicator) {
   if (!host->held_operations || action.report.duration <= 0) return;
   std::array<abi::HeldOperationV1, kHeldMost> held{};
   const Nanos until = action.report.until;
@@ -75,7 +75,7 @@ void RecordRelease(Host* host, const std::string& peer, const std::string& relea
   if (std::exchange(*logged, line) != line) host->log(LogLevel::kInfo, line);
 }
 
-void RecordUp(Host* host, const Action& action, const LinkEnds& ends) {
+void RecordUp(Host* host, const SessionAction& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   host->report(MakeRecord(*host, plan::EvidenceKind::kLinkUp, action, ends));
   const LinkFault fault = host->rails[ends.local_rail].fault.Take();
@@ -83,14 +83,14 @@ void RecordUp(Host* host, const Action& action, const LinkEnds& ends) {
   host->log(LogLevel::kDebug, "R2CC: link " + Describe(*host, ends) + " is up, incarnation " + std::to_string(action.incarnation));
 }
 
-void RecordLost(Host* host, const Action& action, const LinkEnds& ends) {
+void RecordLost(Host* host, const SessionAction& action, const LinkEnds& ends) {
   plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkLost, action, ends);
   record.time_ns = action.report.since;
   host->tally.Lost(ends.local_rail, action.report.since);
   host->report(record);
 }
 
-void RecordPassed(Host* host, const Action& action, const LinkEnds& ends, uint64_t communicator) {
+void RecordPassed(Host* host, const SessionAction& action, const LinkEnds& ends, uint64_t communicator) {
   plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkPassed, action, ends);
   record.time_ns = action.report.until;
   record.bytes = static_cast<uint64_t>(std::max<Nanos>(action.report.until - action.report.since, 0));
@@ -156,7 +156,7 @@ plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, cons
   return record;
 }
 
-void RecordFenced(Host* host, const Action& action, const LinkEnds& ends) {
+void RecordFenced(Host* host, const SessionAction& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   if (action.report.cause == plan::EvidenceCause::kRetired) {
     host->log(LogLevel::kDebug, "R2CC: cross-rail link " + Describe(*host, ends) + " is not needed any more");
@@ -172,7 +172,7 @@ void RecordFenced(Host* host, const Action& action, const LinkEnds& ends) {
                        std::to_string(action.report.duration / 1000) + " us");
 }
 
-void RecordRefused(Host* host, const Action& action, const LinkEnds& ends) {
+void RecordRefused(Host* host, const SessionAction& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   host->report(MakeRecord(*host, plan::EvidenceKind::kProofFailed, action, ends));
   const LinkFault fault{action.report.cause, action.report.detail};
@@ -183,7 +183,7 @@ void RecordRefused(Host* host, const Action& action, const LinkEnds& ends) {
                 "): it is tried again, and other rails carry its data meanwhile");
 }
 
-void RecordSlow(Host* host, const Action& action, const LinkEnds& ends) {
+void RecordSlow(Host* host, const SessionAction& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   const bool slow = action.number < plan::kFullWeightPermille;
   auto record = MakeRecord(*host, slow ? plan::EvidenceKind::kRailSlow : plan::EvidenceKind::kRailSteady, action, ends);

@@ -22,13 +22,13 @@ inline void CopyText(const std::string& text, char* out, size_t size) {
 }
 
 // kLinkUp, kLinkLost, kLinkFenced, kLinkPassed, kLinkRefused, kLinkSlow.
-void RecordUp(Host* host, const Action& action, const LinkEnds& ends);
-void RecordLost(Host* host, const Action& action, const LinkEnds& ends);
-void RecordFenced(Host* host, const Action& action, const LinkEnds& ends);
+void RecordUp(Host* host, const SessionAction& action, const LinkEnds& ends);
+void RecordLost(Host* host, const SessionAction& action, const LinkEnds& ends);
+void RecordFenced(Host* host, const SessionAction& action, const LinkEnds& ends);
 // `communicator`: NCCL's commId of the flow that waited longest; 0: not known.
-void RecordPassed(Host* host, const Action& action, const LinkEnds& ends, uint64_t communicator);
-void RecordRefused(Host* host, const Action& action, const LinkEnds& ends);
-void RecordSlow(Host* host, const Action& action, const LinkEnds& ends);
+void RecordPassed(Host* host, const SessionAction& action, const LinkEnds& ends, uint64_t communicator);
+void RecordRefused(Host* host, const SessionAction& action, const LinkEnds& ends);
+void RecordSlow(Host* host, const SessionAction& action, const LinkEnds& ends);
 
 // An operation of the job with the process of `peer` failed; each plan::Failure is reported once.
 void RecordFailed(Host* host, const std::string& peer, uint64_t failure);

@@ -46,7 +46,7 @@ struct RecordPassedTest : RecordGaveUpTest {
   }
   // The stall of a link of rail 2 that was lost at 1,000 and stalled from 900 to 1,400.
   void Pass(uint64_t communicator) {
-    Action action{.kind = Action::Kind::kLinkPassed};
+    SessionAction action{.kind = SessionAction::Kind::kLinkPassed};
     action.report = {.duration = 500, .since = 1000, .until = 1400};
     RecordPassed(&host, action, {2, "n1", "rail2"}, communicator);
   }
@@ -75,7 +75,7 @@ TEST_F(RecordPassedTest, TheOperationsThatWaitedFollow) {
 TEST_F(RecordPassedTest, WithoutAProfilerOrAStallThereAreNone) {
   Pass(7);
   host.held_operations = [](uint64_t, Nanos, Nanos, std::span<abi::HeldOperationV1>) -> size_t { return SIZE_MAX; };
-  Action action{.kind = Action::Kind::kLinkPassed};
+  SessionAction action{.kind = SessionAction::Kind::kLinkPassed};
   RecordPassed(&host, action, {2, "n1", "rail2"}, 0);
   EXPECT_EQ(records.size(), 2u);
   records.clear();

@@ -118,7 +118,7 @@ void RecvPeer::Close(FlowId flow) {
   RunToCompletion();
 }
 
-void RecvPeer::OpenFlow(const Action& action) {
+void RecvPeer::OpenFlow(const SessionAction& action) {
   Comm* comm = flow_opened_(action.flow, action.number);
   if (comm == nullptr) return session_.RefuseFlow(action.flow);
   *comms_.Add(action.flow) = {comm, action.link};
@@ -166,7 +166,7 @@ bool RecvPeer::RunToCompletion() {
   for (const frames::LinkOffer& offer : std::exchange(offers_, {})) OnOffer(offer);
   session_.Flush(now());
   while (session_.has_actions()) {
-    for (const Action& action : session_.TakeActions()) Execute(action);
+    for (const SessionAction& action : session_.TakeActions()) Execute(action);
     FlushChannels();
     session_.Flush(now());
   }
@@ -196,26 +196,26 @@ void RecvPeer::Publish() {
   }
 }
 
-void RecvPeer::Execute(const Action& action) {
+void RecvPeer::Execute(const SessionAction& action) {
   switch (action.kind) {
-    case Action::Kind::kSend: return channels_.Queue(action.channel, action.frame);
-    case Action::Kind::kCloseLink: return CloseLink(action.link, action.incarnation);
-    case Action::Kind::kFlowOpened: return OpenFlow(action);
-    case Action::Kind::kCloseOob: return oob_->Close();
-    case Action::Kind::kProbePeer: return oob_->Probe(action.heard);
-    case Action::Kind::kFlush: return Flush(action);
-    case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
-    case Action::Kind::kFailed: return RecordFailed(host_, peer_node_, action.number);
-    case Action::Kind::kOpenOob:
-    case Action::Kind::kOpenLink:
-    case Action::Kind::kProveLink:
-    case Action::Kind::kLinkUp:
-    case Action::Kind::kLinkSlow:
-    case Action::Kind::kLinkLost:
-    case Action::Kind::kLinkFenced:
-    case Action::Kind::kLinkPassed:
-    case Action::Kind::kLinkStalled:
-    case Action::Kind::kLinkRefused: return;  // an initiator's
+    case SessionAction::Kind::kSend: return channels_.Queue(action.channel, action.frame);
+    case SessionAction::Kind::kCloseLink: return CloseLink(action.link, action.incarnation);
+    case SessionAction::Kind::kFlowOpened: return OpenFlow(action);
+    case SessionAction::Kind::kCloseOob: return oob_->Close();
+    case SessionAction::Kind::kProbePeer: return oob_->Probe(action.heard);
+    case SessionAction::Kind::kFlush: return Flush(action);
+    case SessionAction::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
+    case SessionAction::Kind::kFailed: return RecordFailed(host_, peer_node_, action.number);
+    case SessionAction::Kind::kOpenOob:
+    case SessionAction::Kind::kOpenLink:
+    case SessionAction::Kind::kProveLink:
+    case SessionAction::Kind::kLinkUp:
+    case SessionAction::Kind::kLinkSlow:
+    case SessionAction::Kind::kLinkLost:
+    case SessionAction::Kind::kLinkFenced:
+    case SessionAction::Kind::kLinkPassed:
+    case SessionAction::Kind::kLinkStalled:
+    case SessionAction::Kind::kLinkRefused: return;  // an initiator's
   }
 }
 
@@ -226,7 +226,7 @@ void RecvPeer::CloseLink(LinkId link, Incarnation incarnation) {
 }
 
 // A link that is being closed, or is another by now, has its chunks sent again.
-void RecvPeer::Flush(const Action& action) {
+void RecvPeer::Flush(const SessionAction& action) {
   if (links_.at(action.link) != nullptr && links_.name(action.link).incarnation == action.incarnation)
     links_.at(action.link)->Flush(action.flush, action.buffer);
 }

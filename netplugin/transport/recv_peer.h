@@ -138,10 +138,10 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   // True: the frame was an offer of a link.
   bool HeardOffer(const Frame& frame) R2CC_REQUIRES(mutex_);
   void OnOffer(const frames::LinkOffer& offer) R2CC_REQUIRES(mutex_);
-  void Execute(const Action& action) R2CC_REQUIRES(mutex_);
-  void OpenFlow(const Action& action) R2CC_REQUIRES(mutex_);
+  void Execute(const SessionAction& action) R2CC_REQUIRES(mutex_);
+  void OpenFlow(const SessionAction& action) R2CC_REQUIRES(mutex_);
   void CloseLink(LinkId link, Incarnation incarnation) R2CC_REQUIRES(mutex_);
-  void Flush(const Action& action) R2CC_REQUIRES(mutex_);
+  void Flush(const SessionAction& action) R2CC_REQUIRES(mutex_);
   void FlushChannels() R2CC_REQUIRES(mutex_);
   void Publish() R2CC_REQUIRES(mutex_);
 

@@ -145,7 +145,7 @@ bool SendPeer::RunToCompletion() {
   bool more = false;
   for (;;) {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
-      for (const Action& action : actions) Execute(action);
+      for (const SessionAction& action : actions) Execute(action);
     pump_.Advise(false);
     more = false;
     if (session_.flows().ready() || room_) {
@@ -178,36 +178,36 @@ void SendPeer::Publish() {
   }
 }
 
-void SendPeer::Execute(const Action& action) {
+void SendPeer::Execute(const SessionAction& action) {
   const LinkId link = action.link;
   switch (action.kind) {
-    case Action::Kind::kSend: return channels_.Queue(action.channel, action.frame);
-    case Action::Kind::kOpenOob: return oob_->Open(MakeHello(ConnectionKind::kOob));
-    case Action::Kind::kCloseOob: return oob_->Close();
-    case Action::Kind::kProbePeer: return oob_->Probe(action.heard);
-    case Action::Kind::kOpenLink: return OpenLink(link, action.incarnation);
-    case Action::Kind::kProveLink:
+    case SessionAction::Kind::kSend: return channels_.Queue(action.channel, action.frame);
+    case SessionAction::Kind::kOpenOob: return oob_->Open(MakeHello(ConnectionKind::kOob));
+    case SessionAction::Kind::kCloseOob: return oob_->Close();
+    case SessionAction::Kind::kProbePeer: return oob_->Probe(action.heard);
+    case SessionAction::Kind::kOpenLink: return OpenLink(link, action.incarnation);
+    case SessionAction::Kind::kProveLink:
       if (links_.at(link) != nullptr) links_.at(link)->Prove();
       room_ = true;
       return;
-    case Action::Kind::kCloseLink: channels_.Set(link, nullptr); return void(links_.Close(link));
-    case Action::Kind::kLinkUp:
+    case SessionAction::Kind::kCloseLink: channels_.Set(link, nullptr); return void(links_.Close(link));
+    case SessionAction::Kind::kLinkUp:
       if (links_.at(link) != nullptr) links_.at(link)->Start();
       return RecordUp(host_, action, Ends(link));
-    case Action::Kind::kLinkLost: return RecordLost(host_, action, Ends(link));
-    case Action::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
-    case Action::Kind::kLinkPassed: {
+    case SessionAction::Kind::kLinkLost: return RecordLost(host_, action, Ends(link));
+    case SessionAction::Kind::kLinkFenced: return RecordFenced(host_, action, Ends(link));
+    case SessionAction::Kind::kLinkPassed: {
       const auto* const comm = comms_.Find(action.flow);
       return RecordPassed(host_, action, Ends(link), comm == nullptr ? 0 : (*comm)->communicator);
     }
-    case Action::Kind::kFailed: return RecordFailed(host_, peer_node_.empty() ? target_.oob.host : peer_node_, action.number);
-    case Action::Kind::kLinkStalled:
+    case SessionAction::Kind::kFailed: return RecordFailed(host_, peer_node_.empty() ? target_.oob.host : peer_node_, action.number);
+    case SessionAction::Kind::kLinkStalled:
       return host_->rails_stalled(target_.process, {session_.links().local_rail(link), session_.links().remote_rail(link)});
-    case Action::Kind::kLinkRefused: return RecordRefused(host_, action, Ends(link));
-    case Action::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));
-    case Action::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
-    case Action::Kind::kFlowOpened:
-    case Action::Kind::kFlush: return;  // an acceptor's
+    case SessionAction::Kind::kLinkRefused: return RecordRefused(host_, action, Ends(link));
+    case SessionAction::Kind::kLinkSlow: return RecordSlow(host_, action, Ends(link));
+    case SessionAction::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
+    case SessionAction::Kind::kFlowOpened:
+    case SessionAction::Kind::kFlush: return;  // an acceptor's
   }
 }
 

@@ -127,7 +127,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Probed(ProbeResult result) override R2CC_REQUIRES(mutex_) { session_.PeerProbed(result, now()); }
 
   SendSession::Options MakeOptions(const Host& host, const Target& target, uint64_t session);
-  void Execute(const Action& action) R2CC_REQUIRES(mutex_);
+  void Execute(const SessionAction& action) R2CC_REQUIRES(mutex_);
   void OpenLink(LinkId link, Incarnation incarnation) R2CC_REQUIRES(mutex_);
   void OfferAgain() R2CC_REQUIRES(mutex_);
   // True: the frame was an answer to an offer.

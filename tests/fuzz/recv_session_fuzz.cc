@@ -206,25 +206,25 @@ class World {
   void Settle() {
     session_.Flush(now_);
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions()) {
-      for (const Action& action : actions) Execute(action);
+      for (const SessionAction& action : actions) Execute(action);
       session_.Flush(now_);
     }
     session_.TakeChanged();
   }
 
-  void Execute(const Action& action) {
+  void Execute(const SessionAction& action) {
     switch (action.kind) {
-      case Action::Kind::kSend: {
+      case SessionAction::Kind::kSend: {
         R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links().count()));
         net::Frame again;
         R2CC_CHECK(Decode(Encode(action.frame, 1), 1, &again));
         return;
       }
-      case Action::Kind::kCloseLink:
+      case SessionAction::Kind::kCloseLink:
         R2CC_CHECK(!closing_.contains(action.link));
         closing_[action.link] = action.incarnation;
         return EndClose(action.link, input_.Below(4) != 0);
-      case Action::Kind::kFlowOpened:
+      case SessionAction::Kind::kFlowOpened:
         if (action.number % 4 == 3) return session_.RefuseFlow(action.flow);
         flows_[action.flow];
         return session_.AcceptFlow(action.flow, action.link);

@@ -185,8 +185,8 @@ class World {
 
   void Settle() {
     for (auto actions = session_.TakeActions(); !actions.empty(); actions = session_.TakeActions())
-      for (const Action& action : actions) {
-        if (action.kind != Action::Kind::kSend) continue;
+      for (const SessionAction& action : actions) {
+        if (action.kind != SessionAction::Kind::kSend) continue;
         R2CC_CHECK(action.channel >= kOobChannel && action.channel < static_cast<ChannelId>(session_.links().count()));
         net::Frame again;
         R2CC_CHECK(Decode(Encode(action.frame, 1), 1, &again));

@@ -83,7 +83,9 @@ class BusyFlows : private Tap {
   Nanos now() const { return timeline_.now(); }
 
  private:
-  void Recorded(int, int, int, const net::Action& action) override { fences_ += action.kind == net::Action::Kind::kLinkFenced; }
+  void Recorded(int, int, int, const net::SessionAction& action) override {
+    fences_ += action.kind == net::SessionAction::Kind::kLinkFenced;
+  }
 
   void Send() {
     for (size_t rail = 0; rail < flows_.size(); ++rail) {

@@ -142,7 +142,9 @@ class Pair : private Tap {
     }
   }
   // Tap:
-  void Recorded(int, int, int, const net::Action& action) override { fences += action.kind == net::Action::Kind::kLinkFenced; }
+  void Recorded(int, int, int, const net::SessionAction& action) override {
+    fences += action.kind == net::SessionAction::Kind::kLinkFenced;
+  }
 
   Timeline timeline_;
   Network network_;

@@ -51,10 +51,10 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   host_.page = [this] { return std::make_shared<const net::PageView>(plan::PageCopyOf(page()), host_.job); };
   host_.initiator_observer = [tap](net::LinkId, net::InitiatorState state, net::InitiatorEvent event) { tap->Stepped(state, event); };
   host_.acceptor_observer = [tap](net::LinkId, net::AcceptorState state, net::AcceptorEvent event) { tap->Stepped(state, event); };
-  host_.link_observer = [this, tap](const net::Action& action, const net::LinkEnds& ends) {
+  host_.link_observer = [this, tap](const net::SessionAction& action, const net::LinkEnds& ends) {
     const int peer = HostOf(ends.peer_node);
     tap->Recorded(io_.host, peer, ends.local_rail, action);
-    if (action.kind == net::Action::Kind::kLinkFenced) tap->At(Moment::kLinkReplays, io_.host, peer, action.link);
+    if (action.kind == net::SessionAction::Kind::kLinkFenced) tap->At(Moment::kLinkReplays, io_.host, peer, action.link);
   };
   const net::Greet greet = [this](const net::Hello& hello, std::unique_ptr<net::Connection>* connection) {
     return acceptor_->Greet(hello, connection);

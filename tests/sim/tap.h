@@ -74,7 +74,7 @@ class Tap {
   virtual void Stepped(net::AcceptorState /*state*/, net::AcceptorEvent /*event*/) {}
   virtual void At(Moment /*moment*/, int /*sender*/, int /*receiver*/, net::LinkId /*link*/) {}
   // A sender's kLinkUp, kLinkFenced or kLinkSlow: what its daemon would be told of its own rail.
-  virtual void Recorded(int /*sender*/, int /*receiver*/, int /*rail*/, const net::Action& /*action*/) {}
+  virtual void Recorded(int /*sender*/, int /*receiver*/, int /*rail*/, const net::SessionAction& /*action*/) {}
   virtual void Log(int /*host*/, const std::string& /*line*/) {}
   virtual bool logs() const { return false; }
 };

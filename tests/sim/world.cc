@@ -122,15 +122,15 @@ class World : public Tap {
   void Garbled(const Carrying& who) override { checker_.Garbled(who); }
   void ChunkRefused(const Carrying& who, const net::Chunk& header) override { checker_.ChunkRefused(who, header); }
   void CarrierEnded(const Carrying& who) override { checker_.CarrierEnded(who); }
-  void Recorded(int sender, int receiver, int, const net::Action& action) override {
+  void Recorded(int sender, int receiver, int, const net::SessionAction& action) override {
     const auto reached = [this](Situation situation) { ++coverage_.situations[static_cast<size_t>(situation)]; };
     std::set<net::LinkId>& fencing = fencing_[{sender, receiver}];
-    if (action.kind == net::Action::Kind::kLinkUp) {
+    if (action.kind == net::SessionAction::Kind::kLinkUp) {
       const auto& peer = processes_[static_cast<size_t>(sender)]->send_peers().at(receiver);
       if (!peer->session().links().is_home(action.link)) reached(Situation::kCrossRailLink);
       if (action.incarnation > 1) reached(Situation::kReturned);
     }
-    if (action.kind != net::Action::Kind::kLinkFenced) return;
+    if (action.kind != net::SessionAction::Kind::kLinkFenced) return;
     checker_.Fenced({receiver, sender, action.link, action.incarnation});
     fencing.erase(action.link);
     if (!fencing.empty()) reached(Situation::kFenceInFence);

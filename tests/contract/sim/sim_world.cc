@@ -230,16 +230,16 @@ void SimWorld::Publish(End end, const std::vector<Verdict>& verdicts) {
 
 // ---- observation ----
 
-void SimWorld::Recorded(int sender, int, int rail, const net::Action& action) {
+void SimWorld::Recorded(int sender, int, int rail, const net::SessionAction& action) {
   Told told{.rail = rail};
   switch (action.kind) {
-    case net::Action::Kind::kLinkUp: break;
-    case net::Action::Kind::kLinkFenced:
+    case net::SessionAction::Kind::kLinkUp: break;
+    case net::SessionAction::Kind::kLinkFenced:
       told.what = Told::What::kLinkFenced;
       told.cause = plan::CauseName(action.report.cause);
       told.replayed_bytes = action.report.replayed_bytes;
       break;
-    case net::Action::Kind::kLinkSlow:
+    case net::SessionAction::Kind::kLinkSlow:
       told.what = action.number < plan::kFullWeightPermille ? Told::What::kRailSlow : Told::What::kRailSteady;
       break;
     default: return;

@@ -88,7 +88,7 @@ class SimWorld final : public World, private sim::Tap {
   };
 
   // ---- the tap ----
-  void Recorded(int sender, int receiver, int rail, const net::Action& action) override;
+  void Recorded(int sender, int receiver, int rail, const net::SessionAction& action) override;
 
   const Flow& At(int flow) const { return flows_[static_cast<size_t>(flow)]; }
   void RunFor(Nanos time);
