@@ -15,7 +15,7 @@ struct FlowReport {
   MessageId placed_through = 0;      // all messages below are placed
   bool grants = false;               // `capacities` are set; otherwise the report only acknowledges
   std::vector<uint64_t> capacities;  // of all posted buffers, from `placed_through` on
-  std::vector<Place> places;         // where they lie; empty: the sender needs no place
+  std::vector<BufferPlace> places;   // where they lie; empty: the sender needs no place
 };
 
 class FlowReportSink {

@@ -216,8 +216,8 @@ TEST(SendLedger, AGrantMayChangeItsGenerationAndNothingElse) {
   Sender s;
   char data[100];
   const std::array<uint64_t, 2> capacities{100, 100};
-  const auto grant = [&](const Place& first, const Place& second) {
-    return s.ledger.Grant(0, capacities, std::array<Place, 2>{first, second});
+  const auto grant = [&](const BufferPlace& first, const BufferPlace& second) {
+    return s.ledger.Grant(0, capacities, std::array<BufferPlace, 2>{first, second});
   };
   s.Grant(0, {100});
   EXPECT_EQ(s.ledger.PlaceOf(0), nullptr);
@@ -230,7 +230,7 @@ TEST(SendLedger, AGrantMayChangeItsGenerationAndNothingElse) {
   EXPECT_EQ(s.ledger.PlaceOf(1)->region, 5u);
   EXPECT_FALSE(grant({5, 3, 65}, {})) << "another place";
   EXPECT_FALSE(grant({6, 3, 64}, {})) << "another region";
-  EXPECT_FALSE(s.ledger.Grant(0, capacities, std::array<Place, 1>{})) << "one place for two buffers";
+  EXPECT_FALSE(s.ledger.Grant(0, capacities, std::array<BufferPlace, 1>{})) << "one place for two buffers";
   s.Grant(0, {100, 100, 100});
   s.ledger.Post(data, 100);
   EXPECT_EQ(s.ledger.NextReady().region, 5u);
@@ -257,7 +257,7 @@ TEST(RecvLedger, PlacesAreOfWhatTheSenderWasToldOf) {
   ledger.Post({bytes.data(), &untold}, 10);
   EXPECT_TRUE(ledger.Places(Generations()).empty());
   ledger.Post({bytes.data() + 60, &told}, 10);
-  const std::vector<Place> places = ledger.Places(Generations());
+  const std::vector<BufferPlace> places = ledger.Places(Generations());
   ASSERT_EQ(places.size(), 3u);
   EXPECT_EQ(places[0].region, 0u);
   EXPECT_EQ(places[1].region, 0u);

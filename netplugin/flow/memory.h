@@ -43,7 +43,7 @@ struct Buffer {
 
 // The position of a buffer in a receiver's memory, as the receiver announces it to the sender. Region 0: the sender's devices need no key.
 // Valid keys are those of the region's generation, or later ones.
-struct Place {
+struct BufferPlace {
   RegionId region = 0;
   uint32_t generation = 0;
   uint64_t offset = 0;

@@ -191,8 +191,8 @@ FlowArrivals RecvLedger::Arrivals() const {
   return arrivals;
 }
 
-std::vector<Place> RecvLedger::Places(const RegionGenerations& generations) const {
-  std::vector<Place> places;
+std::vector<BufferPlace> RecvLedger::Places(const RegionGenerations& generations) const {
+  std::vector<BufferPlace> places;
   for (size_t i = 0; i < messages_.size(); ++i) {
     const Buffer& to = messages_[i].to;
     const uint32_t known = to.memory == nullptr ? 0 : generations.GenerationOf(to.memory->id);

@@ -69,7 +69,7 @@ class RecvLedger {
   // Buffer sizes of the messages from placed_through() to posted_through(): what to grant.
   std::vector<uint64_t> Capacities() const;
   // The places of those buffers; empty if no region that has them was announced to the sender.
-  std::vector<Place> Places(const RegionGenerations& generations) const;
+  std::vector<BufferPlace> Places(const RegionGenerations& generations) const;
 
   MessageId placed_through() const { return placed_through_; }
   MessageId posted_through() const { return placed_through_ + messages_.size(); }

@@ -279,7 +279,7 @@ TEST(SendFlowsKeys, AMessageGoesByRailsThatReadItsBuffer) {
   flow->home = 1;
   char buffer[kBytes] = {};
   const std::array<uint64_t, 1> capacities{kBytes};
-  const std::array<Place, 1> places{Place{.region = 1, .generation = 1, .offset = 0}};
+  const std::array<BufferPlace, 1> places{BufferPlace{.region = 1, .generation = 1, .offset = 0}};
   ASSERT_TRUE(flow->ledger.Grant(0, capacities, places));
   flow->ledger.Post(buffer, kBytes, 128, 0b01);
   flows.Note(flow);
@@ -288,7 +288,7 @@ TEST(SendFlowsKeys, AMessageGoesByRailsThatReadItsBuffer) {
   EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk));
   // By no rail that is there: it fails after a while.
   flow->ledger.Post(buffer, kBytes, 128, 0);
-  ASSERT_TRUE(flow->ledger.Grant(0, std::array<uint64_t, 2>{kBytes, kBytes}, std::array<Place, 2>{places[0], places[0]}));
+  ASSERT_TRUE(flow->ledger.Grant(0, std::array<uint64_t, 2>{kBytes, kBytes}, std::array<BufferPlace, 2>{places[0], places[0]}));
   flows.Note(flow);
   int expired = 0;
   flows.AgeStranded(shares, 5, 5, [&](SendFlows::Flow*) { ++expired; });
@@ -304,7 +304,8 @@ TEST(SendFlowsKeys, AMessageGoesByRailsThatReadItsBufferByNow) {
   flow->state = SendFlows::State::kOpen;
   char buffer[kBytes] = {};
   const Memory memory{.id = 5};
-  ASSERT_TRUE(flow->ledger.Grant(0, std::array<uint64_t, 1>{kBytes}, std::array<Place, 1>{Place{.region = 1, .generation = 1}}));
+  ASSERT_TRUE(
+      flow->ledger.Grant(0, std::array<uint64_t, 1>{kBytes}, std::array<BufferPlace, 1>{BufferPlace{.region = 1, .generation = 1}}));
   flow->ledger.Post({buffer, &memory}, kBytes, 128, 0b10);
   flows.Note(flow);
   Chunk chunk;

@@ -87,7 +87,7 @@ void SendLedger::AdvanceDone() {
     while (done_through_ < posted_through() && !At(done_through_).holder.empty() && At(done_through_).ready == 0) ++done_through_;
 }
 
-bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities, std::span<const Place> places) {
+bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities, std::span<const BufferPlace> places) {
   if (first > granted_through_ || capacities.size() > kChunksMax || (!places.empty() && places.size() != capacities.size())) return false;
   for (size_t i = 0; i < capacities.size(); ++i) {
     const MessageId id = first + i;
@@ -113,18 +113,18 @@ bool SendLedger::Grant(MessageId first, std::span<const uint64_t> capacities, st
 }
 
 // A place that was said stays, whatever the receiver forgets of it.
-bool SendLedger::Replace(MessageId id, const Place& place) {
+bool SendLedger::Replace(MessageId id, const BufferPlace& place) {
   if (place.region == 0) return true;
   places_.resize(capacities_.size());
-  Place& known = places_[id - acked_through_];
+  BufferPlace& known = places_[id - acked_through_];
   if (known.region == 0) known = place;
   known.generation = std::max(known.generation, place.generation);
   return known.region == place.region && known.offset == place.offset;
 }
 
-const Place* SendLedger::PlaceOf(MessageId id) const {
+const BufferPlace* SendLedger::PlaceOf(MessageId id) const {
   if (id < acked_through_ || id - acked_through_ >= places_.size()) return nullptr;
-  const Place& place = places_[id - acked_through_];
+  const BufferPlace& place = places_[id - acked_through_];
   return place.region == 0 ? nullptr : &place;
 }
 

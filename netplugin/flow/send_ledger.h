@@ -52,9 +52,9 @@ class SendLedger {
 
   // Enters the receiver's buffers for messages first, first+1, ..., and their places if `places` has them. Idempotent. Keys change, buffers
   // do not: false if the grant leaves a gap or changes anything but generations, which breaks the protocol.
-  bool Grant(MessageId first, std::span<const uint64_t> capacities, std::span<const Place> places = {});
+  bool Grant(MessageId first, std::span<const uint64_t> capacities, std::span<const BufferPlace> places = {});
   // Where the buffer of a message lies; null: the receiver has not announced it.
-  const Place* PlaceOf(MessageId id) const;
+  const BufferPlace* PlaceOf(MessageId id) const;
 
   // A posted message is larger than its grant: the caller of NCCL made a mistake, and the flow cannot go on.
   bool overflowed() const { return overflowed_; }
@@ -120,7 +120,7 @@ class SendLedger {
 
   bool MayBeEager(MessageId id, uint64_t bytes) const;
   Message& At(MessageId id) { return messages_[id - acked_through_]; }
-  bool Replace(MessageId id, const Place& place);
+  bool Replace(MessageId id, const BufferPlace& place);
   void MakeSendable(MessageId id);
   void AdvanceDone();
 
@@ -134,7 +134,7 @@ class SendLedger {
   MessageId granted_through_ = 0;
   std::deque<Message> messages_;     // from acked_through_ on
   std::deque<uint64_t> capacities_;  // from acked_through_ to granted_through_
-  std::deque<Place> places_;         // the same, or empty while no buffer has a place
+  std::deque<BufferPlace> places_;   // the same, or empty while no buffer has a place
   size_t first_ready_ = 0;           // no message before it, counted from acked_through_, has a ready chunk
   bool last_eager_ = false;
   bool wants_grant_ = false;

@@ -128,7 +128,7 @@ TEST(Wire, APlaceOrARegionThatCannotBeIsRefused) {
   EXPECT_TRUE(refused(grant)) << "one place for two buffers";
   grant.places.clear();
   EXPECT_FALSE(refused(grant));
-  for (const Place& place : {Place{0, 1, 0}, Place{0, 0, 8}, Place{5, 0, 8}}) {
+  for (const BufferPlace& place : {BufferPlace{0, 1, 0}, BufferPlace{0, 0, 8}, BufferPlace{5, 0, 8}}) {
     grant.places = {place, {}};
     EXPECT_TRUE(refused(grant));
   }

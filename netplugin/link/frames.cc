@@ -95,20 +95,20 @@ void PairFields(auto pair, Is<frames::LinkAnswer> auto& frame, auto& fields) {
   pair(frame.ok, fields.ok);
 }
 
-void PutPlaces(const std::vector<Place>& places, PacketWriter* out) {
+void PutPlaces(const std::vector<BufferPlace>& places, PacketWriter* out) {
   out->Put(static_cast<uint32_t>(places.size()));
-  for (const Place& place : places) {
+  for (const BufferPlace& place : places) {
     out->Put(place.region);
     out->Put(place.generation);
     out->Put(place.offset);
   }
 }
 
-bool GetPlaces(PacketReader* in, size_t buffers, std::vector<Place>* places) {
+bool GetPlaces(PacketReader* in, size_t buffers, std::vector<BufferPlace>* places) {
   const auto count = in->Get<uint32_t>();
   if (count != 0 && count != buffers) return false;
   places->resize(count);
-  for (Place& place : *places) {
+  for (BufferPlace& place : *places) {
     place.region = in->Get<RegionId>();
     place.generation = in->Get<uint32_t>();
     place.offset = in->Get<uint64_t>();

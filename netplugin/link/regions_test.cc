@@ -322,7 +322,7 @@ TEST_F(RegionSessionsTest, AFlowThatWentOnIsNotStrandedForWhatWasBefore) {
 
 TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {
   Post(MakeRegion(1));
-  const auto refused = [this](const Place& place, uint64_t capacity) {
+  const auto refused = [this](const BufferPlace& place, uint64_t capacity) {
     FlowReport grant{.flow = flow, .grants = true};
     grant.capacities = {capacity};
     grant.places = {place};

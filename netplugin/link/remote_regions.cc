@@ -31,7 +31,7 @@ bool RemoteRegions::Announced(const std::shared_ptr<const Region>& region) {
   return true;
 }
 
-RemoteRegions::Known RemoteRegions::Judge(const Place& place, uint64_t capacity_bytes) const {
+RemoteRegions::Known RemoteRegions::Judge(const BufferPlace& place, uint64_t capacity_bytes) const {
   if (place.region == 0) return Known::kYes;
   const Region* const region = Find(place.region);
   if (region == nullptr || region->generation < place.generation) return Known::kNotYet;

@@ -40,7 +40,7 @@ class RemoteRegions final : public RegionKeys {
     kNotYet,  // the keys that it names have not come yet
     kNever,   // it does not lie in its region: the peer breaks the protocol
   };
-  Known Judge(const Place& place, uint64_t capacity_bytes) const;
+  Known Judge(const BufferPlace& place, uint64_t capacity_bytes) const;
 
   bool any() const override { return !regions_.empty(); }
   bool Reaches(RegionId region, LinkId link) const override { return KeyOf(region, link) != nullptr; }

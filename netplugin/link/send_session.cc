@@ -266,7 +266,7 @@ void SendSession::UseWaiting(SendFlows::Flow* flow, Nanos now) {
 
 WriteTarget SendSession::TargetOf(LinkId link, const Chunk& chunk) const {
   const SendFlows::Flow* const flow = flows_.Find(chunk.flow);
-  const Place* const place = flow == nullptr || chunk.eager ? nullptr : flow->ledger.PlaceOf(chunk.message);
+  const BufferPlace* const place = flow == nullptr || chunk.eager ? nullptr : flow->ledger.PlaceOf(chunk.message);
   const Region* const region = place == nullptr ? nullptr : regions_.Find(place->region);
   if (region == nullptr) return {};
   return {region->base + place->offset + chunk.offset(), regions_.KeyOf(region->id, link)};

@@ -43,7 +43,7 @@ inline std::vector<net::FlowArrivals> TakeArrivals(Input* input) {
 }
 
 // Of few regions, so that what is told is used.
-inline net::Place TakePlace(Input* input) {
+inline net::BufferPlace TakePlace(Input* input) {
   const auto region = static_cast<net::RegionId>(input->Below(4));
   if (region == 0) return {};
   return {region, static_cast<uint32_t>(1 + input->Below(4)), TakeNear(input, 64)};
@@ -90,7 +90,7 @@ inline net::FlowReport TakeReport(FrameSource from, bool grants) {
   for (uint64_t& capacity : report.capacities) capacity = from.input->TakeNumber();
   if (!from.input->TakeBool()) return report;
   report.places.resize(report.capacities.size());
-  for (net::Place& place : report.places) place = TakePlace(from.input);
+  for (net::BufferPlace& place : report.places) place = TakePlace(from.input);
   return report;
 }
 

@@ -37,7 +37,7 @@ void Limits(const HelloReply& reply) {
 void Limits(const FlowReport& report) {
   R2CC_CHECK(report.grants || report.capacities.empty());
   R2CC_CHECK(report.places.empty() || report.places.size() == report.capacities.size());
-  for (const Place& place : report.places) R2CC_CHECK((place.region == 0) == (place.generation == 0));
+  for (const BufferPlace& place : report.places) R2CC_CHECK((place.region == 0) == (place.generation == 0));
 }
 void Limits(const frames::Fenced& fenced) {
   R2CC_CHECK(fenced.arrivals.size() <= kFlowsMax && fenced.part < fenced.parts && fenced.parts <= kFencedPartsMax);

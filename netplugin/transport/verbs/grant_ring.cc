@@ -21,10 +21,12 @@ struct Layout {
 };
 static_assert(sizeof(Layout) == kRecordBytes);
 
-bool Same(const Place& a, const Place& b) { return a.region == b.region && a.generation == b.generation && a.offset == b.offset; }
-Place PlaceAt(const FlowReport& report, size_t i) { return report.places.empty() ? Place{} : report.places[i]; }
+bool Same(const BufferPlace& a, const BufferPlace& b) {
+  return a.region == b.region && a.generation == b.generation && a.offset == b.offset;
+}
+BufferPlace PlaceAt(const FlowReport& report, size_t i) { return report.places.empty() ? BufferPlace{} : report.places[i]; }
 // The message after those of the record differs from them in its offset alone.
-bool Joins(const Record& record, uint64_t capacity, const Place& place) {
+bool Joins(const Record& record, uint64_t capacity, const BufferPlace& place) {
   return record.messages < kMessagesPerRecord && record.capacity == capacity && record.place.region == place.region &&
          record.place.generation == place.generation;
 }
@@ -98,7 +100,7 @@ std::optional<std::vector<Record>> GrantWriter::RecordsOf(const FlowReport& repo
   std::vector<Record> records;
   for (MessageId message = from; message < end; ++message) {
     const uint64_t capacity = report.capacities[message - report.placed_through];
-    const Place place = PlaceAt(report, message - report.placed_through);
+    const BufferPlace place = PlaceAt(report, message - report.placed_through);
     if (!records.empty() && Joins(records.back(), capacity, place)) {
       ++records.back().messages;
       records.back().next_offset = place.offset;
@@ -149,7 +151,7 @@ bool GrantReader::IsOpen(FlowId flow) {
   return false;
 }
 
-bool GrantReader::Grant(Known* known, MessageId message, uint64_t capacity, const Place& place) {
+bool GrantReader::Grant(Known* known, MessageId message, uint64_t capacity, const BufferPlace& place) {
   if (message < known->first) return true;
   const size_t at = message - known->first;
   if (at == known->capacities.size()) {
@@ -182,14 +184,14 @@ GrantReader::Result GrantReader::Read(const Record& record, FlowReport* report) 
   if (record.message > std::max(known.first + known.capacities.size(), first)) return Result::kLater;
   PlacedThrough(&known, record.placed_through);
   for (uint8_t i = 0; i < record.messages; ++i) {
-    Place place = record.place;
+    BufferPlace place = record.place;
     if (i > 0) place.offset = record.next_offset;
     if (!Grant(&known, record.message + i, record.capacity, place)) return Result::kGarbled;
   }
   report->grants = true;
   report->placed_through = known.first;
   report->capacities.assign(known.capacities.begin(), known.capacities.end());
-  const bool placed = std::any_of(known.places.begin(), known.places.end(), [](const Place& place) { return place.region != 0; });
+  const bool placed = std::any_of(known.places.begin(), known.places.end(), [](const BufferPlace& place) { return place.region != 0; });
   if (placed) report->places.assign(known.places.begin(), known.places.end());
   ForgetIfEmpty(record.flow);
   return Result::kReport;

@@ -50,7 +50,7 @@ struct Record {
   uint8_t messages = 0;  // 1 or 2
   MessageId message = 0;
   uint64_t capacity = 0;
-  Place place;
+  BufferPlace place;
   uint64_t next_offset = 0;  // of the second message; its other fields are the first one's
 
   friend bool operator==(const Record& a, const Record& b);
@@ -72,8 +72,8 @@ class GrantWriter {
 
  private:
   struct Granted {
-    MessageId through = 0;     // granted on this link
-    std::deque<Place> places;  // of the last messages of those
+    MessageId through = 0;           // granted on this link
+    std::deque<BufferPlace> places;  // of the last messages of those
   };
   void Note(const FlowReport& report);
 
@@ -100,11 +100,11 @@ class GrantReader {
   struct Known {
     MessageId first = 0;
     std::deque<uint64_t> capacities;  // from `first` on
-    std::deque<Place> places;
+    std::deque<BufferPlace> places;
   };
   static void PlacedThrough(Known* known, MessageId through);
   // False: it contradicts an earlier record.
-  static bool Grant(Known* known, MessageId message, uint64_t capacity, const Place& place);
+  static bool Grant(Known* known, MessageId message, uint64_t capacity, const BufferPlace& place);
   // False, and the flow is forgotten: it is closed.
   bool IsOpen(FlowId flow);
   void ForgetIfEmpty(FlowId flow);
