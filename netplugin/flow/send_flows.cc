@@ -52,9 +52,9 @@ void SendFlows::Note(Flow* flow) {
   }
 }
 
-void SendFlows::Fail(Flow* flow, std::string error, bool told) {
+void SendFlows::Fail(Flow* flow, std::string error, bool logged) {
   flow->state = State::kFailed;
-  flow->told = told;
+  flow->logged = logged;
   flow->error = std::move(error);
   Note(flow);
 }
@@ -197,10 +197,10 @@ void SendFlows::AgeStranded(std::span<const LinkShare> shares, Nanos answering, 
 }
 
 void SendFlows::Arrived(std::span<const FlowArrivals> arrivals) {
-  for (const FlowArrivals& told : arrivals) {
-    Flow* const flow = Find(told.flow);
+  for (const FlowArrivals& arrived : arrivals) {
+    Flow* const flow = Find(arrived.flow);
     if (flow == nullptr) continue;
-    flow->ledger.Arrived(told);
+    flow->ledger.Arrived(arrived);
     Note(flow);
   }
 }

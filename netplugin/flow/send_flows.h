@@ -30,7 +30,7 @@ class SendFlows {
     uint16_t local_rail = 0;
     bool opened = false;  // the peer accepted it, whatever became of it since
     std::string error;    // one line, if it failed
-    bool told = false;    // the log has the line
+    bool logged = false;  // the log has the line
     SendLedger ledger;
     bool closing = false;  // the job has closed it; what it holds copies of is still to be delivered
     // Some buffer of NCCL's is still in use: closing the flow now gives up messages.
@@ -88,7 +88,7 @@ class SendFlows {
     if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
   }
   // `told`: the log has the line.
-  void Fail(Flow* flow, std::string error, bool told);
+  void Fail(Flow* flow, std::string error, bool logged);
   // The flows that were noted since the last call.
   // Valid until the next call.
   std::span<const FlowId> TakeChanged();

@@ -85,7 +85,7 @@ constexpr Nanos kFlapHalfLife = 5 * kNanosPerSecond;
 constexpr Nanos kFlapHoldMost = 10 * kNanosPerSecond;
 // A process that is gone is found gone within R2CC_SILENCE_MS, mostly, as its address refuses connections. Before this a lost link is not
 // called a fault.
-constexpr Nanos kFaultToldAfter = kNanosPerSecond;
+constexpr Nanos kFaultReportAfter = kNanosPerSecond;
 // Times R2CC_SILENCE_MS (250). A ping may wait so long behind bytes that the peer's kernel takes: a working rail's queue holds some
 // milliseconds. Not measured.
 constexpr int kExcuseSilences = 4;
@@ -208,7 +208,7 @@ constexpr Nanos kSameWarningAfter = 10 * kNanosPerSecond;
 constexpr Nanos kShortageLately = 10 * kNanosPerSecond;
 // A wait is as long as between two looks more than is known. Shorter pauses than the second are those of a job that computes.
 constexpr Nanos kProgressLookEvery = kNanosPerSecond;
-constexpr Nanos kProgressTellAfter = 2 * kNanosPerSecond;
+constexpr Nanos kProgressReportAfter = 2 * kNanosPerSecond;
 
 // ---- queues of a rail (transport/tcp/budget.cc, transport/verbs/verbs_send_link.cc) ----
 
@@ -248,7 +248,7 @@ constexpr size_t kReadAheadBelowBytes = 16 * 1024;
 // Up to so many bytes are copied behind their header, for one buffer instead of two. Not measured.
 constexpr size_t kCopiedBytes = 1024;
 // Reads. A kernel that went back to acknowledging at once after a pause would stay so for too long. Not measured.
-constexpr int kQuickAckToldEvery = 64;
+constexpr int kQuickAckSetEvery = 64;
 // Finds by looking, after which epoll need not report: the kernel does that for each packet, on loopback in the sender's own call.
 constexpr int kFoundEnough = 4;
 

@@ -44,7 +44,7 @@ void FaultWatch::Answered(LinkId link, Incarnation incarnation, Nanos now) {
 
 void FaultWatch::Tick(Nanos now) {
   for (Fault& fault : faults_)
-    if (now - fault.lost >= tuning::kFaultToldAfter) Report(&fault);
+    if (now - fault.lost >= tuning::kFaultReportAfter) Report(&fault);
 }
 
 void FaultWatch::End(bool gone) {

@@ -5,7 +5,7 @@
 // the flow has all messages behind it that the link held. A loss is passed when that is true for each flow that the link held up.
 //
 // A link that is lost because the peer's process ended is no fault of a NIC. So a loss is reported when the peer has answered, or when the
-// process has not been found gone for kFaultToldAfter; and not at all once no flow is open any more.
+// process has not been found gone for kFaultReportAfter; and not at all once no flow is open any more.
 #ifndef R2CC_NETPLUGIN_LINK_FAULT_WATCH_H_
 #define R2CC_NETPLUGIN_LINK_FAULT_WATCH_H_
 

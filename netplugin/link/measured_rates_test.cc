@@ -36,7 +36,7 @@ class Sender {
                                    bulk, now_);
       }
       session_.Tick(now_);
-      for (const SessionAction& action : session_.TakeActions()) told_slow_ += action.kind == SessionAction::Kind::kLinkSlow;
+      for (const SessionAction& action : session_.TakeActions()) reported_slow_ += action.kind == SessionAction::Kind::kLinkSlow;
     }
   }
   // Of the next message.
@@ -77,7 +77,7 @@ class Sender {
     EXPECT_TRUE(session_.links().spread());
   }
   bool spread() const { return session_.links().spread(); }
-  int told_slow() const { return told_slow_; }
+  int reported_slow() const { return reported_slow_; }
 
  private:
   MessageId Post() { return Post(flow_); }
@@ -104,7 +104,7 @@ class Sender {
   std::vector<std::byte> data_ = std::vector<std::byte>(1 << 20);
   SendSession session_;
   FlowId flow_ = 0, second_ = 0;
-  int told_slow_ = 0;
+  int reported_slow_ = 0;
 };
 
 SendSession::Options Following(LinkId links = 2) {
@@ -167,7 +167,7 @@ TEST(Rates, OfALinkThatIsGoneMakeNoOtherSlow) {
     sender.SecondOverFirst();
     sender.MoveAt({100e6, 100e6, 0}, 2);
   }
-  EXPECT_EQ(sender.told_slow(), 0);
+  EXPECT_EQ(sender.reported_slow(), 0);
 }
 
 TEST(Cap, OfASlowLinkIsATenthAboveWhatItMoves) {

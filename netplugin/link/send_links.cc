@@ -96,14 +96,14 @@ void SendLinks::NoteLost(LinkId id, const LinkFault& why, Nanos up_since, Nanos 
 
 void SendLinks::Fenced(const frames::Fenced& fenced, Nanos now) {
   Link& link = links_[fenced.link];
-  const Incarnation told = IsActive(Mutant::kFenceStale) ? link.incarnation : fenced.incarnation;
-  if (const auto cause = static_cast<EvidenceCause>(fenced.cause); told == link.incarnation) {
+  const Incarnation ended = IsActive(Mutant::kFenceStale) ? link.incarnation : fenced.incarnation;
+  if (const auto cause = static_cast<EvidenceCause>(fenced.cause); ended == link.incarnation) {
     // The peer's own word on its own rail; the answer to a fence of ours only repeats what we said.
     if (cause == EvidenceCause::kLinkDown && link.state != InitiatorState::kIdle) rails_.SetRemoteUp(link.rails.remote, false);
     Step(fenced.link, InitiatorEvent::kPeerFenced, cause, now);
   }
   session_.control_queue->AnsweredThrough(FrameType::kFence, fenced.link, fenced.incarnation);
-  for (const OpenFences::Fence& fence : fences_.TakeAnswered(fenced.link, told)) {
+  for (const OpenFences::Fence& fence : fences_.TakeAnswered(fenced.link, ended)) {
     const uint64_t replay_bytes = session_.flows->Reclaim(fence.epoch);
     session_.faults->Answered(fence.link, fence.incarnation, now);
     SessionAction& action = Add(SessionAction::Kind::kLinkFenced, fence.link);
@@ -128,7 +128,7 @@ void SendLinks::LocalRail(uint16_t rail, bool up, Nanos now) {
 
 void SendLinks::RemoteRailUp(uint16_t rail, Nanos now) {
   // A copy of the word must not end the attempt that the first one began.
-  if (rail >= rails_.remote_count() || !rails_.ToldUp(rail, now)) return;
+  if (rail >= rails_.remote_count() || !rails_.ReportedUp(rail, now)) return;
   for (LinkId i = 0; i < home_count_; ++i) {
     Link& link = links_[i];
     if (link.rails.remote != rail) continue;
@@ -318,8 +318,8 @@ void SendLinks::BackOff(LinkId id, EvidenceCause cause, bool was_proving, Nanos 
   // A cross-rail link fails wherever the fabric is rail-only: that is no fault.
   if (!is_home(id)) pairs_.Failed(link.rails, now);
   if (is_home(id) && cause != EvidenceCause::kNone && cause != EvidenceCause::kPeerFenced &&
-      now - link.refused_told >= tuning::kReportEvery) {
-    link.refused_told = now;
+      now - link.refused_reported >= tuning::kReportEvery) {
+    link.refused_reported = now;
     Add(SessionAction::Kind::kLinkRefused, id).report = {.cause = cause, .detail = DetailOf(link.progress, cause, was_proving)};
   }
   Close(id, now);

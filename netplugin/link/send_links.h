@@ -166,9 +166,9 @@ class SendLinks final : public SendLinkInput {
     plan::EvidenceCause lost_by = plan::EvidenceCause::kNone;  // what it was lost by first since it was up
     Nanos lost = 0;
     LinkProgress progress;
-    Nanos draining = 0;                     // for how long the plan has allowed it no traffic while it held chunks and the peer answered
-    Nanos refused_told = -kNanosPerSecond;  // when it was last reported that an attempt failed
-    RetryPolicy retry;                      // kIdle: when it is due
+    Nanos draining = 0;  // for how long the plan has allowed it no traffic while it held chunks and the peer answered
+    Nanos refused_reported = -kNanosPerSecond;  // when it was last reported that an attempt failed
+    RetryPolicy retry;                          // kIdle: when it is due
     // The kernel's account of this incarnation, as far as it was used.
     uint64_t delivered_bytes = 0;
     Nanos busy = 0;
@@ -206,7 +206,7 @@ class SendLinks final : public SendLinkInput {
   BackOffTable pairs_;
   RateEstimator rates_{0};
   Nanos judged_ = 0;
-  Nanos slow_told_ = 0;
+  Nanos slow_reported_ = 0;
   PathEpoch next_epoch_ = 0;
   Nanos none_since_;
   bool had_link_ = false;

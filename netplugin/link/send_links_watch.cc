@@ -83,12 +83,12 @@ void SendLinks::JudgeRates(Nanos now) {
   for (LinkId i = 0; i < links_.size(); ++i) straggler[i] = rates_.straggler(i);
   const bool changed = rates_.Judge(session_.flows->deals() ? std::span<const LinkShare>(shares_) : std::span<const LinkShare>());
   if (changed) RefreshShares();
-  const bool again = !changed && now - slow_told_ >= tuning::kReportEvery;
-  if (changed || again) slow_told_ = now;
+  const bool again = !changed && now - slow_reported_ >= tuning::kReportEvery;
+  if (changed || again) slow_reported_ = now;
   for (LinkId i = 0; i < links_.size(); ++i) {
-    const bool tell =
+    const bool report =
         changed ? straggler[i] || rates_.straggler(i) : again && rates_.straggler(i) && links_[i].state == InitiatorState::kUp;
-    if (!tell) continue;
+    if (!report) continue;
     SessionAction& action = Add(SessionAction::Kind::kLinkSlow, i);
     action.number = rates_.SharePermille(i);
     action.again = again;

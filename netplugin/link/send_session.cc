@@ -210,9 +210,9 @@ void SendSession::ReceiveFenced(ChannelId channel, const frames::Fenced& fenced,
 }
 
 void SendSession::Arrived(std::span<const FlowArrivals> arrivals, Nanos now) {
-  for (const FlowArrivals& told : arrivals)
-    if (SendFlows::Flow* const flow = flows_.Find(told.flow); flow != nullptr && told.placed_through > flow->ledger.acked_through())
-      AckThrough(flow, std::min(told.placed_through, flow->ledger.posted_through()), now);
+  for (const FlowArrivals& arrived : arrivals)
+    if (SendFlows::Flow* const flow = flows_.Find(arrived.flow); flow != nullptr && arrived.placed_through > flow->ledger.acked_through())
+      AckThrough(flow, std::min(arrived.placed_through, flow->ledger.posted_through()), now);
   flows_.Arrived(arrivals);
 }
 

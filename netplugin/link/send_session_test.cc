@@ -91,7 +91,7 @@ TEST_F(SendSessionTest, AFlowThatThePeerClosesWasOpened) {
     EXPECT_TRUE(session.flows().at(flow).opened);
     EXPECT_EQ(session.flows().at(flow).state, SendSession::FlowState::kFailed);
     EXPECT_EQ(session.flows().at(flow).error, "R2CC: peer peer closed the flow");
-    EXPECT_FALSE(session.flows().at(flow).told);
+    EXPECT_FALSE(session.flows().at(flow).logged);
     // Nothing is asked again.
     session.TakeActions();
     session.Tick(now += kNanosPerSecond);
@@ -104,7 +104,7 @@ TEST_F(SendSessionTest, AFlowThatThePeerRefusesWasNotOpened) {
   session.TakeActions();
   session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .ok = false}, now);
   EXPECT_FALSE(session.flows().at(flow).opened);
-  EXPECT_TRUE(session.flows().at(flow).told);
+  EXPECT_TRUE(session.flows().at(flow).logged);
   const std::vector<SessionAction> actions = session.TakeActions();
   EXPECT_TRUE(std::any_of(actions.begin(), actions.end(), [&](const SessionAction& action) {
     return action.kind == SessionAction::Kind::kWarn && action.text == session.flows().at(flow).error;

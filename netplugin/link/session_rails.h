@@ -32,7 +32,7 @@ class SessionRails {
   void SetLocalUp(uint16_t rail, bool up) { local_[rail].up = up; }
   void SetRemoteUp(uint16_t rail, bool up) { remote_[rail].up = up; }
   // The peer reports that its rail came up. False: a copy of a report that came a moment ago on another channel.
-  bool ToldUp(uint16_t rail, Nanos now);
+  bool ReportedUp(uint16_t rail, Nanos now);
   // These return true if the verdict is new.
   bool SetLocalVerdict(uint16_t rail, RailVerdict verdict);
   bool SetRemoteVerdict(uint16_t rail, RailVerdict verdict);
@@ -71,7 +71,7 @@ class SessionRails {
     bool up = false;
     TransportSet transports = 0;
     RailVerdict verdict = {};
-    Nanos told_up;  // when the peer last reported it up
+    Nanos reported_up;  // when the peer last reported it up
     std::vector<RailEndpoint> endpoints = {};
   };
 

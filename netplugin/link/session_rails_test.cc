@@ -60,12 +60,12 @@ TEST(SessionRails, CopiesOfAWordAreNoNews) {
   SessionRails rails({SetOf(TransportKind::kTcp)});
   std::vector<RailInfo> remote{kTcpRail};
   rails.SetRemoteRails(remote);
-  EXPECT_TRUE(rails.ToldUp(0, 0));
-  EXPECT_FALSE(rails.ToldUp(0, 4 * kNanosPerMs));
-  EXPECT_TRUE(rails.ToldUp(0, 100 * kNanosPerMs));
+  EXPECT_TRUE(rails.ReportedUp(0, 0));
+  EXPECT_FALSE(rails.ReportedUp(0, 4 * kNanosPerMs));
+  EXPECT_TRUE(rails.ReportedUp(0, 100 * kNanosPerMs));
   remote[0].endpoints[0].bytes = {2};
   rails.SetRemoteRails(remote);
-  EXPECT_TRUE(rails.ToldUp(0, 101 * kNanosPerMs));
+  EXPECT_TRUE(rails.ReportedUp(0, 101 * kNanosPerMs));
 }
 
 TEST(SessionRails, ThePagesWordDecidesWhatWorksAndHowMuchItMayCarry) {

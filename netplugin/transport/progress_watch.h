@@ -31,7 +31,7 @@ class ProgressWatch {
         facts.outstanding == 0 || facts_.outstanding == 0 || facts.done != facts_.done || facts.moved_bytes != facts_.moved_bytes;
     facts_ = facts;
     waited_ = moves || passed > 3 * tuning::kProgressLookEvery ? 0 : waited_ + passed;
-    if (waited_ < tuning::kProgressTellAfter) return {std::exchange(reported_, false), 0};
+    if (waited_ < tuning::kProgressReportAfter) return {std::exchange(reported_, false), 0};
     reported_ = true;
     return {true, waited_};
   }

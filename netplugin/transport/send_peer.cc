@@ -174,7 +174,7 @@ void SendPeer::Publish() {
     auto opening = Comm::State::kOpening;
     if (flow.state == State::kOpen) comm->state.compare_exchange_strong(opening, Comm::State::kOpen, std::memory_order_release);
     if (flow.state == State::kFailed && comm->state.load(std::memory_order_relaxed) != Comm::State::kFailed)
-      comm->Fail(flow.error, flow.told);
+      comm->Fail(flow.error, flow.logged);
   }
 }
 
@@ -339,10 +339,10 @@ void SendPeer::LinkClosed(LinkName name, bool ok) {
 bool SendPeer::WithLock(FunctionRef<bool()> report, FunctionRef<bool(bool posted)> ask) {
   return RunWithLock(
       [&] {
-        const bool told = report();
+        const bool reported = report();
         // A small message goes by one link: a worker that was not woken, as another was on its way, may have one that that may not send.
-        if (told && session_.shared()) pump_.MarkAllDirty();
-        return told;
+        if (reported && session_.shared()) pump_.MarkAllDirty();
+        return reported;
       },
       ask);
 }

@@ -16,7 +16,7 @@ class QuickAckPolicy {
   // Messages were read, while bulk moves or not. Returns what to set in the kernel: true: acknowledgements may be late; nothing: no change.
   std::optional<bool> Read(bool bulk) {
     if (bulk) return std::exchange(late_, false) ? std::optional(false) : std::nullopt;
-    if (late_ && ++reads_ < tuning::kQuickAckToldEvery) return std::nullopt;
+    if (late_ && ++reads_ < tuning::kQuickAckSetEvery) return std::nullopt;
     late_ = true;
     reads_ = 0;
     return true;

@@ -30,7 +30,7 @@ TEST(QuickAckPolicy, TheKernelIsToldAgainNowAndThen) {
   QuickAckPolicy quick_ack;
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(quick_ack.Read(false), true) << round;
-    for (int i = 1; i < tuning::kQuickAckToldEvery; ++i) EXPECT_EQ(quick_ack.Read(false), std::nullopt) << i;
+    for (int i = 1; i < tuning::kQuickAckSetEvery; ++i) EXPECT_EQ(quick_ack.Read(false), std::nullopt) << i;
   }
 }
 
