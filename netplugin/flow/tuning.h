@@ -106,8 +106,12 @@ constexpr Nanos kReportEvery = kNanosPerSecond;
 // pairs of rails, too. A link that was up for less than the longest wait is not steady, and its wait goes on doubling. Not measured.
 constexpr Nanos kRetryWaitLeast = 50 * kNanosPerMs;
 constexpr Nanos kRetryWaitMost = 2 * kNanosPerSecond;
-// An attempt may take at least so long, at either end. A rail that is lost for less is no reason for another plan. Not measured.
+// The least time that an attempt is given. Not measured.
 constexpr Nanos kAttemptLeast = kNanosPerSecond;
+// An acceptor keeps a connection that has to wait for the end of the previous incarnation: as long as its initiator waits at least.
+constexpr Nanos kConnectionKeptMost = kAttemptLeast;
+// A rail counts as lost after this time. A shorter loss is no reason for another plan. Not measured.
+constexpr Nanos kRailLostAfter = kNanosPerSecond;
 // The acceptor of a connection waits so long for its first frame: the initiator ignores an answer after 2 kRetryWaitMost.
 constexpr Nanos kSpeaksWithin = 2 * kRetryWaitMost + kNanosPerSecond;
 // A link that passes its data check and then stalls under load costs the job R2CC_SILENCE_MS each time. The wait triples with each stall.
@@ -183,8 +187,10 @@ constexpr Nanos kWorkerAwakeFor = 50 * 1000;
 constexpr uint64_t kSmallBytesMost = 12 * 1024;
 // So many small messages in a row end bulk. A few, such as flags or the rests of an operation in its channels, do not. Not measured.
 constexpr int kSmallMessagesMost = 16;
-// Processors that bulk workers and reduction threads leave to NCCL and the job; each further reduction thread needs as many again.
+// Processors that bulk workers and reduction threads leave to NCCL and the job.
 constexpr int kProcessorsOfNccl = 4;
+// Beyond those, there is one reduction thread for each of this many processors. Not measured.
+constexpr int kProcessorsPerReduction = 4;
 // Measured on H100s, 16 processors a node, rails without a rate: six workers moved 80 Gbit/s, ten 109, sixteen 119.
 constexpr int kBulkWorkersMost = 16;
 // Measured: a thread reduces some 6 GB/s, so a few keep up with the rails.

@@ -14,14 +14,14 @@ namespace r2cc::net {
 // The rails that the links to one peer use. Bit k: rail k of this node, which has at most 64.
 struct RailUse {
   uint64_t up = 0;    // some link is up
-  uint64_t lost = 0;  // some link has been lost for kAttemptLeast
+  uint64_t lost = 0;  // some link has been lost for kRailLostAfter
 
   // Adds one link. `lost_for`: for how long it has been lost; 0: it is not lost.
   void Add(uint16_t rail, bool is_up, Nanos lost_for) {
     const uint64_t bit = uint64_t{1} << rail;
     if (is_up)
       up |= bit;
-    else if (lost_for >= tuning::kAttemptLeast)
+    else if (lost_for >= tuning::kRailLostAfter)
       lost |= bit;
   }
 

@@ -18,9 +18,9 @@ uint64_t Lost(const std::vector<RailUse>& peers) {
 TEST(RailUse, ALinkIsLostAfterASecondAttempt) {
   RailUse use;
   use.Add(0, true, 0);
-  use.Add(0, false, 10 * tuning::kAttemptLeast);
-  use.Add(1, false, tuning::kAttemptLeast - 1);
-  use.Add(2, false, tuning::kAttemptLeast);
+  use.Add(0, false, 10 * tuning::kRailLostAfter);
+  use.Add(1, false, tuning::kRailLostAfter - 1);
+  use.Add(2, false, tuning::kRailLostAfter);
   use.Add(3, false, 0);
   EXPECT_EQ(use, (RailUse{.up = 0b0001, .lost = 0b0101}));
 }

@@ -235,7 +235,7 @@ void Engine::TickPeers() {
   if (fewest.lost() == rails_fewer_) return;
   // Rails are counted as lost a while after they are.
   const Nanos now = clock_.Now();
-  const Nanos when = fewest.lost() > rails_fewer_ ? std::max(now - tuning::kAttemptLeast, used_) : now;
+  const Nanos when = fewest.lost() > rails_fewer_ ? std::max(now - tuning::kRailLostAfter, used_) : now;
   rails_fewer_ = fewest.lost();
   used_ = when;
   RecordUse(&host_, static_cast<uint32_t>(host_.rails.size()) - rails_fewer_, when);

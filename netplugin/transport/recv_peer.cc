@@ -154,7 +154,7 @@ void RecvPeer::ApplyVerdicts() {
 void RecvPeer::OnTick() {
   oob_->Tick();
   was_linked_ = was_linked_ || has_link();
-  std::erase_if(kept_, [this](const Kept& kept) R2CC_REQUIRES(mutex_) { return now() - kept.since >= tuning::kAttemptLeast; });
+  std::erase_if(kept_, [this](const Kept& kept) R2CC_REQUIRES(mutex_) { return now() - kept.since >= tuning::kConnectionKeptMost; });
   session_.Tick(now());
 }
 

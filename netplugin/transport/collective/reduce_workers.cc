@@ -46,7 +46,7 @@ struct ReduceWorkers::Task final : Workers::Task {
 };
 
 int ReduceWorkers::ThreadsFor(int processors) {
-  return std::clamp((processors - tuning::kProcessorsOfNccl) / tuning::kProcessorsOfNccl, 0, tuning::kReduceThreadsMost);
+  return std::clamp((processors - tuning::kProcessorsOfNccl) / tuning::kProcessorsPerReduction, 0, tuning::kReduceThreadsMost);
 }
 
 std::unique_ptr<ReduceWorkers> ReduceWorkers::Start(int threads, const Processors& processors, std::string* error) {
