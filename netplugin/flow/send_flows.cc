@@ -78,15 +78,27 @@ bool SendFlows::Expects(const Chunk& chunk) const {
   return flow != nullptr && chunk.message >= flow->ledger.acked_through();
 }
 
-bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const {
-  if (!ready.any || flow.state == State::kFailed) return false;
+bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link,
+                         Moment* moment) const {
+  if (!ready.any || flow.state == State::kFailed || link >= shares.size() || !shares[link].usable) return false;
   if (ready.region != 0 && !IsActive(Mutant::kKeyMissing)) {
     if (!Reaches(ready, link)) return false;
     shares = Reaching(ready, shares);
   }
-  if (!MayPull(shares, mode_, link)) return false;
-  if (ready.eager && mode_ == StripeMode::kBalance) return SmallMessageLink(shares, flow.home) == link;
-  return Carries(shares, mode_, flow.home, link);
+  if (ready.eager && deals()) return SmallMessageLink(shares, flow.home) == link;
+  if (!Carries(shares, mode_, flow.home, link)) return false;
+  if (!deals() || !Spread(shares)) return true;
+  const std::optional<Nanos> until = LeavesUntil(shares, link, ready.chunk_bytes, moment->ready_bytes, moment->now);
+  if (!until) return false;
+  if (*until <= moment->now || (others_finish_at_ && moment->now >= *others_finish_at_)) return true;
+  moment->others_finish_at = std::min(*until, moment->others_finish_at.value_or(*until));
+  return false;
+}
+
+uint64_t SendFlows::ReadyBytes() const {
+  uint64_t bytes = 0;
+  for (const Flow* flow : ready_) bytes += flow->ledger.ready_bytes();
+  return bytes;
 }
 
 // A message's links are those that reach its buffer: who does not is as good as down for it.
@@ -97,18 +109,19 @@ std::span<const LinkShare> SendFlows::Reaching(const SendLedger::Ready& ready, s
   return reaching_;
 }
 
-uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const {
+uint32_t SendFlows::ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most, Nanos now) const {
   uint32_t chunks = 0;
-  if (Idle(shares, link)) return 0;
+  Moment moment{.now = now, .ready_bytes = ReadyBytes()};
   for (const Flow* flow : ready_) {
     if (chunks >= most) break;
-    if (MayCarry(*flow, flow->ledger.NextReady(), shares, link)) chunks += flow->ledger.ReadyChunks(most - chunks);
+    if (MayCarry(*flow, flow->ledger.NextReady(), shares, link, &moment)) chunks += flow->ledger.ReadyChunks(most - chunks);
   }
   return chunks;
 }
 
-bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, PathEpoch epoch, Chunk* chunk) {
-  if (ready_.empty() || Idle(shares, link)) return false;
+bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, PathEpoch epoch, Chunk* chunk, Nanos now) {
+  if (ready_.empty()) return false;
+  Moment moment{.now = now, .ready_bytes = ReadyBytes()};
   const size_t clock = ClockOf(shares, link);
   if (clock >= clocks_.size()) clocks_.resize(clock + 1);
   const double clock_now = clocks_[clock];
@@ -129,13 +142,15 @@ bool SendFlows::Pull(std::span<const LinkShare> shares, LinkId link, PathEpoch e
                                             : ready.begun                   ? ready.order < next_ready.order
                                             : start != next_start           ? start < next_start
                                                                             : flow->turn < next->turn);
-    if (!sooner || !MayCarry(*flow, ready, shares, link)) continue;
+    if (!sooner || !MayCarry(*flow, ready, shares, link, &moment)) continue;
     next = flow;
     next_start = start;
     next_at = i - 1;
     next_ready = ready;
   }
+  if (next == nullptr && !others_finish_at_) others_finish_at_ = moment.others_finish_at;
   if (next == nullptr || !next->ledger.Pull(epoch, chunk)) return false;
+  others_finish_at_.reset();
   next->stranded = 0;
   if (!next_ready.begun) Begin(next, clock, next_start, chunk->message_bytes);
   // Whoever asks ready() next need not try.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -108,11 +109,12 @@ class SendFlows {
   // flow that has had the fewest bytes per weight, of those that are ready here, begins a message, and of equal ones the one that has
   // waited longest (start-time fair queueing: Goyal, Vin, Cheng, SIGCOMM 1996). A flow that had nothing ready is as far as the others: it
   // has no claim to what it left to them. So two flows that stay ready differ by at most one message each. False if there is none.
-  bool Pull(std::span<const LinkShare> shares, LinkId link, PathEpoch epoch, Chunk* chunk);
+  // While chunks are striped a link that would finish later than the others leaves the chunk to them, until they should have finished.
+  bool Pull(std::span<const LinkShare> shares, LinkId link, PathEpoch epoch, Chunk* chunk, Nanos now);
   // A message of `flow` that may travel eagerly, where nothing else is ready: posted, and its chunk pulled. Else nothing is posted.
   bool PostEagerly(Flow* flow, const Buffer& from, uint64_t bytes, PathEpoch epoch, Chunk* chunk);
   // How many chunks that `link` may carry are ready, counted up to `most`.
-  uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most) const;
+  uint32_t ReadyChunks(std::span<const LinkShare> shares, LinkId link, uint32_t most, Nanos now) const;
 
   // The peer answers, and has done so for `answering` since the last call: flows whose next chunk lies in memory that none of the usable
   // links has reached for `deadline` of that are given to `expired`, which fails them. Without a usable link nothing is counted.
@@ -137,23 +139,29 @@ class SendFlows {
   size_t dealt_ = 0;  // flows
   bool any_stranded_ = false;
   bool undated_ = false;
+  // A link left a chunk to others since the last one was pulled, and they should have finished then. If they have not, any link may pull: a
+  // rail may be slower than it was.
+  std::optional<Nanos> others_finish_at_;
   // Flows that compete are compared by one clock (virtual time, in bytes per weight): each link has its own, and all links share the first
   // while chunks are dealt out to all. A clock stands where the flow that last began a message stood before it. What a flow was served by
   // another clock says nothing here.
   std::vector<double> clocks_{0.0};
   size_t ClockOf(std::span<const LinkShare> shares, LinkId link) const { return deals() && Spread(shares) ? 0 : size_t{link} + 1; }
   void Begin(Flow* flow, size_t clock, double start, uint64_t message_bytes);
-  // It may carry nothing, whatever is ready: of what lies in regions each message has links of its own.
-  bool Idle(std::span<const LinkShare> shares, LinkId link) const {
-    return !MayPull(shares, mode_, link) && (keys_ == nullptr || !keys_->any());
-  }
+  uint64_t ReadyBytes() const;
   bool Stranded(const Flow& flow, std::span<const LinkShare> shares) const;
   // Both ends' devices reach the memory of the message by the link.
   bool Reaches(const SendLedger::Ready& ready, LinkId link) const {
     return keys_->Reaches(ready.region, link) && keys_->SendsFrom(ready.rails, link);
   }
   std::span<const LinkShare> Reaching(const SendLedger::Ready& ready, std::span<const LinkShare> shares) const;
-  bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link) const;
+  // What decides besides the links' own state whether a link pulls a chunk, or leaves it to others.
+  struct Moment {
+    Nanos now = 0;
+    uint64_t ready_bytes = 0;
+    std::optional<Nanos> others_finish_at = std::nullopt;  // set if it leaves one to them
+  };
+  bool MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::span<const LinkShare> shares, LinkId link, Moment* moment) const;
 
   // Takes ready_[at] out.
   void NotReady(size_t at);

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <vector>
 
 namespace r2cc::net {
 namespace {
@@ -30,13 +31,13 @@ struct SendFlowsTest : testing::Test {
   // The flow whose message goes next; 0 if there is none.
   FlowId Next() {
     Chunk chunk;
-    return flows.Pull(shares, 0, kPath, &chunk) ? chunk.flow : 0;
+    return flows.Pull(shares, 0, kPath, &chunk, 0) ? chunk.flow : 0;
   }
 
   // The same, and the message, of one chunk, is placed at once.
   FlowId NextPlaced() {
     Chunk chunk;
-    if (!flows.Pull(shares, 0, kPath, &chunk)) return 0;
+    if (!flows.Pull(shares, 0, kPath, &chunk, 0)) return 0;
     EXPECT_TRUE(flows.Find(chunk.flow)->ledger.AckThrough(chunk.message + 1));
     return chunk.flow;
   }
@@ -154,7 +155,7 @@ TEST_F(SendFlowsTest, BytesAreSharedNotMessages) {
       flows.Note(large);
     }
     Chunk chunk;
-    ASSERT_TRUE(flows.Pull(shares, 0, kPath, &chunk));
+    ASSERT_TRUE(flows.Pull(shares, 0, kPath, &chunk, 0));
     (chunk.flow == small->id ? of_small : of_large) += SendFlows::kHeaderBytes + chunk.bytes;
     ASSERT_TRUE(flows.Find(chunk.flow)->ledger.AckThrough(chunk.message + 1));
   }
@@ -284,8 +285,8 @@ TEST(SendFlowsKeys, AMessageGoesByRailsThatReadItsBuffer) {
   flow->ledger.Post(buffer, kBytes, 128, 0b01);
   flows.Note(flow);
   Chunk chunk;
-  EXPECT_FALSE(flows.Pull(shares, 1, kPath, &chunk));
-  EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk));
+  EXPECT_FALSE(flows.Pull(shares, 1, kPath, &chunk, 0));
+  EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk, 0));
   // By no rail that is there: it fails after a while.
   flow->ledger.Post(buffer, kBytes, 128, 0);
   ASSERT_TRUE(flow->ledger.Grant(0, std::array<uint64_t, 2>{kBytes, kBytes}, std::array<BufferPlace, 2>{places[0], places[0]}));
@@ -309,12 +310,43 @@ TEST(SendFlowsKeys, AMessageGoesByRailsThatReadItsBufferByNow) {
   flow->ledger.Post({buffer, &memory}, kBytes, 128, 0b10);
   flows.Note(flow);
   Chunk chunk;
-  EXPECT_FALSE(flows.Pull(shares, 0, kPath, &chunk));
+  EXPECT_FALSE(flows.Pull(shares, 0, kPath, &chunk, 0));
   flow->ledger.SetRails(6, 0b11);
-  EXPECT_FALSE(flows.Pull(shares, 0, kPath, &chunk));
+  EXPECT_FALSE(flows.Pull(shares, 0, kPath, &chunk, 0));
   flow->ledger.SetRails(5, 0b11);
   flows.Note(flow);
-  EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk));
+  EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk, 0));
+}
+
+// The rail that should have sent it is slower than it was, or stands still.
+TEST(SendFlowsStripe, AChunkThatIsLeftToOthersIsAnyonesWhenTheyShouldHaveFinished) {
+  SendFlows flows({.eager_bytes = 0}, StripeMode::kBalance);
+  const std::array<LinkShare, 2> shares{LinkShare{.usable = true, .weight_permille = 1000, .rate_bytes_per_s = 100e6},
+                                        LinkShare{.usable = true, .weight_permille = 1000, .slow = true, .rate_bytes_per_s = 10e6}};
+  SendFlows::Flow* const flow = flows.Open();
+  flow->state = SendFlows::State::kOpen;
+  constexpr uint64_t kLarge = 1'000'000;  // 10 ms of the first link
+  std::vector<char> buffer(kLarge);
+  const auto post = [&] {
+    ASSERT_TRUE(flow->ledger.Grant(flow->ledger.granted_through(), std::array<uint64_t, 1>{kLarge}));
+    flow->ledger.Post(buffer.data(), kLarge, kLarge);
+    flows.Note(flow);
+  };
+  Chunk chunk;
+  for (int i = 0; i < 3; ++i) {
+    const Nanos now = (i + 1) * kNanosPerSecond;
+    post();
+    EXPECT_FALSE(flows.Pull(shares, 1, kPath, &chunk, now));
+    EXPECT_FALSE(flows.Pull(shares, 1, kPath, &chunk, now + 10 * kNanosPerMs - 1));
+    EXPECT_EQ(flows.ReadyChunks(shares, 1, 1, now + 10 * kNanosPerMs - 1), 0u);
+    EXPECT_EQ(flows.ReadyChunks(shares, 1, 1, now + 10 * kNanosPerMs), 1u);
+    EXPECT_TRUE(flows.Pull(shares, 1, kPath, &chunk, now + 10 * kNanosPerMs));
+  }
+  // With more than the first link sends meanwhile it does not wait.
+  for (int i = 0; i < 11; ++i) post();
+  EXPECT_TRUE(flows.Pull(shares, 1, kPath, &chunk, 10 * kNanosPerSecond));
+  EXPECT_TRUE(flows.Pull(shares, 0, kPath, &chunk, 10 * kNanosPerSecond));
+  EXPECT_FALSE(flows.Pull(shares, 1, kPath, &chunk, 10 * kNanosPerSecond)) << "nine are left: the other has sent them sooner";
 }
 
 }  // namespace

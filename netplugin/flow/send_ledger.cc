@@ -133,6 +133,7 @@ void SendLedger::MakeSendable(MessageId id) {
   message.holder.Assign(ChunkCount(message.bytes, message.chunk_bytes), kReady);
   message.ready = static_cast<uint32_t>(message.holder.size());
   message.order = (*order_)++;
+  ready_bytes_ += message.bytes;
   first_ready_ = std::min<size_t>(first_ready_, id - acked_through_);
 }
 
@@ -141,7 +142,8 @@ SendLedger::Ready SendLedger::NextReady() const {
     const Message& message = messages_[i];
     if (message.ready == 0) continue;
     const RegionId region = message.eager || i >= places_.size() ? 0 : places_[i].region;
-    return {true, message.ready < message.holder.size(), message.eager, message.order, region, message.rails};
+    const auto chunk_bytes = static_cast<uint32_t>(std::min<uint64_t>(message.bytes, message.chunk_bytes));
+    return {true, message.ready < message.holder.size(), message.eager, message.order, region, message.rails, chunk_bytes};
   }
   return {};
 }
@@ -172,6 +174,7 @@ bool SendLedger::Pull(PathEpoch epoch, Chunk* out) {
                  ChunkLength(message.bytes, message.chunk_bytes, index),
                  message.eager,
                  message.from.memory};
+    ready_bytes_ -= out->bytes;
     if (message.ready == 0) ++first_ready_;
     return true;
   }
@@ -203,6 +206,7 @@ uint64_t SendLedger::Reclaim(PathEpoch epoch) {
       replay_bytes += ChunkLength(message.bytes, message.chunk_bytes, i);
     }
   }
+  ready_bytes_ += replay_bytes;
   first_ready_ = 0;
   return replay_bytes;
 }

@@ -67,8 +67,11 @@ class SendLedger {
     uint64_t order = 0;
     RegionId region = 0;        // the region of its buffer; 0: any link may carry it
     RailSet rails = kAllRails;  // those whose devices may read it
+    uint32_t chunk_bytes = 0;   // of its next chunk, at most
   };
   Ready NextReady() const;
+  // Of all chunks that are ready.
+  uint64_t ready_bytes() const { return ready_bytes_; }
   // How many chunks are ready, counted up to `most`.
   uint32_t ReadyChunks(uint32_t most) const;
 
@@ -135,6 +138,7 @@ class SendLedger {
   std::deque<Message> messages_;     // from acked_through_ on
   std::deque<uint64_t> capacities_;  // from acked_through_ to granted_through_
   std::deque<BufferPlace> places_;   // the same, or empty while no buffer has a place
+  uint64_t ready_bytes_ = 0;
   size_t first_ready_ = 0;           // no message before it, counted from acked_through_, has a ready chunk
   bool last_eager_ = false;
   bool wants_grant_ = false;

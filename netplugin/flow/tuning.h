@@ -26,52 +26,34 @@ constexpr uint64_t kGrantsEnough = 2;
 
 // ---- chunks (link/chunk_size.cc) ----
 
-// A chunk where nothing is known, unless R2CC_CHUNK_BYTES is set. Each costs its sender and its receiver the lock once, and a message is
-// whole when its last chunk is. Not measured.
+// A chunk where nothing is known, or chunks are striped, unless R2CC_CHUNK_BYTES is set. Each costs its sender and its receiver the lock
+// once, and a message is whole when its last chunk is. Measured: striped next to a rail at a quarter of 500 Mbit/s, 128 KiB move no less
+// than 32 KiB.
 constexpr uint32_t kChunkBytesBase = 128 * 1024;
 // A flow that keeps to its own link. On a quick rail larger chunks are better, because each costs the lock at either end, as far as none
 // lasts much longer than this. Not measured.
 constexpr double kOwnChunkSeconds = 0.0002;
 constexpr double kOwnChunkBytesMost = 512 * 1024;
-// What one rail takes at a time while others wait behind it: a chunk that is dealt out to all links, as a message is whole when its last
-// chunk is, and bulk in the kernel or with the device, behind which control frames and what a fault makes the rail carry wait. Measured:
-// with chunks of 128 KiB a rail at a quarter of 500 Mbit/s held each message up.
+// What one rail takes at a time: bulk in the kernel or with the device, behind which control frames and what a fault makes the rail carry
+// wait. Not measured.
 constexpr double kQueuedSeconds = 0.002;
-// Of a chunk that is dealt out, and of the least that a socket holds then. Not measured.
-constexpr uint32_t kDealtChunkBytesLeast = 32 * 1024;
 
 // ---- rates and shares (link/rate_estimator.cc, link/send_links*.cc) ----
 
 // An estimate needs so much: less is noise of timers and bursts. Not measured.
-constexpr Nanos kBusyLeast = 20 * kNanosPerMs;
+constexpr Nanos kBusyLeast = 40 * kNanosPerMs;
 constexpr uint64_t kBytesLeast = 256 * 1024;
 // Fraction that the newest estimate has in the average. Not measured.
 constexpr double kNewWeight = 0.5;
-// Estimates. The first one of a link that had nothing to do before is that of empty queues, and of what a shaper let it save.
-constexpr int kEstimatesLeast = 2;
-// Bytes that the busiest link has carried: of less a chunk is too large a part.
-constexpr uint64_t kBusiestLeast = 512 * 1024;
+// Estimates. The first one of a link that had nothing to do before is that of empty queues, and of what a shaper let it save: nobody is
+// compared with fewer. As many must agree before a link is slow, or sound again. Not measured.
+constexpr int kEstimatesLeast = 3;
 // Fractions of the others' rate: below the first a link is slow, above the second it is sound again. Not measured.
 constexpr double kSlowBelow = 0.6;
 constexpr double kSoundAbove = 0.8;
-// Rounds that agree before a link changes between the two. Not measured.
-constexpr int kRoundsToChange = 3;
-// Permille. The least share that a slow link keeps. Not measured.
-constexpr double kShareLeast = 20;
-// Factor a round. Computed: a share that is too small for a link at 2 % is right again after 17 rounds, 0.85 s; one at a quarter after 6.
-constexpr double kShareGrowth = 1.25;
-// Rounds: 5 s or more, at a round each kJudgeEvery. Measured: a rail that is slow still costs a job of small messages some 0.3 s each time.
-constexpr int kUnusedRoundsMost = 100;
-// Part of its share. A slow link that has carried as much is held back by its share. Not measured.
-constexpr double kCapBindsAbove = 0.9;
-// Permille. Smaller corrections of a share are not worth a new start of the account. Not measured.
-constexpr int kShareStep = 50;
-// A round of judging rates. Not measured.
-constexpr Nanos kJudgeEvery = 50 * kNanosPerMs;
-// Part of its share with which a rail that comes back begins, and the time between the steps, each of which doubles it: all of it after
-// three. Not measured.
-constexpr uint16_t kRampFirstPart = 8;
-constexpr Nanos kRampStep = 100 * kNanosPerMs;
+// Rounds in which other links had an estimate, 5 s or more. A slow link of which nothing was seen meanwhile is tried again. Measured: a
+// rail that is slow still costs a job of small messages some 0.3 s each time.
+constexpr int kUnusedRoundsMost = 200;
 
 // ---- faults (link/fault_watch.cc, link/flap_damper.cc, link/link_progress.cc, link/send_links_watch.cc) ----
 
@@ -218,19 +200,12 @@ constexpr Nanos kProgressReportAfter = 2 * kNanosPerSecond;
 
 // ---- queues of a rail (transport/tcp/budget.cc, transport/verbs/verbs_send_link.cc) ----
 
-struct Bounds {
-  uint32_t least, most;
-};
-// Bytes not sent yet of a socket; the second while chunks are dealt out, as a message then waits for those that a slow rail has taken.
-// Measured: with 384 KiB a rail at a quarter of 500 Mbit/s held each message up for 25 ms.
-constexpr Bounds kUnsentBytes{128 * 1024, 1024 * 1024};
-constexpr Bounds kUnsentBytesSpread{kDealtChunkBytesLeast, 256 * 1024};
+// Bytes. The least that a socket may have unsent. Not measured.
+constexpr uint32_t kUnsentBytesLeast = 32 * 1024;
 // Beyond two round trips, what the kernel may hold, sent or not. TCP would fill a slow rail's queue with its window, tens of milliseconds.
 constexpr double kHeldSeconds = 0.005;
-// Bytes. An eager message (64 KiB) fits at least. A rate counts less while flows keep to their own rails, as small messages make any rail
-// look slow. Beyond the last one TCP's own limit is little.
-constexpr uint64_t kHeldBytesLeast = 256 * 1024;
-constexpr uint64_t kHeldBytesLeastSpread = 96 * 1024;
+// Bytes. An eager message (64 KiB) fits at least. Beyond the second TCP's own limit is little.
+constexpr uint64_t kHeldBytesLeast = 96 * 1024;
 constexpr double kHeldBytesMost = 4 * 1024 * 1024;
 // One stream is the work of one processor at either end, so a quick rail wants several; but they share the rail, and each message takes
 // longer. Not measured.
@@ -241,12 +216,13 @@ constexpr int kSocketsMost = 4;
 
 // ---- calls of a socket (transport/tcp/) ----
 
-// With workers a message goes by several sockets at a time, each in its own thread: none takes more with one call. Not measured.
+// With workers a message goes by several sockets at a time, each in its own thread: none takes more with one call. As much may wait in a
+// socket as long as the rail's rate is not known. Measured: with 384 KiB a rail at a quarter of 500 Mbit/s held each message up for 25 ms.
 constexpr uint32_t kWorkerCallBytes = 256 * 1024;
 // Calls one after another; then the other sockets of the thread have their turn. Not measured.
 constexpr int kCallsTogether = 16;
-// Bytes that one socket moves before the others have their turn. Not measured.
-constexpr uint64_t kTurnBytes = 1 << 20;
+// Bytes that one socket moves before the others have their turn, or has unsent at most. Not measured.
+constexpr uint32_t kTurnBytes = 1024 * 1024;
 // Bytes behind a header that are read with it: a small message comes in one call. Behind a chunk larger than the second only the header is
 // read ahead, as its payload is better read to where it belongs. Not measured.
 constexpr size_t kPayloadAheadBytes = 8192;

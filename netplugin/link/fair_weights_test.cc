@@ -50,7 +50,7 @@ class Sender {
     for (int i = 0; i < chunks; ++i) {
       const LinkId link = links[static_cast<size_t>(i) % links.size()];
       Chunk chunk;
-      ASSERT_TRUE(session_.Pull(link, session_.links().incarnation(link), &chunk));
+      ASSERT_TRUE(session_.Pull(link, session_.links().incarnation(link), &chunk, now_));
       bytes_[chunk.flow] += chunk.bytes;
       if (chunk.index == 0) Post(chunk.flow);
       farthest_apart_ = std::max(farthest_apart_, Apart());

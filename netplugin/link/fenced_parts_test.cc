@@ -210,7 +210,7 @@ struct InitiatorWithPartsTest : testing::Test {
       flows.push_back(flow);
     }
     Chunk chunk;
-    while (session.Pull(0, kFirst, &chunk)) ++pulled;
+    while (session.Pull(0, kFirst, &chunk, 0)) ++pulled;
     session.LinkTrouble(0, kFirst, EvidenceCause::kLinkDown, 0);
     session.TakeActions();
   }

@@ -1,24 +1,20 @@
-// Which links move far less than they should while they have work: slow is a fault too, and nobody reports it. Pure.
+// What each link moves while it has work, and which move far less than they should: slow is a fault too, and nobody reports it. Pure.
 //
 // What counts is the rate while a link is busy, so that a link with little to do is not taken for a slow one; the kernel keeps that
 // account. A link is compared with the middle one of the others, or with a better one that is at its limit too: one that carries little
-// looks quick, its bursts run through buffers. So does one that has just begun, and a slow one that is sound again while its cap holds it
-// back. A slow link is weighted, not fenced.
+// looks quick, its bursts run through buffers. So does one that has just begun, and a slow one that is sound again and not at its limit. A
+// slow link is reported, and not fenced.
 //
-// A link is judged only while it has more than it can send. With fewer chunks it is busy until the last acknowledgement, which waits in the
-// peer's queue, and so it looks slower the less it carries. A slow link that uses its whole cap and is not at its limit gets a larger one
-// each round, until it is at its limit or sound. One that carries nothing, as small messages do not travel on it, is tried again after 5 s.
+// A link is judged slow only while it has more than it can send. With fewer chunks it is busy until the last acknowledgement, which waits
+// in the peer's queue, and so it looks slower the less it carries. A slow link that is left with little to do shows what it moves at least.
 #ifndef R2CC_NETPLUGIN_LINK_RATE_ESTIMATOR_H_
 #define R2CC_NETPLUGIN_LINK_RATE_ESTIMATOR_H_
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/core/clock.h"
-#include "netplugin/flow/stripe.h"
 #include "netplugin/flow/types.h"
-#include "plan/model.h"
 
 namespace r2cc::net {
 
@@ -29,26 +25,19 @@ class RateEstimator {
   // Since the last sample the link delivered `bytes` and had something to deliver for `busy`. `limited`: it had more than it could send
   // when the sample was taken.
   void Sample(LinkId link, uint64_t bytes, Nanos busy, bool limited);
-  // The link is gone: what it moved is history, and nobody is compared with it. What was judged stays until it is measured again.
+  // The link is gone: what it moved is history, and nobody is compared with it. The verdict stays until it is measured again.
   void Forget(LinkId link);
   // It joins other rails than before.
   void Clear(LinkId link) { links_[link] = {}; }
 
-  // True if a share has changed since the last call. Call once per round of samples. `shares`: as they are; none where chunks are not dealt
-  // out, so that what a link carries is no choice.
-  bool Judge(std::span<const LinkShare> shares);
-  // What the links have carried is counted anew.
-  void SharesChanged();
+  // True if a verdict has changed since the last call. Call once after each round of samples.
+  bool Judge();
 
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return links_[link].rate_bytes_per_s; }
-  // Of the links that may carry chunks, which `shares` tells of each; 0: none is known.
-  double SlowestBytesPerSecond(std::span<const LinkShare> shares) const;
-  bool straggler(LinkId link) const { return links_[link].straggler; }
+  bool slow(LinkId link) const { return links_[link].slow; }
   // What the link moves, compared with the others: 1000 unless it is slow.
-  uint16_t SharePermille(LinkId link) const { return links_[link].straggler ? links_[link].share_permille : 1000; }
-  // What it may carry, compared with the others.
-  uint16_t CapPermille(LinkId link) const { return plan::CapOfShare(SharePermille(link)); }
+  uint16_t SharePermille(LinkId link) const { return links_[link].slow ? links_[link].share_permille : 1000; }
 
  private:
   // How many samples were taken, and in how many the link was at its limit.
@@ -67,23 +56,19 @@ class RateEstimator {
     int estimates = 0;      // since it was forgotten, or is sound again
     bool fresh = false;     // a new one since the last Judge()
     bool limiting = false;  // the last estimate is of a link at its limit
-    Votes round;            // since the last Judge()
-    int unused = 0;         // rounds in which a straggler has carried nothing
-    bool straggler = false;
-    int for_change = 0;  // rounds in a row that speak for the other verdict
+    bool slow = false;
+    int for_change = 0;  // estimates in a row that speak for the other verdict
+    int unused = 0;      // rounds in which the others moved, and this slow link did not
     uint16_t share_permille = 1000;
-    uint64_t judged_bytes = 0;  // what it had carried at the last Judge()
   };
-  // With what each link has carried since the last Judge(), or since the shares changed.
-  std::vector<LinkShare> OfThisRound(std::span<const LinkShare> shares) const;
   // True if it is known well enough to be compared.
   static bool Known(const Link& link);
   // What `link` is compared with; 0: there is nothing.
   double Reference(size_t link) const;
-  // True if a verdict or a share has changed.
+  // True if the verdict has changed.
   bool JudgeSound(Link* link, double reference);
-  bool JudgeStraggler(Link* link, double reference, bool cap_binds, bool unused);
-  void SetStraggler(Link* link, bool straggler);
+  bool JudgeSlow(Link* link, double reference, bool others_moved);
+  void SetSlow(Link* link, bool slow);
 
   std::vector<Link> links_;
 };

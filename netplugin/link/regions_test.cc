@@ -177,7 +177,7 @@ struct RegionSessionsTest : testing::Test {
   // The key of the next chunk of the link; {0xff}: it needs none; empty if there is no chunk.
   Endpoint Pull(LinkId link) {
     Chunk chunk;
-    if (!sender.Pull(link, 1, &chunk)) return {};
+    if (!sender.Pull(link, 1, &chunk, now)) return {};
     const WriteTarget target = sender.TargetOf(link, chunk);
     address = target.address;
     return target.key == nullptr ? Endpoint{0xff} : *target.key;

@@ -5,7 +5,6 @@
 
 #include "netplugin/flow/mutant.h"
 #include "netplugin/flow/tuning.h"
-#include "plan/model.h"
 
 namespace r2cc::net {
 namespace {
@@ -240,12 +239,12 @@ void SendLinks::RefreshShares() {
   for (LinkId i = 0; i < links_.size(); ++i) {
     const Link& link = links_[i];
     shares_[i].usable = link.state == InitiatorState::kUp;
-    // What the plan allows both rails, and of that what the link has shown so far, and a little more.
-    shares_[i].weight_permille = std::min({rails_.WeightPermille(link.rails), link.ramp_permille, rates_.CapPermille(i)});
+    shares_[i].weight_permille = rails_.WeightPermille(link.rails);
     shares_[i].carried_bytes = 0;
     shares_[i].dealt = session_.flows->wants_all_links();
+    shares_[i].slow = rates_.slow(i);
+    shares_[i].rate_bytes_per_s = rates_.rate_bytes_per_s(i);
   }
-  rates_.SharesChanged();
   spread_ = Spread(shares_);
 }
 
@@ -295,10 +294,8 @@ RailUse SendLinks::Use(Nanos now) const {
 
 void SendLinks::Start(LinkId id, Nanos now) {
   Link& link = links_[id];
-  const bool back_again = had_link_ && any_up() && link.incarnation > 1;
-  link.ramp_permille = back_again ? plan::kFullWeightPermille / tuning::kRampFirstPart : plan::kFullWeightPermille;
   link.lost_by = EvidenceCause::kNone;
-  link.ramped = now;
+  shares_[id].free_at = 0;
   link.delivered_bytes = 0;
   link.busy = link.sampled = 0;
   rails_.SetRemoteUp(link.rails.remote, true);
@@ -363,11 +360,16 @@ void SendLinks::Close(LinkId id, Nanos now) {
 
 // ---- carrying ----
 
-bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk) {
+bool SendLinks::Pull(LinkId id, Incarnation incarnation, Chunk* chunk, Nanos now) {
   if (id >= links_.size() || links_[id].incarnation != incarnation || links_[id].state != InitiatorState::kUp) return false;
-  if (!session_.flows->Pull(shares_, id, links_[id].epoch, chunk)) return false;
-  shares_[id].carried_bytes += chunk->bytes;
+  if (!session_.flows->Pull(shares_, id, links_[id].epoch, chunk, now)) return false;
+  Pulled(shares_, id, chunk->bytes, now);
   return true;
+}
+
+bool SendLinks::PullsBefore(LinkId a, LinkId b, Nanos now) const {
+  const Nanos finish_a = FinishAt(shares_, a, tuning::kChunkBytesBase, now), finish_b = FinishAt(shares_, b, tuning::kChunkBytesBase, now);
+  return finish_a != finish_b ? finish_a < finish_b : LoadOf(shares_[a]) < LoadOf(shares_[b]);
 }
 
 }  // namespace r2cc::net

@@ -108,8 +108,8 @@ class SendLinks final : public SendLinkInput {
   // The peer is gone: nothing is opened any more.
   void Stop() { stopped_ = true; }
 
-  // The next chunk for a link with room; false if there is none, or if this link may not carry more at the moment.
-  bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk);
+  // The next chunk for a link with room; false if there is none, or if this link leaves it to others.
+  bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk, Nanos now);
   // A message of a flow that is at home on the link: see SendFlows.
   bool PostEagerly(LinkId home, Incarnation incarnation, SendFlows::Flow* flow, const Buffer& from, uint64_t bytes, Chunk* chunk) {
     if (spread_ || home >= links_.size() || links_[home].incarnation != incarnation || !IsFull(shares_[home])) return false;
@@ -118,19 +118,17 @@ class SendLinks final : public SendLinkInput {
     return true;
   }
   // How many chunks it could pull now, counted up to `most`.
-  uint32_t ReadyChunks(LinkId link, uint32_t most) const { return session_.flows->ReadyChunks(shares_, link, most); }
+  uint32_t ReadyChunks(LinkId link, uint32_t most, Nanos now) const { return session_.flows->ReadyChunks(shares_, link, most, now); }
   // Small messages may travel before they are granted: wherever they go, the receiver places.
   bool eager() const { return !rails_.any_placed_by_sender(); }
   // Nothing: its rails cannot be joined.
   std::optional<TransportKind> TransportOf(LinkId link) const { return rails_.TransportOf(links_[link].rails); }
-  // What the link has carried, in proportion to its weight: of links with room, the least loaded one pulls first.
-  double Load(LinkId link) const { return LoadOf(shares_[link]); }
+  // Of links with room the one that finishes first pulls first, and of equal ones that which has carried less for its weight.
+  bool PullsBefore(LinkId a, LinkId b, Nanos now) const;
   // False: each flow's chunks travel on its home link only.
   bool spread() const { return spread_; }
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }
-  size_t alike() const { return LinksAlike(shares_); }
-  double SlowestBytesPerSecond() const { return rates_.SlowestBytesPerSecond(shares_); }
 
   bool known() const { return !links_.empty(); }
   uint16_t count() const { return static_cast<uint16_t>(links_.size()); }
@@ -160,8 +158,6 @@ class SendLinks final : public SendLinkInput {
     InitiatorState state = InitiatorState::kIdle;
     Incarnation incarnation = 0;
     PathEpoch epoch = 0;
-    uint16_t ramp_permille = 1000;
-    Nanos ramped = 0;                                          // last step of the ramp
     Nanos since = 0;                                           // of the state
     plan::EvidenceCause lost_by = plan::EvidenceCause::kNone;  // what it was lost by first since it was up
     Nanos lost = 0;
@@ -190,7 +186,6 @@ class SendLinks final : public SendLinkInput {
   void OpenCrossRailLinks(Nanos now);
   void RetireCrossRailLinks(Nanos now);
   std::vector<HomeState> Homes() const;
-  void Ramp(Nanos now);
   void JudgeRates(Nanos now);
   PathEpoch NewPathEpoch();
 
@@ -205,7 +200,6 @@ class SendLinks final : public SendLinkInput {
   OpenFences fences_;
   BackOffTable pairs_;
   RateEstimator rates_{0};
-  Nanos judged_ = 0;
   Nanos slow_reported_ = 0;
   PathEpoch next_epoch_ = 0;
   Nanos none_since_;

@@ -6,7 +6,6 @@
 #include "netplugin/flow/mutant.h"
 #include "netplugin/flow/tuning.h"
 #include "netplugin/link/send_links.h"
-#include "plan/model.h"
 
 namespace r2cc::net {
 namespace {
@@ -24,6 +23,7 @@ void SendLinks::Rate(LinkId id, Incarnation incarnation, uint64_t delivered_byte
   if (delivered_bytes > link.delivered_bytes) session_.detector->Delivered(id, now);
   if (bulk && link.sampled != 0 && delivered_bytes >= link.delivered_bytes && busy >= link.busy)
     rates_.Sample(id, delivered_bytes - link.delivered_bytes, busy - link.busy, limited);
+  shares_[id].rate_bytes_per_s = rates_.rate_bytes_per_s(id);
   link.delivered_bytes = delivered_bytes;
   link.busy = busy;
   link.sampled = now;
@@ -48,18 +48,6 @@ void SendLinks::Stalled(LinkId id, Nanos now) {
 
 // ---- time ----
 
-void SendLinks::Ramp(Nanos now) {
-  bool changed = false;
-  for (Link& link : links_) {
-    if (link.state != InitiatorState::kUp || link.ramp_permille >= plan::kFullWeightPermille || now - link.ramped < tuning::kRampStep)
-      continue;
-    link.ramp_permille = std::min<uint16_t>(static_cast<uint16_t>(link.ramp_permille * 2), plan::kFullWeightPermille);
-    link.ramped = now;
-    changed = true;
-  }
-  if (changed) RefreshShares();
-}
-
 void SendLinks::AgeDrained(Nanos answering, Nanos limit, Nanos now) {
   const auto carries = [this](const Link& link) { return link.state == InitiatorState::kUp && rails_.WeightPermille(link.rails) > 0; };
   const bool other_way = std::any_of(links_.begin(), links_.end(), carries);
@@ -77,17 +65,14 @@ void SendLinks::AgeDrained(Nanos answering, Nanos limit, Nanos now) {
 }
 
 void SendLinks::JudgeRates(Nanos now) {
-  if (now - judged_ < tuning::kJudgeEvery) return;
-  judged_ = now;
-  std::vector<bool> straggler(links_.size());
-  for (LinkId i = 0; i < links_.size(); ++i) straggler[i] = rates_.straggler(i);
-  const bool changed = rates_.Judge(session_.flows->deals() ? std::span<const LinkShare>(shares_) : std::span<const LinkShare>());
+  std::vector<bool> slow(links_.size());
+  for (LinkId i = 0; i < links_.size(); ++i) slow[i] = rates_.slow(i);
+  const bool changed = rates_.Judge();
   if (changed) RefreshShares();
   const bool again = !changed && now - slow_reported_ >= tuning::kReportEvery;
   if (changed || again) slow_reported_ = now;
   for (LinkId i = 0; i < links_.size(); ++i) {
-    const bool report =
-        changed ? straggler[i] || rates_.straggler(i) : again && rates_.straggler(i) && links_[i].state == InitiatorState::kUp;
+    const bool report = changed ? slow[i] || rates_.slow(i) : again && rates_.slow(i) && links_[i].state == InitiatorState::kUp;
     if (!report) continue;
     SessionAction& action = Add(SessionAction::Kind::kLinkSlow, i);
     action.number = rates_.SharePermille(i);
@@ -104,7 +89,6 @@ void SendLinks::Tick(Nanos now) {
     if ((proving || link.state == InitiatorState::kConnecting) && now - link.since >= most)
       Step(i, InitiatorEvent::kTrouble, link.progress.Diagnose(proving).cause, now);
   }
-  Ramp(now);
   JudgeRates(now);
   ApplyVerdicts(now);
 }

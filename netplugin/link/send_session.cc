@@ -56,7 +56,7 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   SendFlows::Flow* flow = flows_.Find(id);
   if (bytes > options_.chunk_base_bytes) links_.WantAll(now);
   // A small message is one chunk whatever the others' size.
-  const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home, bytes);
+  const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home);
   const bool was_idle = flow->ledger.posted_through() == flow->ledger.acked_through();
   const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes, rails);
   faults_.Posted(flow, was_idle, now);
@@ -67,13 +67,9 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   return message;
 }
 
-uint32_t SendSession::ChunkBytes(LinkId home, uint64_t message_bytes) const {
+uint32_t SendSession::ChunkBytes(LinkId home) const {
   if (!options_.chunks_follow_rate || home >= links_.count()) return options_.chunk_base_bytes;
-  ChunkFacts facts{
-      .message_bytes = message_bytes, .base_bytes = options_.chunk_base_bytes, .rate_bytes_per_s = links_.rate_bytes_per_s(home)};
-  if (links_.spread()) facts.way = shared() ? ChunkWay::kAllLinks : ChunkWay::kNextLink;
-  if (shared()) facts.slowest_bytes_per_s = links_.SlowestBytesPerSecond(), facts.links_alike = links_.alike();
-  return ChunkBytesOf(facts);
+  return ChunkBytesOf(options_.chunk_base_bytes, links_.spread() ? 0 : links_.rate_bytes_per_s(home));
 }
 
 const std::byte* SendSession::Release(FlowId id, MessageId message) {

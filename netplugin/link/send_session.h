@@ -118,9 +118,9 @@ class SendSession {
   void Tick(Nanos now);
 
   // See SendLinks.
-  bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk) { return links_.Pull(link, incarnation, chunk); }
+  bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk, Nanos now) { return links_.Pull(link, incarnation, chunk, now); }
   // The chunk size of a message that a flow of this link posts now; see ChunkBytesFor().
-  uint32_t ChunkBytes(LinkId home, uint64_t message_bytes) const;
+  uint32_t ChunkBytes(LinkId home) const;
   // False: each flow's chunks travel on one link only, mostly its home.
   bool shared() const { return links_.spread() && options_.mode == StripeMode::kBalance; }
 

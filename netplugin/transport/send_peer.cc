@@ -150,13 +150,13 @@ bool SendPeer::RunToCompletion() {
     more = false;
     if (session_.flows().ready() || room_) {
       room_ = false;
-      more = pump_.PumpAll();
+      more = pump_.PumpAll(now());
       room_ |= more;
     }
     FlushChannels();
     if (!session_.has_actions()) break;
   }
-  if (has_workers()) pump_.OfferToWorkers();
+  if (has_workers()) pump_.OfferToWorkers(now());
   Publish();
   return more;
 }

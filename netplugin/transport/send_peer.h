@@ -103,7 +103,9 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void Connected(const LinkName& name) override R2CC_REQUIRES(mutex_) {
     session_.link_input().Connected(name.link, name.incarnation, now());
   }
-  bool Pull(const LinkName& name, Chunk* chunk) override R2CC_REQUIRES(mutex_) { return session_.Pull(name.link, name.incarnation, chunk); }
+  bool Pull(const LinkName& name, Chunk* chunk) override R2CC_REQUIRES(mutex_) {
+    return session_.Pull(name.link, name.incarnation, chunk, now());
+  }
   WriteTarget TargetOf(const LinkName& name, const Chunk& chunk) const override R2CC_REQUIRES(mutex_) {
     return session_.TargetOf(name.link, chunk);
   }

@@ -14,8 +14,9 @@ class SendPump {
  public:
   SendPump(SendSession* session, LinkSlots<SendLink>* links) : session_(session), links_(links) {}
 
-  // Moves chunks to links with room, the least loaded first. True if it ended before every link was full or had nothing to send.
-  bool PumpAll();
+  // Moves chunks to links with room, first to the one that finishes first. True if it ended before every link was full or had nothing to
+  // send.
+  bool PumpAll(Nanos now);
   // Moves chunks of a flow on its home link.
   void PumpHome(FlowId flow);
 
@@ -23,14 +24,14 @@ class SendPump {
   void MarkDirty(LinkId link);
   void MarkAllDirty() { all_dirty_ = true; }
   // Wakes workers, no more than there are chunks to take.
-  void OfferToWorkers();
+  void OfferToWorkers(Nanos now);
 
   // Publishes to all links what the session knows of them, if it changed or `always`.
   void Advise(bool always);
   bool advice_is_due() const { return session_->links().spread() != spread_; }
 
  private:
-  void OfferChunks(std::span<const LinkId> links, uint32_t coming);
+  void OfferChunks(std::span<const LinkId> links, uint32_t coming, Nanos now);
 
   SendSession* const session_;
   LinkSlots<SendLink>* const links_;

@@ -168,7 +168,7 @@ class World {
     const LinkId link = TakeLink();
     const auto incarnation = static_cast<Incarnation>(input_.Below(8) == 0 ? fuzz::TakeNear(&input_, 0) : IncarnationOf(link));
     Chunk chunk;
-    if (!session_.Pull(link, incarnation, &chunk)) return;
+    if (!session_.Pull(link, incarnation, &chunk, now_)) return;
     R2CC_CHECK(link < session_.links().count() && incarnation == session_.links().incarnation(link));
     const auto open = flows_.find(chunk.flow);
     const auto closed = closed_.find(chunk.flow);

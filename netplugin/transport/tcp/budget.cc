@@ -15,9 +15,9 @@ size_t SocketsOf(const BudgetFacts& facts) {
 }
 
 uint32_t UnsentBytesOf(const BudgetFacts& facts) {
-  const tuning::Bounds bounds = facts.spread ? tuning::kUnsentBytesSpread : tuning::kUnsentBytes;
-  if (facts.rate_bytes_per_s <= 0) return bounds.most;
-  return static_cast<uint32_t>(std::clamp<double>(facts.rate_bytes_per_s * tuning::kQueuedSeconds, bounds.least, bounds.most));
+  if (facts.rate_bytes_per_s <= 0) return tuning::kWorkerCallBytes;
+  return static_cast<uint32_t>(
+      std::clamp<double>(facts.rate_bytes_per_s * tuning::kQueuedSeconds, tuning::kUnsentBytesLeast, tuning::kTurnBytes));
 }
 
 uint64_t HeldBytesOf(const BudgetFacts& facts) {
@@ -25,7 +25,7 @@ uint64_t HeldBytesOf(const BudgetFacts& facts) {
   const double seconds = tuning::kHeldSeconds + 2 * static_cast<double>(facts.round_trip) / static_cast<double>(kNanosPerSecond);
   const double bytes = facts.rate_bytes_per_s * seconds;
   if (bytes <= 0 || bytes > tuning::kHeldBytesMost) return 0;
-  return std::max(static_cast<uint64_t>(bytes), facts.spread ? tuning::kHeldBytesLeastSpread : tuning::kHeldBytesLeast);
+  return std::max(static_cast<uint64_t>(bytes), tuning::kHeldBytesLeast);
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ namespace r2cc::net {
 struct BudgetFacts {
   double rate_bytes_per_s = 0;  // while it is busy; 0: not known yet
   Nanos round_trip = 0;         // with its queues empty; 0: not known yet
-  bool spread = false;          // chunks of all flows are dealt out to all links
   size_t sockets = SIZE_MAX;    // of the link
 };
 
