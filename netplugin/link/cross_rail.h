@@ -38,7 +38,7 @@ class BackOffTable {
  private:
   struct Trouble {
     Nanos failed_at = 0;
-    Retry retry{tuning::kPairWaitLeast, tuning::kPairWaitMost};
+    Retry retry{tuning::kSlowRetryLeast, tuning::kPairWaitMost};
   };
   std::map<RailPair, Trouble> troubles_;
 };

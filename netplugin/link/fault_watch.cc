@@ -44,7 +44,7 @@ void FaultWatch::Answered(LinkId link, Incarnation incarnation, Nanos now) {
 
 void FaultWatch::Tick(Nanos now) {
   for (Fault& fault : faults_)
-    if (now - fault.lost >= tuning::kFaultReportAfter) Report(&fault);
+    if (now - fault.lost >= tuning::kReportEvery) Report(&fault);
 }
 
 void FaultWatch::End(bool gone) {
@@ -86,7 +86,7 @@ void FaultWatch::Pass(const SendFlows::Flow& flow, Nanos now) {
 // The receiver says again what it has said when a link is lost. So a grant that comes much later was not lost: the job posted no buffer.
 void FaultWatch::EndWaitForGrant(const SendFlows::Flow& flow, Nanos now) {
   for (Fault& fault : faults_) {
-    const bool late = fault.answered != 0 && now - fault.answered > tuning::kGrantMost;
+    const bool late = fault.answered != 0 && now - fault.answered > tuning::kResendAfter;
     std::erase_if(fault.held, [&](Held& held) { return held.flow == flow.id && std::exchange(held.grant, false) && late; });
   }
 }

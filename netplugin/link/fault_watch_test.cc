@@ -165,7 +165,7 @@ TEST_F(FaultWatchTest, ALossIsReportedWhenThePeerAnswers) {
   EXPECT_EQ(lost[0].link, 2);
   EXPECT_EQ(lost[0].report.cause, plan::EvidenceCause::kSilence);
   EXPECT_EQ(lost[0].report.since, 10);
-  watch_.Tick(10 + 2 * tuning::kFaultReportAfter);
+  watch_.Tick(10 + 2 * tuning::kReportEvery);
   EXPECT_TRUE(actions_.empty()) << "once";
 }
 
@@ -173,14 +173,14 @@ TEST_F(FaultWatchTest, ALossWithoutAnAnswerIsReportedUnlessTheProcessIsGone) {
   SendFlows::Flow* const flow = Open();
   Send(flow, kLost, 1);
   watch_.Lost(0, 1, kLost, kSilence, 10);
-  watch_.Tick(10 + tuning::kFaultReportAfter);
+  watch_.Tick(10 + tuning::kReportEvery);
   EXPECT_EQ(Taken(SessionAction::Kind::kLinkLost).size(), 1u) << "a machine that lost its power";
   watch_.Lost(1, 1, kOther, kSilence, 20);
   watch_.End(/*gone=*/false);
   EXPECT_EQ(Taken(SessionAction::Kind::kLinkLost).size(), 1u) << "the deadline passed";
   watch_.Lost(1, 2, kOther, kSilence, 30);
   watch_.End(/*gone=*/true);
-  watch_.Tick(30 + tuning::kFaultReportAfter);
+  watch_.Tick(30 + tuning::kReportEvery);
   EXPECT_TRUE(actions_.empty()) << "a rank that was killed loses all its links, and no NIC is at fault";
 }
 
@@ -191,7 +191,7 @@ TEST_F(FaultWatchTest, WhatIsLostWhenAJobEndsIsNoFault) {
   other->closing = true;
   watch_.Lost(0, 1, kLost, kSilence, 10);
   watch_.Answered(0, 1, now_);
-  watch_.Tick(10 + tuning::kFaultReportAfter);
+  watch_.Tick(10 + tuning::kReportEvery);
   EXPECT_TRUE(actions_.empty());
 }
 

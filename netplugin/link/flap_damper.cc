@@ -21,7 +21,7 @@ void FlapDamper::Lost(Nanos now) {
 Nanos FlapDamper::Hold(Nanos now) const {
   Nanos hold = 0;
   for (double over = PenaltyAt(now) - tuning::kFreeLosses; over > 0 && hold < tuning::kFlapHoldMost; over -= 1)
-    hold = std::min(tuning::kFlapHoldMost, hold == 0 ? tuning::kHoldFirst : 2 * hold);
+    hold = std::min(tuning::kFlapHoldMost, hold == 0 ? tuning::kSlowRetryLeast : 2 * hold);
   return hold;
 }
 

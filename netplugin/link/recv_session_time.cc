@@ -45,7 +45,7 @@ bool RecvSession::Unreachable(Nanos now) {
   const bool link = links_.any_up();
   if (!flows_.outstanding() || (link && now - heard_ < options_.silence)) return false;
   if (!control_queue_.up(kOobChannel)) return probe_ == ProbeResult::kSilent;
-  PingOob(link ? tuning::kQuietPingEvery : options_.silence / 2, now);
+  PingOob(link ? tuning::kLookEvery : options_.silence / 2, now);
   return !link && !OobSilent(now);
 }
 

@@ -12,10 +12,10 @@ void RetryPolicy::Wait(Nanos hold, Nanos now) {
 void RetryPolicy::AttemptFailed(Nanos now) { Wait(0, now); }
 
 void RetryPolicy::Lost(Nanos lasted, Loss loss, Nanos now) {
-  if (lasted >= tuning::kStallForgottenAfter) stall_hold_ = 0;
+  if (lasted >= tuning::kStallHoldMost) stall_hold_ = 0;
   if (loss == Loss::kFlap) damper_.Lost(now);
   if (loss == Loss::kStall) {
-    stall_hold_ = stall_hold_ == 0 ? tuning::kStallHoldLeast : std::min(tuning::kStallHoldMost, 3 * stall_hold_);
+    stall_hold_ = stall_hold_ == 0 ? tuning::kSlowRetryLeast : std::min(tuning::kStallHoldMost, 3 * stall_hold_);
     stalled_until_ = now + stall_hold_;
   }
   if (lasted >= tuning::kRetryWaitMost) retry_.Worked();

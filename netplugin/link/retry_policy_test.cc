@@ -78,16 +78,16 @@ TEST(RetryPolicy, TenMinutesOfALinkThatStallsUnderLoadCostLessThanTwoSeconds) {
   EXPECT_LE(stalled, 2 * kNanosPerSecond);
 }
 
-TEST(RetryPolicy, AStallIsForgottenAfterTwoSoundMinutes) {
+TEST(RetryPolicy, AStallIsForgottenAfterFiveSoundMinutes) {
   RetryPolicy retry(1, 0);
   for (int i = 0; i < 6; ++i) retry.Lost(0, RetryPolicy::Loss::kStall, 0);
   EXPECT_GE(WaitOf(retry, 0), 200 * kNanosPerSecond);
   const Nanos later = 1000 * kNanosPerSecond;
-  retry.Lost(tuning::kStallForgottenAfter, RetryPolicy::Loss::kStall, later);
-  EXPECT_LE(WaitOf(retry, later), 2 * tuning::kStallHoldLeast);
+  retry.Lost(tuning::kStallHoldMost, RetryPolicy::Loss::kStall, later);
+  EXPECT_LE(WaitOf(retry, later), 2 * tuning::kSlowRetryLeast);
   // A word that its rail is up does not shorten the wait; that it is the last way to the peer does.
   retry.Restart(later);
-  EXPECT_GE(WaitOf(retry, later), tuning::kStallHoldLeast);
+  EXPECT_GE(WaitOf(retry, later), tuning::kSlowRetryLeast);
   retry.IgnoreDamping(later);
   EXPECT_LE(WaitOf(retry, later), 2 * tuning::kRetryWaitMost);
 }

@@ -20,7 +20,7 @@ void ControlPlane::AwaitDaemon() {
       if (daemon_->attached()) break;
       descriptor.fd = daemon_->fd();
     }
-    poll(&descriptor, 1, tuning::kAttachPollMs);
+    poll(&descriptor, 1, static_cast<int>(tuning::kLookSoon / kNanosPerMs));
   }
   RefreshIdentity();
 }
@@ -51,7 +51,7 @@ bool ControlPlane::RefreshIdentity() {
 }
 
 void ControlPlane::Poll(Nanos now) {
-  if (!changed_ && now - polled_ < tuning::kControlPollEvery) return;
+  if (!changed_ && now - polled_ < tuning::kEngineLookEvery) return;
   changed_ = false;
   polled_ = now;
 

@@ -174,7 +174,7 @@ void Engine::Run() {
   transports_.StartThreads(processors_.count());
 
   while (!stop_.load(std::memory_order_relaxed)) {
-    poller_.Wait(closer_.empty() ? peer_watch_.WaitMs() : tuning::kCloseLookMs);
+    poller_.Wait(closer_.empty() ? peer_watch_.WaitMs() : static_cast<int>(tuning::kLookSoon / kNanosPerMs));
     peer_watch_.ServiceMore();
     calls_.Run();
     const Nanos now = clock_.Now();
@@ -247,7 +247,7 @@ void Engine::Log(LogLevel level, const std::string& line) {
   if (level != LogLevel::kWarn) return parts_.log(level, line);
   const MutexLock lock(log_mutex_);
   const Nanos now = clock_.Now();
-  std::erase_if(warned_, [now](const auto& entry) { return now - entry.second >= tuning::kSameWarningAfter; });
+  std::erase_if(warned_, [now](const auto& entry) { return now - entry.second >= tuning::kWarnAgainAfter; });
   if (warned_.emplace(line, now).second) parts_.log(level, line);
 }
 

@@ -6,7 +6,7 @@ namespace r2cc::net {
 void FlowCloser::Begin(Close* close, std::function<bool()> holds, Nanos now) {
   if (ended_ || !holds()) return Done(close);
   close->holds_ = std::move(holds);
-  close->warn_at_ = now + tuning::kCloseWarnAfter;
+  close->warn_at_ = now + tuning::kWarnAgainAfter;
   closes_.push_back(close);
 }
 
@@ -17,7 +17,7 @@ void FlowCloser::Look(Nanos now) {
       return true;
     }
     if (now < close->warn_at_) return false;
-    close->warn_at_ = now + tuning::kCloseWarnAfter;
+    close->warn_at_ = now + tuning::kWarnAgainAfter;
     log_(LogLevel::kWarn,
          "R2CC: a device may still access a buffer of a flow that the job has closed. The close waits until the device ends the link; "
          "restart the process if it does not");

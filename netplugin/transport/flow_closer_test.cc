@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/flow/tuning.h"
+
 namespace r2cc::net {
 namespace {
 
@@ -48,7 +50,7 @@ TEST_F(FlowCloserTest, ADeviceThatNeverEndsItIsSaidAndDoesNotEndTheProcess) {
   closer_.Begin(
       &close, [] { return true; }, 0);
   for (Nanos now = 0; now <= 65 * kNanosPerSecond; now += kNanosPerSecond) closer_.Look(now);
-  EXPECT_EQ(lines_.size(), 2u);
+  EXPECT_EQ(lines_.size(), 65 * kNanosPerSecond / tuning::kWarnAgainAfter);
   // With the process its queue pairs end.
   closer_.End();
   closer_.Await(&close);

@@ -37,13 +37,13 @@ void PeerWatch::Disarm(Watched* watched) {
 }
 
 int PeerWatch::WaitMs() {
-  int wait_ms = tuning::kIdleWaitMs;
+  auto wait_ms = static_cast<int>(tuning::kTickMost / kNanosPerMs);
   for (auto& [peer, watched] : watched_) {
     const bool driven = std::exchange(watched.progress, peer->progress_calls()) != watched.progress;
     if (!driven) Arm(peer, &watched);
     if (!watched.armed.empty() && peer->more()) wait_ms = 0;
     if (driven)
-      wait_ms = std::min(wait_ms, tuning::kDrivenWaitMs);
+      wait_ms = std::min(wait_ms, static_cast<int>(tuning::kEngineLookEvery / kNanosPerMs));
     else if (watched.active)
       wait_ms = std::min(wait_ms, static_cast<int>(tuning::kTickEvery / kNanosPerMs));
   }

@@ -30,12 +30,12 @@ class ProgressWatch {
     const bool moves =
         facts.outstanding == 0 || facts_.outstanding == 0 || facts.done != facts_.done || facts.moved_bytes != facts_.moved_bytes;
     facts_ = facts;
-    waited_ = moves || passed > 3 * tuning::kProgressLookEvery ? 0 : waited_ + passed;
+    waited_ = moves || passed > 3 * tuning::kLookEvery ? 0 : waited_ + passed;
     if (waited_ < tuning::kProgressReportAfter) return {std::exchange(reported_, false), 0};
     reported_ = true;
     return {true, waited_};
   }
-  bool due(Nanos now) const { return now - looked_ >= tuning::kProgressLookEvery; }
+  bool due(Nanos now) const { return now - looked_ >= tuning::kLookEvery; }
 
  private:
   Facts facts_;

@@ -19,7 +19,7 @@ bool SendPump::PumpAll(Nanos now) {
   links_->ForEach([this](const LinkName& name, SendLink& link) {
     if (link.Pump(0, false) == SendLink::Room::kLeft) ready_.push_back(name.link);
   });
-  for (int chunks = 0; chunks < tuning::kPumpChunks;) {
+  for (int chunks = 0; chunks < tuning::kTurnCalls;) {
     if (ready_.empty() || !session_->flows().ready()) return false;
     const auto next =
         std::min_element(ready_.begin(), ready_.end(), [&](LinkId a, LinkId b) { return session_->links().PullsBefore(a, b, now); });
@@ -33,7 +33,7 @@ bool SendPump::PumpAll(Nanos now) {
 
 void SendPump::PumpHome(FlowId flow) {
   SendLink* const link = links_->at(session_->flows().at(flow).home);
-  if (link != nullptr && !session_->links().spread() && (session_->flows().ready() || link->busy())) link->Pump(tuning::kPumpChunks, true);
+  if (link != nullptr && !session_->links().spread() && (session_->flows().ready() || link->busy())) link->Pump(tuning::kTurnCalls, true);
 }
 
 void SendPump::MarkDirty(LinkId link) {

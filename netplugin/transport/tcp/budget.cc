@@ -15,7 +15,7 @@ size_t SocketsOf(const BudgetFacts& facts) {
 }
 
 uint32_t UnsentBytesOf(const BudgetFacts& facts) {
-  if (facts.rate_bytes_per_s <= 0) return tuning::kWorkerCallBytes;
+  if (facts.rate_bytes_per_s <= 0) return tuning::kCallBytesMost;
   return static_cast<uint32_t>(
       std::clamp<double>(facts.rate_bytes_per_s * tuning::kQueuedSeconds, tuning::kUnsentBytesLeast, tuning::kTurnBytes));
 }

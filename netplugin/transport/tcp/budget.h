@@ -27,7 +27,7 @@ struct Budget {
   uint64_t held_bytes;
 
   // How many bytes of chunks leave a socket with one call. Without workers as many as the queue has room for, which saves calls.
-  uint32_t call_bytes(bool by_worker) const { return by_worker ? std::min(unsent_bytes, tuning::kWorkerCallBytes) : unsent_bytes; }
+  uint32_t call_bytes(bool by_worker) const { return by_worker ? std::min(unsent_bytes, tuning::kCallBytesMost) : unsent_bytes; }
 };
 
 Budget BudgetOf(const BudgetFacts& facts);

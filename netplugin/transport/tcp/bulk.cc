@@ -15,7 +15,7 @@ namespace {
 
 // A small message comes with its header in one call. Behind a large chunk only the next header is read ahead: its payload is better read
 // to where it belongs.
-constexpr size_t kAheadBytes = tuning::kPayloadAheadBytes + kBulkHeaderBytes;
+constexpr size_t kAheadBytes = tuning::kSmallBytesMost + kBulkHeaderBytes;
 
 // One part is the rule while nothing comes, and recv() is the cheaper call.
 ssize_t Receive(int fd, std::span<iovec> parts) {
@@ -221,7 +221,7 @@ bool BulkReceiver::Fetch(Look look) {
     const std::span<std::byte> to = Next();
     fetched_.payload_room = to.size();
     parts[count++] = {to.data(), to.size()};
-    if (current_.chunk.bytes > tuning::kReadAheadBelowBytes) ahead_room = kBulkHeaderBytes;
+    if (current_.chunk.bytes > tuning::kSmallBytesMost) ahead_room = kBulkHeaderBytes;
     ahead_begin_ = ahead_end_ = 0;
   } else if (ahead_begin_ > 0) {
     std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);

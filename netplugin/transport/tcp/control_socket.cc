@@ -44,7 +44,7 @@ void ControlSocket::Queue(const Frame& frame) {
   if (stream_ == nullptr) return;
   // A peer that does not read, for a day if it is stopped, must not cost memory. The parts of one answer go all or not at all: those
   // before are no backlog.
-  if (IsFirstPart(frame)) repeats_wait_ = stream_->backlog() > tuning::kBacklogForRepeats;
+  if (IsFirstPart(frame)) repeats_wait_ = stream_->backlog() > tuning::kControlBytesMost;
   if (repeats_wait_ && IsRepeatedAnyway(TypeOf(frame))) return;
   stream_->Queue(Encode(frame, tag_));
   queued_ = true;

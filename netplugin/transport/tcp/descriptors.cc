@@ -36,7 +36,7 @@ void DescriptorWatch::Failed(int failure) {
 }
 
 std::string DescriptorWatch::Trouble() const {
-  const bool lately = failure_ != 0 && clock_->Now() - failed_ < tuning::kShortageLately;
+  const bool lately = failure_ != 0 && clock_->Now() - failed_ < tuning::kWarnAgainAfter;
   return lately ? OutOfDescriptors(failure_, DescriptorsMost()) : "";
 }
 

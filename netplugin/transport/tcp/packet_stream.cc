@@ -31,7 +31,7 @@ bool PacketStream::Flush() {
 
 PacketStream::State PacketStream::Read(FunctionRef<bool(std::span<const uint8_t>)> on_packet) {
   more_ = false;
-  for (size_t read_bytes = 0; read_bytes < tuning::kReadBytesMost;) {
+  for (size_t read_bytes = 0; read_bytes < tuning::kControlBytesMost;) {
     uint8_t fresh[kReadBytes];
     const ssize_t n = recv(fd_.get(), fresh, sizeof(fresh), MSG_DONTWAIT);
     if (WouldBlock(n)) return State::kOpen;

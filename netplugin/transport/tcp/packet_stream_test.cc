@@ -68,11 +68,11 @@ TEST_F(PacketStreamTest, AReadEndsAfterItsBudgetHoweverMuchThereIs) {
     Fill();
     ASSERT_TRUE(Readable());
     const size_t bytes = Read();
-    ASSERT_LE(bytes, tuning::kReadBytesMost + kPacketHeaderBytes + 64);  // and a packet that had begun before
+    ASSERT_LE(bytes, tuning::kControlBytesMost + kPacketHeaderBytes + 64);  // and a packet that had begun before
     // Who is not told that there is more finds the socket readable.
     ASSERT_TRUE(reader->more() || written == waiting.size());
   }
-  EXPECT_GE(reads, kWaitingBytes / tuning::kReadBytesMost);
+  EXPECT_GE(reads, kWaitingBytes / tuning::kControlBytesMost);
   Read();
   EXPECT_FALSE(reader->more());
   EXPECT_FALSE(Readable());
@@ -80,7 +80,7 @@ TEST_F(PacketStreamTest, AReadEndsAfterItsBudgetHoweverMuchThereIs) {
 
 TEST_F(PacketStreamTest, APacketOfManyReadsComesOutWhole) {
   FlowReport large{.flow = 1, .grants = true};
-  large.capacities.resize(4 * tuning::kReadBytesMost / sizeof(uint64_t));
+  large.capacities.resize(4 * tuning::kControlBytesMost / sizeof(uint64_t));
   for (int i = 0; i < 2; ++i) {
     Expect(large);
     Expect(FlowReport{.flow = 1, .placed_through = 5});

@@ -187,7 +187,7 @@ class TcpRecvLink::Task final : public IoTask {
  private:
   bool Prepare() override {
     if (!mine() || !link_->owner_->Alive(link_->name_)) return false;
-    if (calls_++ < tuning::kCallsTogether) return true;
+    if (calls_++ < tuning::kTurnCalls) return true;
     calls_ = 0;
     ownership().Wake(link_->port_->workers());
     return false;

@@ -284,7 +284,7 @@ class TcpSendLink::Task final : public IoTask {
   bool Prepare() override {
     if (!mine()) return false;
     ownership().set_pending(false);
-    if (calls_++ == tuning::kCallsTogether) {
+    if (calls_++ == tuning::kTurnCalls) {
       calls_ = 0;
       ownership().Wake(link_->port_->workers());
       return false;

@@ -105,10 +105,11 @@ void Prepare(int fd, SocketUse use, const std::string& interface) {
   Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   if (use == SocketUse::kOob) {
     Set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, tuning::kKeepAliveIdleS);
-    Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, tuning::kKeepAliveIntervalS);
-    Set(fd, IPPROTO_TCP, TCP_KEEPCNT, tuning::kKeepAliveProbes);
-    Set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, tuning::kOobUserTimeoutMs);
+    constexpr auto kProbeEveryS = static_cast<int>(tuning::kLookEvery / kNanosPerSecond);
+    Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kProbeEveryS);
+    Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, kProbeEveryS);
+    Set(fd, IPPROTO_TCP, TCP_KEEPCNT, static_cast<int>(tuning::kOobLostAfter / tuning::kLookEvery) - 1);
+    Set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(tuning::kOobLostAfter / kNanosPerMs));
   }
   BindToDevice(fd, interface);
 }

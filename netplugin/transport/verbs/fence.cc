@@ -126,9 +126,9 @@ std::optional<Nanos> Fence::Step(Nanos now) {
   }
   if (before != step_) return 0;
   // The last step failed.
-  if (++tries_ <= tuning::kFenceSoonTries) return tuning::kFenceSoon;
-  result_ = Result::kUnproved;
-  return tuning::kFenceAgainAfter;
+  wait_ = std::min(2 * std::max(wait_, tuning::kFenceSoon / 2), tuning::kSlowRetryLeast);
+  if (wait_ == tuning::kSlowRetryLeast) result_ = Result::kUnproved;
+  return wait_;
 }
 
 }  // namespace r2cc::net::verbs

@@ -95,7 +95,7 @@ class Fence {
   bool posted_ = false;
   bool waits_ = false;  // the drain continues
   Nanos drain_until_ = 0;
-  int tries_ = 0;  // of the last step
+  Nanos wait_ = 0;  // before the last step is tried again
   Result result_ = Result::kRunning;
 };
 

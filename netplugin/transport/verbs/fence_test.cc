@@ -155,13 +155,16 @@ TEST_F(FenceOnFake, WhatIsNotFlushedInTimeProvesNothing) {
 TEST_F(FenceOnFake, WithoutBothLinesItIsUnprovedUntilTheSecondOneHolds) {
   Begin("mlx5_core");
   faulty_->FailCall(Call::kError, 1, EINVAL);
-  faulty_->FailCall(Call::kDeregister, 1, EINVAL, tuning::kFenceSoonTries + 1);
-  RunFence("mlx5_core", 500 * kNanosPerMs);
+  // The waits double until they are long.
+  constexpr int kFailures = 8;
+  static_assert((tuning::kFenceSoon << (kFailures - 1)) > tuning::kSlowRetryLeast);
+  faulty_->FailCall(Call::kDeregister, 1, EINVAL, kFailures);
+  RunFence("mlx5_core", 2 * tuning::kSlowRetryLeast);
   EXPECT_EQ(fence_->result(), Fence::Result::kUnproved);
   EXPECT_FALSE(painted_);
   time_.RunFor(4 * kNanosPerSecond);
   EXPECT_EQ(fence_->result(), Fence::Result::kProved);
-  EXPECT_EQ(second_lines_, tuning::kFenceSoonTries + 3);
+  EXPECT_EQ(second_lines_, kFailures + 2);
   EXPECT_TRUE(clean());
   EXPECT_TRUE(control_->idle());
 }

@@ -183,7 +183,7 @@ bool LinkCore::Close() {
           },
           [](bool) { return false; });
     };
-    if (state->opening.load() > 0) return tuning::kCloseLookMs * kNanosPerMs;
+    if (state->opening.load() > 0) return tuning::kLookSoon;
     if (state->pair == nullptr || !state->pair->may_place()) {
       state->pair = nullptr;
       report(true);
@@ -228,7 +228,7 @@ void LinkCore::Queue(const Frame& frame) {
     }
     writer_.Sent(*report);
   }
-  if (IsFirstPart(frame)) repeats_wait_ = out_.size() >= tuning::kWordsForRepeats;
+  if (IsFirstPart(frame)) repeats_wait_ = out_.size() * kPartBytes >= tuning::kControlBytesMost;
   if (repeats_wait_ && IsRepeatedAnyway(TypeOf(frame))) return;
   const Bytes packet = Encode(frame, key_.tag);
   for (size_t at = 0; at < packet.size(); at += kPartBytes) {

@@ -85,7 +85,7 @@ class VerbsTransport final : public Transport {
     Endpoint own;
     bool to_announce = false;  // Listen() is about to be called for the new endpoint
     bool looking = false, look_again = false;
-    Retry retry{tuning::kDeviceLookLeast, tuning::kDeviceLookMost};
+    Retry retry{tuning::kSlowRetryLeast, tuning::kDeviceLookMost};
   };
   // Readable events of a device. I/O thread.
   struct Watched {
