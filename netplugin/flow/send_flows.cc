@@ -35,13 +35,19 @@ bool SendFlows::SetWeight(FlowId id, double weight) {
   return true;
 }
 
-bool SendFlows::SetDealt(FlowId id, bool dealt) {
+void SendFlows::SetDealt(FlowId id, bool dealt) {
   Flow* const flow = Find(id);
-  if (flow == nullptr || flow->dealt == dealt) return false;
-  const bool before = wants_all_links();
+  if (flow == nullptr || flow->dealt == dealt) return;
   flow->dealt = dealt;
   dealt ? ++dealt_ : --dealt_;
-  return wants_all_links() != before;
+  CountDealing(flow);
+}
+
+void SendFlows::CountDealing(Flow* flow) {
+  const bool dealing = flow->dealt && flow->state != State::kFailed && flow->ledger.posted_through() > flow->ledger.acked_through();
+  if (dealing == flow->dealing) return;
+  flow->dealing = dealing;
+  dealing ? ++dealing_ : --dealing_;
 }
 
 void SendFlows::Note(Flow* flow) {
@@ -86,8 +92,9 @@ bool SendFlows::MayCarry(const Flow& flow, const SendLedger::Ready& ready, std::
     shares = Reaching(ready, shares);
   }
   if (ready.eager && deals()) return SmallMessageLink(shares, flow.home) == link;
-  if (!Carries(shares, mode_, flow.home, link)) return false;
-  if (!deals() || !Spread(shares)) return true;
+  const bool striped = Stripes(shares);
+  if (!Carries(shares, mode_, striped, flow.home, link)) return false;
+  if (!striped) return true;
   const std::optional<Nanos> until = LeavesUntil(shares, link, ready.chunk_bytes, moment->ready_bytes, moment->now);
   if (!until) return false;
   if (*until <= moment->now || (others_finish_at_ && moment->now >= *others_finish_at_)) return true;

@@ -34,17 +34,19 @@ class SendFlows {
     bool logged = false;  // the log has the line
     SendLedger ledger;
     bool closing = false;  // the job has closed it; what it holds copies of is still to be delivered
+    bool is_dealt() const { return dealt; }
     // Some buffer of NCCL's is still in use: closing the flow now gives up messages.
     bool holds_buffers() const { return ledger.done_through() < ledger.posted_through(); }
     Nanos progressed = 0;  // when a message was done last, or posted after there was none: see FaultWatch. 0: not known
 
    private:
     friend class SendFlows;
-    uint64_t turn = 0;   // when it last began a message
-    double weight = 1;   // see SetWeight()
-    size_t clock = 0;    // on which of the clocks
-    double served = 0;   // it has had so many bytes per weight
-    bool dealt = false;  // see SetDealt()
+    uint64_t turn = 0;     // when it last began a message
+    double weight = 1;     // see SetWeight()
+    size_t clock = 0;      // on which of the clocks
+    double served = 0;     // it has had so many bytes per weight
+    bool dealt = false;    // see SetDealt()
+    bool dealing = false;  // it is dealt, and waits for an acknowledgement
     bool ready = false;
     bool changed = false;
     Nanos stranded = 0;  // see AgeStranded()
@@ -75,9 +77,13 @@ class SendFlows {
     for (auto& [id, flow] : flows_)
       if (flow.progressed == 0) flow.progressed = now;
   }
-  // A flow may want the chunks of all flows on all links, however sound those are. True if wants_all_links() has changed by that.
-  bool SetDealt(FlowId id, bool dealt);
+  // A flow may want its messages striped over all links, however sound those are. Until all of its messages are acknowledged those of the
+  // other flows are, too. No effect if there is no such flow.
+  void SetDealt(FlowId id, bool dealt);
+  // Some flow is dealt: no link may be missing when it sends.
   bool wants_all_links() const { return dealt_ > 0 && deals(); }
+  // Some flow that is dealt waits for an acknowledgement.
+  bool dealing() const { return dealing_ > 0 && deals(); }
   FlowMap<Flow>& all() { return flows_; }
   const FlowMap<Flow>& all() const { return flows_; }
   bool empty() const { return flows_.empty(); }
@@ -86,6 +92,7 @@ class SendFlows {
   void Note(Flow* flow);
   // After what can only have made messages done.
   void Change(Flow* flow) {
+    CountDealing(flow);
     if (!std::exchange(flow->changed, true)) changed_.push_back(flow->id);
   }
   // `told`: the log has the line.
@@ -136,7 +143,7 @@ class SendFlows {
   FlowId next_id_ = 1;
   uint64_t order_ = 1;
   uint64_t turns_ = 0;
-  size_t dealt_ = 0;  // flows
+  size_t dealt_ = 0, dealing_ = 0;  // flows
   bool any_stranded_ = false;
   bool undated_ = false;
   // A link left a chunk to others since the last one was pulled, and they should have finished then. If they have not, any link may pull: a
@@ -146,7 +153,9 @@ class SendFlows {
   // while chunks are dealt out to all. A clock stands where the flow that last began a message stood before it. What a flow was served by
   // another clock says nothing here.
   std::vector<double> clocks_{0.0};
-  size_t ClockOf(std::span<const LinkShare> shares, LinkId link) const { return deals() && Spread(shares) ? 0 : size_t{link} + 1; }
+  size_t ClockOf(std::span<const LinkShare> shares, LinkId link) const { return Stripes(shares) ? 0 : size_t{link} + 1; }
+  bool Stripes(std::span<const LinkShare> shares) const { return deals() && (dealing() || Spread(shares)); }
+  void CountDealing(Flow* flow);
   void Begin(Flow* flow, size_t clock, double start, uint64_t message_bytes);
   uint64_t ReadyBytes() const;
   bool Stranded(const Flow& flow, std::span<const LinkShare> shares) const;

@@ -47,6 +47,25 @@ struct SendFlowsTest : testing::Test {
   char buffer[kBytes] = {};
 };
 
+// A communicator that waits for its turn must not slow another one down.
+TEST_F(SendFlowsTest, ADealtFlowStripesTheOthersOnlyWhileItSends) {
+  SendFlows::Flow* dealt = Open();
+  SendFlows::Flow* other = Open();
+  flows.SetDealt(dealt->id, true);
+  EXPECT_TRUE(flows.wants_all_links());
+  EXPECT_FALSE(flows.dealing());
+  Post(other);
+  EXPECT_FALSE(flows.dealing());
+  Post(dealt);
+  EXPECT_TRUE(flows.dealing());
+  for (int i = 0; i < 2; ++i) EXPECT_NE(NextPlaced(), 0u);
+  flows.Change(dealt);
+  EXPECT_FALSE(flows.dealing());
+  Post(dealt);
+  flows.Close(dealt->id);
+  EXPECT_FALSE(flows.dealing() || flows.wants_all_links());
+}
+
 TEST_F(SendFlowsTest, NothingIsReadyAsSoonAsTheLastChunkIsTaken) {
   SendFlows::Flow* flow = Open();
   EXPECT_FALSE(flows.ready());

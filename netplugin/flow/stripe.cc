@@ -10,13 +10,13 @@ namespace r2cc::net {
 
 bool Spread(std::span<const LinkShare> links) {
   for (const LinkShare& link : links)
-    if (link.home && (link.dealt || link.slow || !link.usable || link.weight_permille != links.front().weight_permille)) return true;
+    if (link.home && (link.slow || !link.usable || link.weight_permille != links.front().weight_permille)) return true;
   return false;
 }
 
-bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, LinkId link) {
+bool Carries(std::span<const LinkShare> links, StripeMode mode, bool striped, LinkId home, LinkId link) {
   if (mode == StripeMode::kOneRail) return link == home;
-  if (mode == StripeMode::kBalance) return link == home || Spread(links);
+  if (mode == StripeMode::kBalance) return link == home || striped;
   for (size_t i = 0; i < links.size(); ++i) {
     const auto candidate = static_cast<LinkId>((home + i) % links.size());
     if (links[candidate].usable && links[candidate].weight_permille > 0) return candidate == link;

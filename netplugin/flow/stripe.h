@@ -28,7 +28,6 @@ struct LinkShare {
   uint16_t weight_permille = 0;  // what the plan allows it, compared with the others: the smaller of both ends'
   uint64_t carried_bytes = 0;    // since the weights last changed
   bool home = true;              // joins rails of the same number; else it is a cross-rail link
-  bool dealt = false;            // some flow wants chunks on all links, however sound they are
   bool slow = false;             // it moves far less than the others
   double rate_bytes_per_s = 0;   // 0: not known
   Nanos free_at = 0;             // when it has sent what it has pulled, at that rate
@@ -37,8 +36,8 @@ struct LinkShare {
 // Whether the link is as good as any: up, of full weight, and not slow. Most links are, most of the time.
 bool IsFull(const LinkShare& link);
 
-// False while all home links are usable with equal weights, none is slow, and no flow wants it otherwise: each flow then stays on its own
-// NIC. True otherwise: the chunks of all flows are striped.
+// False while all home links are usable with equal weights, and none is slow: each flow then stays on its own NIC. True otherwise: the
+// chunks of all flows are striped.
 bool Spread(std::span<const LinkShare> links);
 
 // R2CC_MODE, as far as point-to-point traffic goes.
@@ -48,8 +47,9 @@ enum class StripeMode {
   kBalance,  // chunks of all flows are striped as soon as one link is gone, or they differ
 };
 
-// True if chunks of a flow whose own link is `home` may travel on `link`.
-bool Carries(std::span<const LinkShare> links, StripeMode mode, LinkId home, LinkId link);
+// True if chunks of a flow whose own link is `home` may travel on `link`. `striped`: Spread(), or a flow wants it however sound the links
+// are; kBalance alone heeds it.
+bool Carries(std::span<const LinkShare> links, StripeMode mode, bool striped, LinkId home, LinkId link);
 
 // Bytes carried per weight.
 inline double LoadOf(const LinkShare& link) {

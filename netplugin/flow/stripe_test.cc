@@ -28,11 +28,11 @@ TEST(Stripe, HealthyFlowsStayOnTheirOwnLink) {
   const Links healthy(4, kSound);
   EXPECT_FALSE(Spread(healthy));
   for (LinkId home = 0; home < 4; ++home)
-    for (LinkId link = 0; link < 4; ++link) EXPECT_EQ(Carries(healthy, StripeMode::kBalance, home, link), home == link);
+    for (LinkId link = 0; link < 4; ++link) EXPECT_EQ(Carries(healthy, StripeMode::kBalance, false, home, link), home == link);
   Links one_lost = healthy;
   one_lost[2].usable = false;
   EXPECT_TRUE(Spread(one_lost));
-  EXPECT_TRUE(Carries(one_lost, StripeMode::kBalance, 2, 0));
+  EXPECT_TRUE(Carries(one_lost, StripeMode::kBalance, true, 2, 0));
   Links one_light = healthy;
   one_light[0].weight_permille = 500;
   EXPECT_TRUE(Spread(one_light));
@@ -43,10 +43,8 @@ TEST(Stripe, HealthyFlowsStayOnTheirOwnLink) {
 
 TEST(Stripe, WhoeverWantsItHasHealthyFlowsStriped) {
   Links links(4, kSound);
-  for (LinkShare& link : links) link.dealt = true;
-  EXPECT_TRUE(Spread(links));
-  EXPECT_TRUE(Carries(links, StripeMode::kBalance, 2, 0));
-  EXPECT_FALSE(Carries(links, StripeMode::kMigrate, 2, 0)) << "in the mode that stripes nothing";
+  EXPECT_TRUE(Carries(links, StripeMode::kBalance, true, 2, 0));
+  EXPECT_FALSE(Carries(links, StripeMode::kMigrate, true, 2, 0)) << "in the mode that stripes nothing";
   EXPECT_EQ(SmallMessageLink(links, 2), 2) << "small messages stay";
 }
 
@@ -54,9 +52,9 @@ TEST(Stripe, ModesOneRailAndMigrate) {
   Links links(4, kSound);
   links[1].usable = false;
   for (LinkId link = 0; link < 4; ++link) {
-    EXPECT_EQ(Carries(links, StripeMode::kOneRail, 1, link), link == 1);
-    EXPECT_EQ(Carries(links, StripeMode::kMigrate, 1, link), link == 2) << "the next usable one, whole";
-    EXPECT_EQ(Carries(links, StripeMode::kMigrate, 3, link), link == 3);
+    EXPECT_EQ(Carries(links, StripeMode::kOneRail, false, 1, link), link == 1);
+    EXPECT_EQ(Carries(links, StripeMode::kMigrate, false, 1, link), link == 2) << "the next usable one, whole";
+    EXPECT_EQ(Carries(links, StripeMode::kMigrate, false, 3, link), link == 3);
   }
 }
 

@@ -241,7 +241,6 @@ void SendLinks::RefreshShares() {
     shares_[i].usable = link.state == InitiatorState::kUp;
     shares_[i].weight_permille = rails_.WeightPermille(link.rails);
     shares_[i].carried_bytes = 0;
-    shares_[i].dealt = session_.flows->wants_all_links();
     shares_[i].slow = rates_.slow(i);
     shares_[i].rate_bytes_per_s = rates_.rate_bytes_per_s(i);
   }

@@ -112,7 +112,7 @@ class SendLinks final : public SendLinkInput {
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk, Nanos now);
   // A message of a flow that is at home on the link: see SendFlows.
   bool PostEagerly(LinkId home, Incarnation incarnation, SendFlows::Flow* flow, const Buffer& from, uint64_t bytes, Chunk* chunk) {
-    if (spread_ || home >= links_.size() || links_[home].incarnation != incarnation || !IsFull(shares_[home])) return false;
+    if (spread() || home >= links_.size() || links_[home].incarnation != incarnation || !IsFull(shares_[home])) return false;
     if (!session_.flows->PostEagerly(flow, from, bytes, links_[home].epoch, chunk)) return false;
     shares_[home].carried_bytes += bytes;
     return true;
@@ -126,7 +126,7 @@ class SendLinks final : public SendLinkInput {
   // Of links with room the one that finishes first pulls first, and of equal ones that which has carried less for its weight.
   bool PullsBefore(LinkId a, LinkId b, Nanos now) const;
   // False: each flow's chunks travel on its home link only.
-  bool spread() const { return spread_; }
+  bool spread() const { return spread_ || session_.flows->dealing(); }
   // While it is busy; 0: not known.
   double rate_bytes_per_s(LinkId link) const { return rates_.rate_bytes_per_s(link); }
 

@@ -56,7 +56,7 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   SendFlows::Flow* flow = flows_.Find(id);
   if (bytes > options_.chunk_base_bytes) links_.WantAll(now);
   // A small message is one chunk whatever the others' size.
-  const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home);
+  const uint32_t chunk_bytes = bytes <= options_.eager_bytes ? options_.chunk_base_bytes : ChunkBytes(flow->home, flow->is_dealt());
   const bool was_idle = flow->ledger.posted_through() == flow->ledger.acked_through();
   const MessageId message = flow->ledger.Post(from, bytes, chunk_bytes, rails);
   faults_.Posted(flow, was_idle, now);
@@ -67,9 +67,10 @@ MessageId SendSession::Post(FlowId id, const Buffer& from, uint64_t bytes, Nanos
   return message;
 }
 
-uint32_t SendSession::ChunkBytes(LinkId home) const {
+uint32_t SendSession::ChunkBytes(LinkId home, bool dealt) const {
   if (!options_.chunks_follow_rate || home >= links_.count()) return options_.chunk_base_bytes;
-  return ChunkBytesOf(options_.chunk_base_bytes, links_.spread() ? 0 : links_.rate_bytes_per_s(home));
+  const bool striped = links_.spread() || (dealt && flows_.deals());
+  return ChunkBytesOf(options_.chunk_base_bytes, striped ? 0 : links_.rate_bytes_per_s(home));
 }
 
 const std::byte* SendSession::Release(FlowId id, MessageId message) {

@@ -91,9 +91,7 @@ class SendSession {
   // See SendFlows::SetWeight().
   [[nodiscard]] bool SetWeight(FlowId flow, double weight) { return flows_.SetWeight(flow, weight); }
   // See SendFlows::SetDealt().
-  void SetDealt(FlowId flow, bool dealt) {
-    if (flows_.SetDealt(flow, dealt)) links_.RefreshShares();
-  }
+  void SetDealt(FlowId flow, bool dealt) { flows_.SetDealt(flow, dealt); }
   // Flows whose state or progress may have changed since the last call.
   std::span<const FlowId> TakeChanged() { return flows_.TakeChanged(); }
 
@@ -120,7 +118,7 @@ class SendSession {
   // See SendLinks.
   bool Pull(LinkId link, Incarnation incarnation, Chunk* chunk, Nanos now) { return links_.Pull(link, incarnation, chunk, now); }
   // The chunk size of a message that a flow of this link posts now; see ChunkBytesFor().
-  uint32_t ChunkBytes(LinkId home) const;
+  uint32_t ChunkBytes(LinkId home, bool dealt = false) const;
   // False: each flow's chunks travel on one link only, mostly its home.
   bool shared() const { return links_.spread() && options_.mode == StripeMode::kBalance; }
 

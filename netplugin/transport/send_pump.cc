@@ -7,6 +7,8 @@
 namespace r2cc::net {
 void SendPump::Advise(bool always) {
   if (!always && !advice_is_due()) return;
+  // Chunks that one link left to others may be its own now.
+  if (advice_is_due()) MarkAllDirty();
   spread_ = session_->links().spread();
   links_->ForEach([this](const LinkName& name, SendLink& link) {
     link.Advise({session_->links().rate_bytes_per_s(name.link), spread_, session_->ChunkBytes(name.link)});
