@@ -75,7 +75,7 @@ JobService::Outputs Wiring::JobOutputs() {
           .taken =
               [this](const health::NicKey& nic) {
                 const health::NicStatus* const status = cluster_.Find(nic);
-                return status != nullptr && (status->drill_failed || status->drained_now);
+                return status != nullptr && status->on_purpose();
               }};
 }
 

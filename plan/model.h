@@ -37,6 +37,7 @@ struct NicModel {
   uint16_t operator_weight_permille = kFullWeightPermille;  // `r2ccctl nic weight`
   uint16_t share_permille = kFullWeightPermille;            // what it moves, compared with its node's best, as jobs report it
   std::vector<std::string> drained_jobs = {};               // `r2ccctl nic drain --job`, in order
+  bool on_purpose = false;                                  // an operator took it away at once: fail-nic, or a drain with --now
 };
 
 // Reports of jobs lower a weight no further than to this. A tenant can be wrong or lie about a NIC that it shares with others. A limit
@@ -84,6 +85,8 @@ struct PlannedNic {
   uint16_t weight_permille = kFullWeightPermille;
   // Jobs, by name, for which it is DRAINED whatever its state is for the others; in order, empty if it carries nothing anyway.
   std::vector<std::string> drained_jobs = {};
+  // What a job loses on it is no fault that the job survived.
+  bool on_purpose = false;
 
   friend bool operator==(const PlannedNic&, const PlannedNic&) = default;
 };

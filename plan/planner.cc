@@ -93,7 +93,7 @@ Plan MakePlan(const ClusterModel& cluster, const Epoch& epoch) {
     for (const NicModel& nic : node.nics) {
       const uint16_t cap =
           std::min({nic.operator_weight_permille, ReportedCeiling(nic), RatePermille(nic, best_rate), kFullWeightPermille});
-      plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? cap : uint16_t{0}, DrainedJobs(nic)});
+      plan.nics.push_back({node.name, nic.name, nic.state, MayCarry(nic.state) ? cap : uint16_t{0}, DrainedJobs(nic), nic.on_purpose});
     }
   }
   plan.broken_paths = ForbiddenPaths(cluster);
@@ -115,6 +115,7 @@ std::string CheckPlan(const Plan& plan, const ClusterModel& cluster) {
     if (std::exchange(found->second.planned, true)) return "the plan has NIC " + Name(nic) + " twice";
     if (nic.state != model.state) return "the plan has another state of NIC " + Name(nic) + " than the model";
     if (nic.drained_jobs != DrainedJobs(model)) return "the plan keeps other jobs off NIC " + Name(nic) + " than the operator";
+    if (nic.on_purpose != model.on_purpose) return "the plan takes NIC " + Name(nic) + " away for another reason than the model";
     if (nic.weight_permille > kFullWeightPermille)
       return "the plan gives NIC " + Name(nic) + " weight " + std::to_string(nic.weight_permille) + ", more than " +
              std::to_string(kFullWeightPermille);

@@ -150,6 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "the plan gives NIC n0/r0 weight 499, less than anybody but the operator and its own rate may"},
         BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
                 "the plan has another state of NIC n0/r1 than the model"},
+        BadPlan{"OtherReason", [](Plan* plan, ClusterModel*) { plan->nics[1].on_purpose = true; },
+                "the plan takes NIC n0/r1 away for another reason than the model"},
         BadPlan{"ModelTwice", [](Plan*, ClusterModel* cluster) { cluster->nodes[0].nics[1].name = "r0"; },
                 "the model has NIC n0/r0 twice"}),
     [](const testing::TestParamInfo<BadPlan>& info) { return info.param.name; });

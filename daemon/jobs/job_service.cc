@@ -21,8 +21,6 @@ constexpr size_t kAllowancesMax = 1024;
 constexpr uint64_t kPacketBytesMax = 65'535;
 constexpr uint64_t kConnectionsMax = 1024;  // of one link
 constexpr size_t kUnprovenMax = 256;        // of one process
-// An operator's command at another node is in this daemon's view by then.
-constexpr Nanos kTakenKnown = 2 * kNanosPerSecond;
 constexpr size_t kLossesMax = 1024;
 // However many jobs complain, a NIC's pairs are not asked again more often than this.
 constexpr Nanos kLookIntervalMin = 100 * kNanosPerMs;
@@ -201,10 +199,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
 void JobService::NoteLoss(JobId id, const plan::EvidenceRecord& record, Nanos when) {
   const auto kind = static_cast<plan::EvidenceKind>(record.kind);
   if (kind != plan::EvidenceKind::kLinkLost && kind != plan::EvidenceKind::kLinkFenced) return;
-  const auto cause = static_cast<plan::EvidenceCause>(record.cause);
-  const bool may_be_taken =
-      cause == plan::EvidenceCause::kPageNotice || cause == plan::EvidenceCause::kPeerFenced || cause == plan::EvidenceCause::kSocketError;
-  if (!may_be_taken) return;
+  if (!plan::MayBeOnPurpose(static_cast<plan::EvidenceCause>(record.cause))) return;
   const health::JobReport report = ReportOf(id, record, health::JobReport::What::kLinkFenced);
   const Loss loss{id, record.local_rail, when, reporter_->Now().monotonic_ns, {reporter_->node(), report.nic}, report.peer};
   if (!IsTaken(loss) && losses_.size() < kLossesMax) losses_.push_back(loss);
@@ -218,7 +213,7 @@ bool JobService::IsTaken(const Loss& loss) {
 
 void JobService::JudgeTaken() {
   const Nanos now = reporter_->Now().monotonic_ns;
-  std::erase_if(losses_, [&](const Loss& loss) { return IsTaken(loss) || now - loss.heard >= kTakenKnown; });
+  std::erase_if(losses_, [&](const Loss& loss) { return IsTaken(loss) || now - loss.heard >= plan::kOnPurposeKnown; });
 }
 
 bool JobService::IsNews(JobId id, const plan::EvidenceRecord& record) {

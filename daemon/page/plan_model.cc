@@ -52,7 +52,8 @@ plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since, cons
     plan::NodeModel& node = model.nodes.emplace_back(plan::NodeModel{name, {}});
     for (const auto& nic : entry.state.nics)
       node.nics.push_back(
-          {nic.identity.name, PlannedState(nic), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille, nic.drained_jobs});
+          {nic.identity.name, PlannedState(nic), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille, nic.drained_jobs,
+           nic.on_purpose()});
   }
   return model;
 }

@@ -26,7 +26,9 @@ TEST(PlanModelTest, TheModelHoldsEveryNodesNics) {
   own.nics[0].state = health::NicState::kDegraded;
   own.nics[0].operator_weight_permille = 300;
   view.SetOwn(own, 1);
-  view.Merge(State(), 1);
+  health::NodeState drilled = State();
+  drilled.nics[0].drill_failed = true;
+  view.Merge(drilled, 1);
   const plan::ClusterModel model = ToModel(view);
   ASSERT_EQ(model.nodes.size(), 2u);
   EXPECT_EQ(model.nodes[0].nics[0].state, plan::NicState::kDegraded);
@@ -34,6 +36,8 @@ TEST(PlanModelTest, TheModelHoldsEveryNodesNics) {
   EXPECT_EQ(model.nodes[0].nics[0].share_permille, 250);
   EXPECT_EQ(model.nodes[1].name, "n1");
   EXPECT_EQ(model.nodes[1].nics[0].state, plan::NicState::kFailed);
+  EXPECT_FALSE(model.nodes[0].nics[0].on_purpose);
+  EXPECT_TRUE(model.nodes[1].nics[0].on_purpose);
 }
 
 TEST(PlanModelTest, APartHoldsWhatChangedAndTheEndsOfBrokenPaths) {

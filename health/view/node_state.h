@@ -51,6 +51,9 @@ struct NicStatus {
   std::string probe_trouble;                   // why its probes are inconclusive, one line; empty: they are conclusive
   std::vector<std::string> drained_jobs = {};  // jobs that are to keep off it, by name, in order
 
+  // An operator keeps all traffic off it, at once.
+  bool on_purpose() const { return drill_failed || drained_now; }
+
   friend bool operator==(const NicStatus&, const NicStatus&) = default;
 };
 

@@ -104,10 +104,12 @@ void ControlPlane::PollDaemon(Nanos now) {
   }
   if (generation != page_generation_) {
     page_generation_ = generation;
+    std::shared_ptr<const PageView> former = view;
     {
       const MutexLock lock(page_mutex_);
-      page_.swap(view);
+      page_.swap(former);
     }
+    host_->tally.Judge(*view, now);
     listener_.exclusively([this] { listener_.verdicts(); });
   }
 }

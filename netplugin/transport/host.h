@@ -134,7 +134,7 @@ struct Host {
   Nanos deadline = 0;
 
   // The daemon's page as of now; never null. Any thread.
-  std::function<std::shared_ptr<const PageView>()> page;
+  std::function<std::shared_ptr<const PageView>()> page = [] { return std::make_shared<const PageView>(); };
   JobTally tally;
   NamesOnPage names;  // of this node and its rails; see UpdateNames()
 

@@ -10,6 +10,8 @@ namespace {
 // What a process keeps; a flapping rail makes many.
 constexpr size_t kFaultsMost = 4096;
 constexpr size_t kFailuresMost = 64;
+// Losses of two seconds.
+constexpr size_t kUndecidedMost = 1024;
 
 }  // namespace
 
@@ -24,14 +26,28 @@ JobTally::Fault* JobTally::Find(uint16_t rail, Nanos when) {
   return nullptr;
 }
 
-void JobTally::Lost(uint16_t rail, Nanos when) {
+void JobTally::Lost(const Loss& loss, Nanos now) {
   const MutexLock lock(mutex_);
-  Fault* fault = Find(rail, when);
+  Fault* fault = Find(loss.rail, loss.when);
   if (fault == nullptr) {
     if (faults_.size() >= kFaultsMost) return void(++faults_more_);
-    fault = &faults_.emplace_back(Fault{.rail = rail, .when = when});
+    fault = &faults_.emplace_back(Fault{.rail = loss.rail, .when = loss.when});
   }
   ++fault->links;
+  fault->taken |= loss.cause == plan::EvidenceCause::kSimulated;
+  fault->real |= !plan::MayBeOnPurpose(loss.cause);
+  if (plan::MayBeOnPurpose(loss.cause) && undecided_.size() < kUndecidedMost) undecided_.push_back({loss, now});
+}
+
+void JobTally::Judge(const PageView& page, Nanos now) {
+  const MutexLock lock(mutex_);
+  std::erase_if(undecided_, [&](const Undecided& one) R2CC_REQUIRES(mutex_) {
+    const Loss& loss = one.loss;
+    if (!page.OnPurpose(loss.node, loss.nic) && !page.OnPurpose(loss.peer_node, loss.peer_nic))
+      return now - one.heard >= plan::kOnPurposeKnown;
+    if (Fault* const fault = Find(loss.rail, loss.when); fault != nullptr) fault->taken = true;
+    return true;
+  });
 }
 
 void JobTally::Passed(uint16_t rail, Nanos lost, Nanos stall) {
@@ -55,15 +71,15 @@ bool JobTally::Failed(const std::string& peer, uint64_t failure) {
 
 std::string JobTally::Line(const std::string& report, Nanos now) const {
   const MutexLock lock(mutex_);
-  const auto passed = std::count_if(faults_.begin(), faults_.end(), [](const Fault& one) { return one.passed >= one.links; });
-  const auto survived = static_cast<uint64_t>(passed) + faults_more_;
-  const uint64_t open = faults_.size() - static_cast<size_t>(passed);
-  if (survived + open == 0 && reduced_.empty() && usable_ >= rails_) return "";
+  uint64_t survived = faults_more_, open = 0, on_purpose = 0;
+  for (const Fault& fault : faults_) ++(fault.taken && !fault.real ? on_purpose : fault.passed >= fault.links ? survived : open);
+  if (faults_.empty() && reduced_.empty() && usable_ >= rails_) return "";
   char text[160];
   std::snprintf(text, sizeof(text), "R2CC: %llu NIC fault%s survived", static_cast<unsigned long long>(survived), survived == 1 ? "" : "s");
   // A rail that was lost from the job's begin on, or that no traffic had needed, is no fault that the job survived.
   std::string line = survived + open == 0 ? "R2CC: no NIC fault" : text;
   if (open > 0) line += ", " + std::to_string(open) + " not";
+  if (on_purpose > 0) line += ", " + std::to_string(on_purpose) + " on purpose";
   if (longest_ > 0) {
     std::snprintf(text, sizeof(text), ", longest stall %.2f s", static_cast<double>(longest_) / kNanosPerSecond);
     line += text;

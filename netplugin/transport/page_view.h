@@ -62,6 +62,8 @@ class PageView {
     bool IsBroken(RailPair rails) const;
   };
   Judgement Judge(const NamesOnPage& local, const NamesOnPage& remote) const;
+  // An operator took the NIC away at once.
+  bool OnPurpose(const std::string& node, const std::string& nic) const { return page_.OnPurpose(node, nic); }
 
  private:
   using Entries = std::span<const plan::PageEntry>;

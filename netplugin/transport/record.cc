@@ -86,7 +86,12 @@ void RecordUp(Host* host, const SessionAction& action, const LinkEnds& ends) {
 void RecordLost(Host* host, const SessionAction& action, const LinkEnds& ends) {
   plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkLost, action, ends);
   record.time_ns = action.report.since;
-  host->tally.Lost(ends.local_rail, action.report.since);
+  const LocalRail& rail = host->rails[ends.local_rail];
+  plan::EvidenceCause cause = action.report.cause;
+  if (cause == plan::EvidenceCause::kLinkDown && rail.lost_on_purpose) cause = plan::EvidenceCause::kSimulated;
+  record.cause = static_cast<uint32_t>(cause);
+  host->tally.Lost({ends.local_rail, cause, action.report.since, host->node, rail.page_name(), ends.peer_node, ends.peer_nic}, host->Now());
+  host->tally.Judge(*host->page(), host->Now());
   host->report(record);
 }
 

@@ -17,7 +17,6 @@ struct RecordGaveUpTest : testing::Test {
   RecordGaveUpTest() {
     host.report = [this](const plan::EvidenceRecord& record) { records.push_back(record); };
     host.rails.resize(32);
-    host.page = [] { return std::make_shared<const PageView>(); };
   }
   FakeClock clock;
   FakeHost host{&clock};
@@ -81,6 +80,19 @@ TEST_F(RecordPassedTest, WithoutAProfilerOrAStallThereAreNone) {
   records.clear();
   Pass(0);
   EXPECT_EQ(records.size(), 5u) << "of one that says too many no more than there is room for";
+}
+
+// R2CC_FAIL_RAILS takes the link of its rail down.
+TEST_F(RecordGaveUpTest, ARailThatTheJobAsksToLoseIsNoFault) {
+  Action action{.kind = Action::Kind::kLinkLost};
+  action.report.cause = plan::EvidenceCause::kLinkDown;
+  RecordLost(&host, action, {2, "n1", "rail2"});
+  host.rails[3].lost_on_purpose = true;
+  RecordLost(&host, action, {3, "n1", "rail3"});
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].cause, static_cast<uint32_t>(plan::EvidenceCause::kLinkDown));
+  EXPECT_EQ(records[1].cause, static_cast<uint32_t>(plan::EvidenceCause::kSimulated));
+  EXPECT_EQ(host.tally.Line("train", kNanosPerSecond), "R2CC: 0 NIC faults survived, 1 not, 1 on purpose; r2ccctl job report train");
 }
 
 TEST(WayRecord, IsOneThatTheDaemonReads) {

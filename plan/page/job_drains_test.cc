@@ -1,4 +1,4 @@
-// Drains for single jobs, on a page.
+// Drains for single jobs, and NICs that an operator took away, on a page.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -38,6 +38,23 @@ TEST(JobDrains, StandBesideTheNicAndAreBounded) {
   const auto reader = PageReader::Open(dup(writer->fd()), &error);
   EXPECT_EQ(reader->Refresh(), PageReader::Read::kNew);
   EXPECT_TRUE(reader->copy().DrainedFor("train", "node0", "nic0"));
+}
+
+TEST(OnPurpose, IsOnThePageAsLongAsItHasRoom) {
+  Plan plan = PlanOf(1, 3);
+  plan.nics[1].state = NicState::kFailed;
+  plan.nics[1].weight_permille = 0;
+  plan.nics[1].on_purpose = true;
+  const PageCopy copy = PageCopyOf(plan);
+  EXPECT_TRUE(copy.OnPurpose("node0", "nic1"));
+  EXPECT_FALSE(copy.OnPurpose("node0", "nic0"));
+  EXPECT_EQ(copy.Find(Fnv1a64("node0"), Fnv1a64("nic1"))->state, static_cast<uint8_t>(NicState::kFailed));
+  EXPECT_FALSE(copy.PathBroken("node0", "nic1", "node1", "nic0"));
+
+  plan = PlanOf(2, kPageEntriesMax);
+  for (PlannedNic& nic : plan.nics) nic.on_purpose = true;
+  std::string error;
+  EXPECT_TRUE(PageWriter::Create(&error)->Publish(plan, 1, &error)) << error;
 }
 
 }  // namespace

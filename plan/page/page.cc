@@ -177,6 +177,10 @@ bool PageCopy::DrainedFor(const std::string& job, const std::string& node, const
   return Find(node + "/" + nic, JobName(job)) != nullptr;
 }
 
+bool PageCopy::OnPurpose(const std::string& node, const std::string& nic) const {
+  return Find(node + "/" + nic, kOnPurposeName) != nullptr;
+}
+
 PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_node, std::vector<PageConflict>* conflicts) {
   PageCopy copy{plan.epoch, {}, key};
   const std::vector<bool> displaced = Displaced(plan, own_node, conflicts);
@@ -211,6 +215,10 @@ PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_
     const std::string from = path.node + "/" + path.nic, to = path.peer_node + "/" + path.peer_nic;
     add(from, to, moved(from) || moved(to), NicState::kFailed, 0);
   }
+  // Last: without these a job counts a drill as a fault, and nothing else changes.
+  for (size_t at = 0; at < plan.nics.size() && copy.entries.size() < kPageEntriesMax; ++at)
+    if (plan.nics[at].on_purpose)
+      add(plan.nics[at].node + "/" + plan.nics[at].nic, kOnPurposeName, displaced[at], NicState::kFailed, 0);
   std::sort(copy.entries.begin(), copy.entries.end(), [](const PageEntry& a, const PageEntry& b) { return KeyOf(a) < KeyOf(b); });
   return copy;
 }

@@ -52,6 +52,9 @@ static_assert(sizeof(PageEntry) == 24);
 // How a page names a job. Blanks are in no NIC's name.
 inline std::string JobName(const std::string& job) { return "job " + job; }
 inline uint64_t JobHash(const std::string& job) { return Fnv1a64(JobName(job)); }
+// A NIC that an operator took away at once has an entry of "NODE/NIC" and this, kFailed, as long as the page has room. Earlier releases
+// look for no such name.
+inline constexpr char kOnPurposeName[] = "on purpose";
 
 // Size of the memory: 64 bytes of header, the epoch and count, the entries (plan/page/page_layout.h). Mostly never touched.
 constexpr size_t kPageBytes = 64 + 4 * sizeof(uint64_t) + kPageEntriesMax * sizeof(PageEntry);
@@ -72,6 +75,8 @@ struct PageCopy {
   const PageEntry* Find(const std::string& first, const std::string& second) const;
   // True if `job` is to keep off NODE/NIC.
   bool DrainedFor(const std::string& job, const std::string& node, const std::string& nic) const;
+  // True if an operator took NODE/NIC away at once.
+  bool OnPurpose(const std::string& node, const std::string& nic) const;
   // True if the plan forbids the path between two NICs of different nodes; the ends in any order.
   bool PathBroken(const std::string& node, const std::string& nic, const std::string& peer_node, const std::string& peer_nic) const;
 };

@@ -119,6 +119,16 @@ constexpr EvidenceCause kEvidenceCauseNewest = EvidenceCause::kLargeLost;
 // The newest cause that a daemon of release 0.2.0 and before knows, whose rings do not name it.
 constexpr EvidenceCause kEvidenceCauseOf020 = EvidenceCause::kRetired;
 
+// Whether a NIC that an operator takes away at once can be lost for this cause, at either end.
+constexpr bool MayBeOnPurpose(EvidenceCause cause) {
+  return cause == EvidenceCause::kPageNotice || cause == EvidenceCause::kPeerFenced || cause == EvidenceCause::kSocketError ||
+         cause == EvidenceCause::kSimulated;
+}
+// How long after a loss this node may learn that an operator of another node caused it. A job ends the link within milliseconds, perhaps
+// before the other node's view is here: a daemon sends it at once, and again each 0.5 s. In this time four are due. A longer time would
+// hide more real faults that an operator answers with a command.
+constexpr Nanos kOnPurposeKnown = 2 * kNanosPerSecond;
+
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
 const char* CauseName(EvidenceCause cause);
 

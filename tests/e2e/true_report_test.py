@@ -311,6 +311,8 @@ class TrueReport(NamespaceCase):
     self.assertEqual(counts, (1, 0, 0, 0), report["faults"])
     self.assertIn("on purpose", self.cluster.ctl(0, "job", "report"))
     self.expect_true_stalls(report)
+    # Rank 0 is at the other end of the rail.
+    self.assertRegex(self.job.ranks[0].errors(), "R2CC: no NIC fault, 1 on purpose[,;].* r2ccctl job report train")
     for node in range(self.lab.nodes):
       saved = self.cluster.ctl_json(node, "report", "--since", "1h", "--here")["saved"]
       self.assertEqual((saved["on_purpose"], saved["faults_masked"], saved["restarts"]), (1, 0, 0), f"n{node}")

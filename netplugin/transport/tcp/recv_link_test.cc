@@ -70,7 +70,6 @@ struct RecvLinkTest : testing::Test {
     host.nonce = kNonce;
     host.silence = host.deadline = kNanosPerSecond;
     host.rails.emplace_back();
-    host.page = [] { return std::make_shared<const PageView>(); };
     Hello hello{.kind = ConnectionKind::kLink, .session = kSession, .incarnation = 1};
     hello.rails.resize(1);
     peer = std::make_shared<RecvPeer>(&host, hello, [this](FlowId flow, uint64_t) { return flow == kFlow ? &comm : &other_comm; });
