@@ -4,6 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -27,6 +28,11 @@ constexpr int kNodesPerPage = 16;
 // 65,536 nodes.
 constexpr int kPagesMax = 4096;
 constexpr char kComponent[] = "r2cc-conditions";
+// Of Kubernetes.
+constexpr size_t kNamespaceBytesMax = 63;
+// No node is called so.
+constexpr char kView[] = "the view";
+constexpr char kAdoption[] = "nodes that have left";
 // Events of things without a namespace are in this one.
 constexpr char kEvents[] = "/api/v1/namespaces/default/events";
 constexpr char kJson[] = "application/json";
@@ -107,33 +113,70 @@ Struct ConditionIn(const Struct& node) {
   return {};
 }
 
+// The manager of the condition's heartbeat, whose writer wrote last. Empty: Kubernetes does not say.
+std::string WriterOf(const Struct& node) {
+  const Struct& metadata = In(node, "metadata");
+  const auto managed = metadata.fields().find("managedFields");
+  if (managed == metadata.fields().end()) return "";
+  std::string writer, latest;
+  for (const auto& value : managed->second.list_value().values()) {
+    const Struct& entry = value.struct_value();
+    const Struct& conditions = In(In(In(entry, "fieldsV1"), "f:status"), "f:conditions");
+    const Struct& ours = In(conditions, absl::StrCat(R"(k:{"type":")", kConditionType, R"("})"));
+    const std::string time = TextIn(entry, "time");
+    if (!ours.fields().contains("f:lastHeartbeatTime") || time < latest) continue;
+    writer = TextIn(entry, "manager");
+    latest = time;
+  }
+  return writer;
+}
+
+// Empty, or the writer of the condition that must not be disturbed.
+std::string OtherWriter(const Struct& node, const std::string& manager, int64_t now_realtime_ns) {
+  const std::string writer = WriterOf(node);
+  absl::Time heartbeat;
+  if (writer.empty() || writer == manager ||
+      !absl::ParseTime(absl::RFC3339_full, TextIn(ConditionIn(node), "lastHeartbeatTime"), &heartbeat, nullptr))
+    return "";
+  // Clocks differ.
+  const absl::Duration age = absl::AbsDuration(absl::FromUnixNanos(now_realtime_ns) - heartbeat);
+  return age < absl::Nanoseconds(kOtherWriterLasts) ? writer : "";
+}
+
 ConditionStatus StatusOf(const std::string& text) {
   return text == "True" ? ConditionStatus::kTrue : text == "False" ? ConditionStatus::kFalse : ConditionStatus::kUnknown;
 }
 
 }  // namespace
 
-absl::Status WriteCondition(const NodeConditions::Write& write, int64_t now_realtime_ns, KubernetesApi* api) {
+std::string FieldManager(const std::string& account) {
+  std::string name;
+  std::ifstream(account + "/namespace") >> name;
+  const bool is_name = !name.empty() && name.size() <= kNamespaceBytesMax &&
+                       std::all_of(name.begin(), name.end(), [](char c) { return absl::ascii_isalnum(c) || c == '-'; });
+  return is_name ? absl::StrCat(kComponent, ".", name) : kComponent;
+}
+
+absl::Status WriteCondition(const NodeConditions::Write& write, const std::string& manager, int64_t now_realtime_ns, KubernetesApi* api) {
   const std::string path = absl::StrCat("/api/v1/nodes/", write.node);
-  bool turned = write.turned;
-  bool news = turned;
-  if (write.first) {
-    const absl::StatusOr<std::string> node = api->Ask({"GET", path, "", ""});
-    if (!node.ok()) return node.status();
-    const absl::StatusOr<Struct> parsed = Parse(*node);
-    if (!parsed.ok()) return parsed.status();
-    const std::string before = TextIn(ConditionIn(*parsed), "status");
-    turned = before != ToText(write.condition.status);
-    // That all is well with a node that is seen for the first time is no news.
-    news = turned && !(before.empty() && write.condition.status == ConditionStatus::kFalse);
-  }
+  const absl::StatusOr<std::string> text = api->Ask({"GET", path, "", ""});
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<Struct> node = Parse(*text);
+  if (!node.ok()) return node.status();
+  if (const std::string other = OtherWriter(*node, manager, now_realtime_ns); !other.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("another program writes it, its field manager is '", other, "'; run only one of the two"));
+  const std::string before = TextIn(ConditionIn(*node), "status");
+  const bool turned = before != ToText(write.condition.status);
+  // That all is well with a node that is seen for the first time is no news.
+  const bool news = (turned || write.turned) && !(before.empty() && write.condition.status == ConditionStatus::kFalse);
   const std::string now = TimeText(now_realtime_ns);
-  const auto patched = api->Ask({"PATCH", path + "/status", kPatch, PatchOf(write, turned, now)});
+  const auto patched = api->Ask({"PATCH", absl::StrCat(path, "/status?fieldManager=", manager), kPatch, PatchOf(write, turned, now)});
   if (!patched.ok() || !news) return patched.status();
   return api->Ask({"POST", kEvents, kJson, EventOf(write, now, now_realtime_ns)}).status();
 }
 
-absl::Status AdoptConditions(KubernetesApi* api, Nanos now, NodeConditions* conditions) {
+absl::Status AdoptConditions(KubernetesApi* api, const std::string& manager, Nanos now, NodeConditions* conditions) {
   std::string more;
   for (int page = 0; page < kPagesMax; ++page) {
     const auto text = api->Ask({"GET", absl::StrCat("/api/v1/nodes?limit=", kNodesPerPage, more), "", ""});
@@ -143,7 +186,7 @@ absl::Status AdoptConditions(KubernetesApi* api, Nanos now, NodeConditions* cond
     if (const auto items = list->fields().find("items"); items != list->fields().end())
       for (const auto& item : items->second.list_value().values()) {
         const Struct condition = ConditionIn(item.struct_value());
-        if (condition.fields().empty()) continue;
+        if (condition.fields().empty() || WriterOf(item.struct_value()) != manager) continue;
         conditions->Adopt(TextIn(In(item.struct_value(), "metadata"), "name"),
                           {StatusOf(TextIn(condition, "status")), TextIn(condition, "reason"), TextIn(condition, "message")}, now);
       }
@@ -161,35 +204,40 @@ void FollowConditions(const ConditionsWorld& world) {
   NodeConditions conditions;
   bool adopted = false;
   Nanos adopt_not_before = 0;
-  std::map<std::string, std::string> troubles;  // by node; "" is the view
+  std::map<std::string, std::string> troubles;  // by node, of those that `conditions` knows; or by kView, kAdoption
   const auto note = [&](const std::string& what, const std::string& trouble) {
     const std::string before = std::exchange(troubles[what], trouble);
     if (trouble.empty()) troubles.erase(what);
-    if (before != trouble) world.tell(trouble.empty() ? absl::StrCat(what.empty() ? "the view" : what, ": it works again") : trouble);
+    if (before != trouble) world.tell(trouble.empty() ? absl::StrCat(what, ": it works again") : trouble);
   };
   do {
     const absl::StatusOr<std::vector<v1::NodeView>> nodes = world.nodes();
-    note("", nodes.ok() ? "" : absl::StrCat("no view of the cluster, so conditions stay as they are: ", nodes.status().message()));
+    note(kView, nodes.ok() ? "" : absl::StrCat("no view of the cluster, so conditions stay as they are: ", nodes.status().message()));
     if (!nodes.ok()) continue;
     if (!adopted && world.now() >= adopt_not_before) {
-      const absl::Status status = AdoptConditions(world.api, world.now(), &conditions);
+      const absl::Status status = AdoptConditions(world.api, world.manager, world.now(), &conditions);
       adopted = status.ok();
       adopt_not_before = world.now() + NodeConditions::kHeartbeat;
-      note("nodes that have left",
-           adopted ? "" : absl::StrCat("conditions of nodes that have left are not looked for: ", status.message()));
+      note(kAdoption, adopted ? "" : absl::StrCat("conditions of nodes that have left are not looked for: ", status.message()));
     }
     for (const NodeConditions::Write& write : conditions.Look(*nodes, world.now())) {
-      const absl::Status status = WriteCondition(write, world.now_realtime_ns(), world.api);
+      const absl::Status status = WriteCondition(write, world.manager, world.now_realtime_ns(), world.api);
       if (status.ok())
         conditions.Delivered(write, world.now());
-      else if (absl::IsNotFound(status))
-        conditions.Missing(write, world.now());
+      else if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status))
+        conditions.NotOurs(write, world.now());
       else
         conditions.Failed(write, world.now());
-      note(write.node, status.ok() ? "" : absl::StrCat("the condition of node ", write.node, " is not written: ", status.message()));
+      if (!conditions.Knows(write.node) || (absl::IsNotFound(status) && write.may_have_left()))
+        troubles.erase(write.node);
+      else
+        note(write.node, status.ok() ? "" : absl::StrCat("the condition of node ", write.node, " is not written: ", status.message()));
       // The others would wait for the same.
       if (absl::IsUnavailable(status)) break;
     }
+    std::erase_if(troubles, [&](const auto& trouble) {
+      return trouble.first != kView && trouble.first != kAdoption && !conditions.Knows(trouble.first);
+    });
   } while (world.wait(kLookEveryMs));
 }
 
@@ -211,7 +259,7 @@ int Run(const ConditionsCommand& command, const std::function<int64_t()>& now_re
     return std::vector<v1::NodeView>(status->nodes().begin(), status->nodes().end());
   };
   const std::unique_ptr<KubernetesApi> api = ConnectKubernetes(command.api_server, command.account);
-  FollowConditions({nodes, api.get(), now_realtime_ns, [clock = SteadyClock()] { return clock.Now(); },
+  FollowConditions({nodes, FieldManager(command.account), api.get(), now_realtime_ns, [clock = SteadyClock()] { return clock.Now(); },
                     [](const std::string& line) { std::cerr << Printable(line) << std::endl; }, wait});
   return 0;
 }

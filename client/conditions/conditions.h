@@ -16,14 +16,25 @@
 
 namespace r2cc::client {
 
-// Writes one condition: looks at the node first if `write` is the first, patches its status, and makes an Event if the status turned.
-absl::Status WriteCondition(const NodeConditions::Write& write, int64_t now_realtime_ns, KubernetesApi* api);
+// A condition whose heartbeat is another writer's is left to it for this time: three heartbeats, which node-problem-detector and this
+// program both write each 5 minutes.
+constexpr Nanos kOtherWriterLasts = 15 * 60 * kNanosPerSecond;
 
-// Hands over the conditions that Kubernetes has, so that one of a node that left while this program did not run is not believed for ever.
-absl::Status AdoptConditions(KubernetesApi* api, Nanos now, NodeConditions* conditions);
+// The name under which Kubernetes keeps that this program wrote a field. `account`: a directory whose file `namespace` names the pod's
+// namespace, so that two clusters of R2CC in one of Kubernetes have two names.
+std::string FieldManager(const std::string& account);
+
+// Writes one condition as `manager`: looks at the node, patches its status, and makes an Event if the status turned. FAILED_PRECONDITION,
+// with nothing changed: another manager wrote it within kOtherWriterLasts.
+absl::Status WriteCondition(const NodeConditions::Write& write, const std::string& manager, int64_t now_realtime_ns, KubernetesApi* api);
+
+// Hands over the conditions that `manager` wrote to Kubernetes, so that one of a node that left while this program did not run is not
+// believed for ever.
+absl::Status AdoptConditions(KubernetesApi* api, const std::string& manager, Nanos now, NodeConditions* conditions);
 
 struct ConditionsWorld {
   std::function<absl::StatusOr<std::vector<v1::NodeView>>()> nodes;  // of the cluster, as a daemon sees it
+  std::string manager;
   KubernetesApi* api;
   std::function<int64_t()> now_realtime_ns;
   std::function<Nanos()> now;

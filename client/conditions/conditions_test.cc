@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
 #include "client/conditions/fake_kubernetes_api.h"
 
 namespace r2cc::client {
@@ -14,8 +17,26 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr int64_t kNow = 1'764'237'600'000'000'000;
+constexpr char kEarlier[] = "2025-11-27T09:55:00Z";
+constexpr char kManager[] = "r2cc-conditions.r2cc";
 const NodeConditions::Write kDegraded = {
     .node = "n0", .condition = {ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED: \"x\""}, .turned = true};
+
+constexpr char kPatchOfN0[] = "PATCH /api/v1/nodes/n0/status?fieldManager=r2cc-conditions.r2cc";
+
+// A node of Kubernetes with a condition that `writer` wrote last; empty: Kubernetes does not say who.
+std::string NodeOf(const std::string& name, const std::string& status, const std::string& writer, const std::string& heartbeat) {
+  const auto managed = [](const std::string& manager, const std::string& time, const std::string& field) {
+    return absl::StrCat(R"({"manager":")", manager, R"(","operation":"Update","time":")", time,
+                        R"(","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"R2CCRailDegraded\"}":{")", field, R"(":{}}}}}})");
+  };
+  // The first of all writers keeps the fields that nobody has changed since.
+  const std::string fields =
+      writer.empty() ? "" : managed("first", "2025-11-01T00:00:00Z", "f:type") + "," + managed(writer, heartbeat, "f:lastHeartbeatTime");
+  return absl::StrCat(R"({"metadata":{"name":")", name, R"(","managedFields":[)", fields,
+                      R"(]},"status":{"conditions":[{"type":"Ready"},{"type":"R2CCRailDegraded","status":")", status,
+                      R"(","reason":"RailDegraded","message":"rail1 FAILED","lastHeartbeatTime":")", heartbeat, R"("}]}})");
+}
 
 std::vector<std::string> Asked(const FakeKubernetesApi& api) {
   std::vector<std::string> asked;
@@ -25,42 +46,62 @@ std::vector<std::string> Asked(const FakeKubernetesApi& api) {
 
 TEST(WriteCondition, ATurnIsAPatchAndAnEvent) {
   FakeKubernetesApi api;
-  ASSERT_TRUE(WriteCondition(kDegraded, kNow, &api).ok());
-  EXPECT_THAT(Asked(api), ElementsAre("PATCH /api/v1/nodes/n0/status", "POST /api/v1/namespaces/default/events"));
-  EXPECT_EQ(api.asked[0].content_type, "application/strategic-merge-patch+json");
-  EXPECT_THAT(api.asked[0].body, HasSubstr(R"("lastTransitionTime":"2025-11-27T10:00:00Z")"));
-  EXPECT_THAT(api.asked[0].body, HasSubstr(R"(\"x\")"));
-  EXPECT_THAT(api.asked[1].body, HasSubstr(R"("type":"Warning")"));
+  ASSERT_TRUE(WriteCondition(kDegraded, kManager, kNow, &api).ok());
+  EXPECT_THAT(Asked(api), ElementsAre("GET /api/v1/nodes/n0", kPatchOfN0, "POST /api/v1/namespaces/default/events"));
+  EXPECT_EQ(api.asked[1].content_type, "application/strategic-merge-patch+json");
+  EXPECT_THAT(api.asked[1].body, HasSubstr(R"("lastTransitionTime":"2025-11-27T10:00:00Z")"));
+  EXPECT_THAT(api.asked[1].body, HasSubstr(R"(\"x\")"));
+  EXPECT_THAT(api.asked[2].body, HasSubstr(R"("type":"Warning")"));
 }
 
 TEST(WriteCondition, AHeartbeatChangesNoTransition) {
   FakeKubernetesApi api;
+  api.node = NodeOf("n0", "True", kManager, kEarlier);
   NodeConditions::Write write = kDegraded;
   write.turned = false;
-  ASSERT_TRUE(WriteCondition(write, kNow, &api).ok());
-  EXPECT_THAT(Asked(api), ElementsAre("PATCH /api/v1/nodes/n0/status"));
-  EXPECT_THAT(api.asked[0].body, Not(HasSubstr("lastTransitionTime")));
+  ASSERT_TRUE(WriteCondition(write, kManager, kNow, &api).ok());
+  EXPECT_THAT(Asked(api), ElementsAre("GET /api/v1/nodes/n0", kPatchOfN0));
+  EXPECT_THAT(api.asked[1].body, Not(HasSubstr("lastTransitionTime")));
 }
 
-TEST(WriteCondition, TheFirstOfALifeLooksAtWhatIsThere) {
+TEST(WriteCondition, WhatIsThereDecidesWhatIsNews) {
   NodeConditions::Write write = kDegraded;
   write.turned = false;
-  write.first = true;
-  FakeKubernetesApi same;
-  same.node = R"({"status":{"conditions":[{"type":"R2CCRailDegraded","status":"True"}]}})";
-  ASSERT_TRUE(WriteCondition(write, kNow, &same).ok());
-  EXPECT_THAT(Asked(same), ElementsAre("GET /api/v1/nodes/n0", "PATCH /api/v1/nodes/n0/status"));
   FakeKubernetesApi none;
-  ASSERT_TRUE(WriteCondition(write, kNow, &none).ok());
+  ASSERT_TRUE(WriteCondition(write, kManager, kNow, &none).ok());
   EXPECT_EQ(none.asked.size(), 3u) << "with an Event";
   write.condition.status = ConditionStatus::kFalse;
   FakeKubernetesApi well;
-  ASSERT_TRUE(WriteCondition(write, kNow, &well).ok());
+  ASSERT_TRUE(WriteCondition(write, kManager, kNow, &well).ok());
   EXPECT_EQ(well.asked.size(), 2u) << "that all is well is no news";
   EXPECT_THAT(well.asked[1].body, HasSubstr("lastTransitionTime"));
   FakeKubernetesApi garbage;
   garbage.node = "<html>";
-  EXPECT_FALSE(WriteCondition(write, kNow, &garbage).ok());
+  EXPECT_FALSE(WriteCondition(write, kManager, kNow, &garbage).ok());
+}
+
+TEST(WriteCondition, AnotherWritersConditionIsLeftToIt) {
+  FakeKubernetesApi api;
+  for (const char* other : {"node-problem-detector", "r2cc-conditions.other", "r2cc-conditions"}) {
+    api.node = NodeOf("n0", "False", other, kEarlier);
+    const absl::Status status = WriteCondition(kDegraded, kManager, kNow, &api);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(other));
+  }
+  EXPECT_EQ(api.asked.size(), 3u) << "nothing is written";
+  api.node = NodeOf("n0", "False", "node-problem-detector", "2025-11-27T09:44:00Z");
+  EXPECT_TRUE(WriteCondition(kDegraded, kManager, kNow, &api).ok()) << "it is silent for 16 minutes";
+  api.node = NodeOf("n0", "False", "", kEarlier);
+  EXPECT_TRUE(WriteCondition(kDegraded, kManager, kNow, &api).ok()) << "nobody is known to write it";
+}
+
+TEST(FieldManager, NamesThePodsNamespace) {
+  const std::string account = testing::TempDir();
+  EXPECT_EQ(FieldManager(account + "/nowhere"), "r2cc-conditions");
+  std::ofstream(account + "/namespace") << "r2cc";
+  EXPECT_EQ(FieldManager(account), kManager);
+  std::ofstream(account + "/namespace") << "x&force=true";
+  EXPECT_EQ(FieldManager(account), "r2cc-conditions");
 }
 
 TEST(FollowConditions, SaysOnceWhatFailsAndThatItWorksAgain) {
@@ -77,7 +118,7 @@ TEST(FollowConditions, SaysOnceWhatFailsAndThatItWorksAgain) {
                       if (looks == 0) return absl::UnavailableError("it is down");
                       return std::vector<v1::NodeView>{node};
                     },
-                    &api, [] { return kNow; }, [&] { return now; }, [&](const std::string& line) { lines.push_back(line); },
+                    kManager, &api, [] { return kNow; }, [&] { return now; }, [&](const std::string& line) { lines.push_back(line); },
                     [&](int milliseconds) {
                       now += milliseconds * kNanosPerMs;
                       if (++looks == 20) api.status = absl::OkStatus();
@@ -92,14 +133,15 @@ TEST(FollowConditions, SaysOnceWhatFailsAndThatItWorksAgain) {
 TEST(AdoptConditions, ReadsEachPage) {
   FakeKubernetesApi api;
   api.pages = {R"({"metadata":{"continue":"eyJ2_-="},"items":[{"metadata":{"name":"n0"},"status":{"conditions":[{"type":"Ready"}]}},{}]})",
-               R"({"metadata":{},"items":[{"metadata":{"name":"n1"},"status":{"conditions":[{"type":"R2CCRailDegraded","status":"True",
-                  "reason":"RailDegraded","message":"rail1 FAILED"}]}}]})"};
+               absl::StrCat(R"({"metadata":{},"items":[)", NodeOf("n1", "True", kManager, kEarlier), ",",
+                            NodeOf("n2", "True", "r2cc-conditions.other", kEarlier), ",",
+                            NodeOf("n3", "True", "node-problem-detector", kEarlier), ",", NodeOf("n4", "True", "", kEarlier), "]}")};
   NodeConditions conditions;
-  ASSERT_TRUE(AdoptConditions(&api, 0, &conditions).ok());
+  ASSERT_TRUE(AdoptConditions(&api, kManager, 0, &conditions).ok());
   EXPECT_THAT(Asked(api), ElementsAre("GET /api/v1/nodes?limit=16", "GET /api/v1/nodes?limit=16&continue=eyJ2_-="));
   const auto writes = conditions.Look({}, NodeConditions::kGone);
   ASSERT_EQ(writes.size(), 1u);
-  EXPECT_EQ(writes[0].node, "n1");
+  EXPECT_EQ(writes[0].node, "n1") << "the others are other writers'";
 }
 
 TEST(AdoptConditions, AListThatIsNoneIsAnError) {
@@ -107,25 +149,68 @@ TEST(AdoptConditions, AListThatIsNoneIsAnError) {
     FakeKubernetesApi api;
     api.pages = {page};
     NodeConditions conditions;
-    EXPECT_TRUE(absl::IsUnavailable(AdoptConditions(&api, 0, &conditions))) << page;
+    EXPECT_TRUE(absl::IsUnavailable(AdoptConditions(&api, kManager, 0, &conditions))) << page;
   }
 }
 
 // A node whose last condition was True left while r2cc-conditions did not run.
 TEST(FollowConditions, ANodeThatLeftBeforeItsStartBecomesUnknown) {
   FakeKubernetesApi api;
-  api.pages = {R"({"items":[{"metadata":{"name":"gone"},"status":{"conditions":[{"type":"R2CCRailDegraded","status":"True",
-                  "reason":"RailDegraded","message":"rail1 FAILED"}]}}]})"};
+  api.node = NodeOf("gone", "True", kManager, kEarlier);
+  api.pages = {absl::StrCat(R"({"items":[)", api.node, "]}")};
   Nanos now = kNanosPerSecond;
-  FollowConditions({[]() -> absl::StatusOr<std::vector<v1::NodeView>> { return std::vector<v1::NodeView>(); }, &api, [] { return kNow; },
-                    [&] { return now; }, [](const std::string&) {},
+  FollowConditions({[] { return std::vector<v1::NodeView>(); }, kManager, &api, [] { return kNow; }, [&] { return now; },
+                    [](const std::string&) {},
                     [&](int milliseconds) {
                       now += milliseconds * kNanosPerMs;
                       return now < 2 * NodeConditions::kGone;
                     }});
   EXPECT_THAT(Asked(api),
-              ElementsAre("GET /api/v1/nodes?limit=16", "PATCH /api/v1/nodes/gone/status", "POST /api/v1/namespaces/default/events"));
-  EXPECT_THAT(api.asked[1].body, HasSubstr(R"("status":"Unknown")"));
+              ElementsAre("GET /api/v1/nodes?limit=16", "GET /api/v1/nodes/gone",
+                          "PATCH /api/v1/nodes/gone/status?fieldManager=r2cc-conditions.r2cc", "POST /api/v1/namespaces/default/events"));
+  EXPECT_THAT(api.asked[2].body, HasSubstr(R"("status":"Unknown")"));
+}
+
+// As a node pool that shrinks: r2ccd's view keeps a node for days.
+TEST(FollowConditions, ANodeThatIsGoneIsNoTrouble) {
+  FakeKubernetesApi api;
+  v1::NodeView node;
+  node.set_node("n0");
+  node.add_nics()->set_state(v1::HEALTHY);
+  node.mutable_nics(0)->set_operator_weight_permille(1000);
+  std::vector<std::string> lines;
+  Nanos now = kNanosPerSecond;
+  bool in_view = true;
+  FollowConditions({[&] { return in_view ? std::vector<v1::NodeView>{node} : std::vector<v1::NodeView>(); }, kManager, &api,
+                    [] { return kNow; }, [&] { return now; }, [&](const std::string& line) { lines.push_back(line); },
+                    [&](int milliseconds) {
+                      now += milliseconds * kNanosPerMs;
+                      // In turn: Kubernetes loses it, r2ccd too, and then the view.
+                      api.missing = now > 60 * kNanosPerSecond;
+                      if (now > 120 * kNanosPerSecond) node.set_word(v1::NODE_UNREACHABLE);
+                      in_view = now < 4 * NodeConditions::kGone;
+                      return now < 8 * NodeConditions::kGone;
+                    }});
+  EXPECT_THAT(lines, ElementsAre());
+}
+
+// Its name there is another one.
+TEST(FollowConditions, ANodeThatRunsAndThatKubernetesDoesNotKnowIsTrouble) {
+  FakeKubernetesApi api;
+  api.missing = true;
+  v1::NodeView node;
+  node.set_node("n0");
+  node.add_nics()->set_state(v1::HEALTHY);
+  std::vector<std::string> lines;
+  Nanos now = kNanosPerSecond;
+  FollowConditions({[&] { return std::vector<v1::NodeView>{node}; }, kManager, &api, [] { return kNow; }, [&] { return now; },
+                    [&](const std::string& line) { lines.push_back(line); },
+                    [&](int milliseconds) {
+                      now += milliseconds * kNanosPerMs;
+                      if (now > 2 * NodeConditions::kGone) node.set_word(v1::NODE_UNREACHABLE);
+                      return now < 4 * NodeConditions::kGone;
+                    }});
+  EXPECT_THAT(lines, ElementsAre("the condition of node n0 is not written: status 404")) << "and that it leaves is no repair";
 }
 
 TEST(ConnectKubernetes, AServerThatClosesAConnectionEndsNoProcess) {

@@ -15,6 +15,7 @@ class FakeKubernetesApi final : public KubernetesApi {
   absl::StatusOr<std::string> Ask(const Request& request) override {
     asked.push_back(request);
     if (!status.ok()) return status;
+    if (missing && request.path.starts_with("/api/v1/nodes/")) return absl::NotFoundError("status 404");
     if (request.path.starts_with("/api/v1/nodes?")) {
       if (pages.empty()) return R"({"items":[]})";
       const std::string page = pages.front();
@@ -26,6 +27,7 @@ class FakeKubernetesApi final : public KubernetesApi {
 
   std::string node = R"({"status":{"conditions":[{"type":"Ready","status":"True"}]}})";
   std::deque<std::string> pages;  // of the list of nodes
+  bool missing = false;  // it has no node of these
   absl::Status status;
   std::vector<Request> asked;
 };

@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kMessageBytesMax = 1024;
 constexpr char kProving[] = "Proving";
 constexpr char kLeft[] = "Left";
+constexpr char kUnreachable[] = "Unreachable";
 
 std::string Clean(std::string text) {
   text = Printable(text);
@@ -28,7 +29,7 @@ std::string ToText(ConditionStatus status) {
 }
 
 NodeCondition ConditionOf(const v1::NodeView& node) {
-  if (node.word() == v1::NODE_UNREACHABLE) return {ConditionStatus::kUnknown, "Unreachable", "no daemon hears r2ccd of this node"};
+  if (node.word() == v1::NODE_UNREACHABLE) return {ConditionStatus::kUnknown, kUnreachable, "no daemon hears r2ccd of this node"};
   const v1::ReadyReport report = JudgeReady(node, kEachRail);
   const std::string message = Clean(NpdLine(report));
   if (report.exit_code() == kReady) return {ConditionStatus::kFalse, "RailsWork", message};
@@ -36,8 +37,10 @@ NodeCondition ConditionOf(const v1::NodeView& node) {
   return {ConditionStatus::kUnknown, kProving, message};
 }
 
+bool NodeConditions::Write::may_have_left() const { return condition.reason == kLeft || condition.reason == kUnreachable; }
+
 void NodeConditions::Adopt(const std::string& node, const NodeCondition& condition, Nanos now) {
-  if (!IsNodeName(node) || condition.reason == kLeft) return;
+  if (!IsNodeName(node) || condition.reason == kLeft || known_.size() >= kNodesMax) return;
   const auto [place, is_new] = known_.try_emplace(node);
   if (is_new) place->second = {.condition = condition, .written = true, .written_at = now - kHeartbeat, .not_before = now, .seen = now};
 }
@@ -49,21 +52,21 @@ std::vector<NodeConditions::Write> NodeConditions::Look(const std::vector<v1::No
     if (!IsNodeName(node.node()) || node.node() == "." || node.node() == "..") continue;
     // A daemon that keeps the store and watches no NICs.
     if (node.nics().empty()) continue;
+    if (known_.size() >= kNodesMax && !known_.contains(node.node())) continue;
     Known& known = known_[node.node()];
     known.seen = now;
     NodeCondition condition = ConditionOf(node);
     // A start of a daemon and a short proof are no news.
     if (known.written && condition.reason == kProving) condition = known.condition;
     if (IsDue(known, condition, now) && writes.size() < kPerLookMax)
-      writes.push_back({node.node(), condition, known.written && known.condition.status != condition.status, !known.written});
+      writes.push_back({node.node(), condition, known.written && known.condition.status != condition.status});
   }
   std::erase_if(known_, [&](const auto& entry) { return !entry.second.written && now - entry.second.seen >= kGone; });
   for (auto& [name, known] : known_)
     if (now - known.seen >= kGone && now >= known.not_before && writes.size() < kPerLookMax)
       writes.push_back({name,
                         {ConditionStatus::kUnknown, kLeft, "r2ccd of this node has left R2CC's cluster"},
-                        known.condition.status != ConditionStatus::kUnknown,
-                        false});
+                        known.condition.status != ConditionStatus::kUnknown});
   return writes;
 }
 
@@ -87,7 +90,7 @@ void NodeConditions::Delivered(const Write& write, Nanos now) {
 
 void NodeConditions::Failed(const Write& write, Nanos now, Nanos pause) { known_[write.node].not_before = now + pause; }
 
-void NodeConditions::Missing(const Write& write, Nanos now) {
+void NodeConditions::NotOurs(const Write& write, Nanos now) {
   if (write.condition.reason == kLeft)
     known_.erase(write.node);
   else

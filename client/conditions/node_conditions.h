@@ -43,16 +43,19 @@ class NodeConditions {
   static constexpr Nanos kGone = 5 * 60 * kNanosPerSecond;
   // In one look, so that a switch that dies asks the API server for no more than that at once.
   static constexpr size_t kPerLookMax = 50;
+  // Nodes that are kept: more than any cluster of Kubernetes has.
+  static constexpr size_t kNodesMax = 65'536;
 
   struct Write {
     std::string node;
     NodeCondition condition;
     // The status has changed: lastTransitionTime is now, and an Event reports it.
     bool turned = false;
-    // The present condition is not known: it is read first, and decides `turned`.
-    bool first = false;
+
+    // No daemon hears the node: Kubernetes may have lost it, too.
+    bool may_have_left() const;
   };
-  // Kubernetes has this condition of a node, from an earlier life of this program; its heartbeat is due. It has no effect on a node that
+  // Kubernetes has this condition of a node, from an earlier run of this program; its heartbeat is due. It has no effect on a node that
   // is known already.
   void Adopt(const std::string& node, const NodeCondition& condition, Nanos now);
   // The writes that are due if these are all the nodes now.
@@ -60,8 +63,9 @@ class NodeConditions {
   // It was written, or it was not.
   void Delivered(const Write& write, Nanos now);
   void Failed(const Write& write, Nanos now, Nanos pause = kPause);
-  // Kubernetes has no such node.
-  void Missing(const Write& write, Nanos now);
+  // Kubernetes has no such node, or another writer has its condition. That of a node that has left is forgotten.
+  void NotOurs(const Write& write, Nanos now);
+  bool Knows(const std::string& node) const { return known_.contains(node); }
 
  private:
   struct Known {

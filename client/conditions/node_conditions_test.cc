@@ -54,13 +54,11 @@ TEST_F(NodeConditionsTest, ANodeWithAPathForANameIsLeftOut) {
 TEST_F(NodeConditionsTest, ATurnIsWrittenOnceAndAHeartbeatLater) {
   auto writes = Look({Node("n0", v1::HEALTHY)});
   ASSERT_EQ(writes.size(), 1u);
-  EXPECT_TRUE(writes[0].first);
   now_ += NodeConditions::kPause;
   EXPECT_TRUE(Look({Node("n0", v1::HEALTHY)}).empty());
   writes = Look({Node("n0", v1::FAILED)});
   ASSERT_EQ(writes.size(), 1u);
   EXPECT_TRUE(writes[0].turned);
-  EXPECT_FALSE(writes[0].first);
   now_ += NodeConditions::kPause;
   EXPECT_TRUE(Look({Node("n0", v1::PROVING)}).empty()) << "it is not decided";
   now_ += NodeConditions::kHeartbeat;
@@ -80,9 +78,7 @@ TEST_F(NodeConditionsTest, WhatWasNotTakenIsWrittenAgain) {
   EXPECT_EQ(Look({Node("n0", v1::FAILED)}, /*delivered=*/false).size(), 1u);
   EXPECT_TRUE(Look({Node("n0", v1::FAILED)}).empty());
   now_ += NodeConditions::kPause;
-  const auto writes = Look({Node("n0", v1::FAILED)});
-  ASSERT_EQ(writes.size(), 1u);
-  EXPECT_TRUE(writes[0].first);
+  EXPECT_EQ(Look({Node("n0", v1::FAILED)}).size(), 1u);
 }
 
 TEST_F(NodeConditionsTest, ManyAtOnceAreWrittenInTurn) {
@@ -121,12 +117,10 @@ TEST_F(NodeConditionsTest, ANodeOfTheViewIsWrittenAsIfThisLifeHadWrittenBefore) 
   const auto same = Look({Node("n0", v1::FAILED)});
   ASSERT_EQ(same.size(), 1u) << "a heartbeat";
   EXPECT_FALSE(same[0].turned);
-  EXPECT_FALSE(same[0].first);
   now_ += NodeConditions::kPause;
   const auto writes = Look({Node("n0", v1::HEALTHY)});
   ASSERT_EQ(writes.size(), 1u);
   EXPECT_TRUE(writes[0].turned);
-  EXPECT_FALSE(writes[0].first);
   conditions_.Adopt("n0", degraded, now_);
   EXPECT_TRUE(Look({Node("n0", v1::HEALTHY)}).empty()) << "what is known already stays";
 }
@@ -137,9 +131,19 @@ TEST_F(NodeConditionsTest, ANodeThatLeftKubernetesTooIsForgotten) {
   now_ += NodeConditions::kGone;
   const auto writes = conditions_.Look({}, now_);
   ASSERT_EQ(writes.size(), 1u);
-  conditions_.Missing(writes[0], now_);
+  conditions_.NotOurs(writes[0], now_);
   now_ += 10 * NodeConditions::kGone;
   EXPECT_TRUE(Look({}).empty());
+}
+
+TEST_F(NodeConditionsTest, NoMoreNodesAreKeptThanAClusterHas) {
+  for (size_t node = 0; node < NodeConditions::kNodesMax; ++node)
+    conditions_.Adopt("n" + std::to_string(node), {ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED"}, now_);
+  conditions_.Adopt("adopted", {ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED"}, now_);
+  EXPECT_TRUE(Look({Node("seen", v1::FAILED)}).empty());
+  EXPECT_FALSE(conditions_.Knows("adopted"));
+  EXPECT_FALSE(conditions_.Knows("seen"));
+  EXPECT_EQ(Look({Node("n7", v1::FAILED)}).size(), 1u);
 }
 
 // As after a restart of the daemon that is asked: it knows nobody yet.

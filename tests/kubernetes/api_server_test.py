@@ -1,6 +1,7 @@
 """The manifests in the hands of a real API server: it takes them, admits their pods, and refuses what nobody there may do."""
 
 import copy
+import json
 import pathlib
 import shutil
 import tempfile
@@ -152,6 +153,10 @@ class ApiServerTest(unittest.TestCase):
 
     self.assertTrue(wait_until(lambda: condition().get("status") == "True", _PATIENCE_S, 0.2), (condition(), conditions.errors()))
     self.assertEqual(condition()["reason"], "RailDegraded")
+    _, node = self.server.ask("GET", "/api/v1/nodes/gpu-8")
+    # Outside a pod its account has no file `namespace`.
+    writers = {entry["manager"] for entry in node["metadata"]["managedFields"] if "R2CCRailDegraded" in json.dumps(entry["fieldsV1"])}
+    self.assertEqual(writers, {"r2cc-conditions"})
     self.assertIn("rail1 FAILED", condition()["message"])
 
     def told() -> bool:

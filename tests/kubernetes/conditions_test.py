@@ -1,5 +1,6 @@
 """r2ccctl conditions: real daemons, a rail that is cut, and an API server that takes what Kubernetes' published models allow."""
 
+import datetime
 import pathlib
 import subprocess
 import unittest
@@ -67,6 +68,17 @@ class ConditionsTest(NamespaceCase):
     self.assertEqual(self.api.refused, [])
     self.assertIn("the condition of node n2 is not written", conditions.errors(), "Kubernetes does not know it")
     self.assertTrue(conditions.is_alive())
+
+  def test_another_writers_condition_is_left_to_it(self) -> None:
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    theirs = {"type": "R2CCRailDegraded", "status": "Unknown", "reason": "Theirs", "message": "", "lastHeartbeatTime": now,
+              "lastTransitionTime": now}
+    self.api.merge("n0", {"status": {"conditions": [theirs]}}, "node-problem-detector")
+    conditions = self.start()
+    self.expect("n1", "False")
+    self.assertTrue(wait_until(lambda: "node-problem-detector" in conditions.errors(), PATIENCE_S, 0.1), conditions.errors())
+    self.assertIn("the condition of node n0 is not written: another program writes it", conditions.errors())
+    self.assertEqual(self.api.condition("n0"), theirs)
 
   def test_who_is_not_the_api_server_gets_no_token(self) -> None:
     other = self.folder / "other"

@@ -1,5 +1,9 @@
-"""As much of Kubernetes' API server as r2cc-conditions asks: nodes, a strategic merge of their conditions, Events, one token. HTTPS."""
+"""As much of Kubernetes' API server as r2cc-conditions asks: nodes, a strategic merge of their conditions, Events, one token. HTTPS.
 
+Each node names the writers of its conditions' fields (managedFields), as Kubernetes does.
+"""
+
+import datetime
 import http.server
 import json
 import pathlib
@@ -78,12 +82,12 @@ class FakeApiServer:
   def _ask(self, request: http.server.BaseHTTPRequestHandler, body: str) -> tuple[int, dict[str, Any]]:
     if request.headers["Authorization"] != f"Bearer {TOKEN}":
       return 401, {"message": "Unauthorized"}
-    method, path = request.command, request.path
+    method, (path, _, query) = request.command, request.path.partition("?")
     name = path.removeprefix("/api/v1/nodes/").removesuffix("/status")
     if method == "POST" and path == "/api/v1/namespaces/default/events":
       return self._take_event(json.loads(body))
-    if method == "GET" and path.startswith("/api/v1/nodes?"):
-      return 200, self._page(urllib.parse.parse_qs(path.partition("?")[2]))
+    if method == "GET" and path == "/api/v1/nodes":
+      return 200, self._page(urllib.parse.parse_qs(query))
     if name not in self.nodes:
       return 404, {"message": f"nodes {name} not found"}
     if method == "GET" and path == f"/api/v1/nodes/{name}":
@@ -92,7 +96,7 @@ class FakeApiServer:
       if request.headers["Content-Type"] != "application/strategic-merge-patch+json":
         self.refused.append(f"{path}: {request.headers['Content-Type']}")
         return 415, {}
-      return self._merge(name, json.loads(body))
+      return self.merge(name, json.loads(body), urllib.parse.parse_qs(query).get("fieldManager", ["unknown"])[0])
     self.refused.append(f"{method} {path}")
     return 403, {"message": "forbidden"}
 
@@ -103,18 +107,35 @@ class FakeApiServer:
     return {"kind": "NodeList", "apiVersion": "v1", "items": list(self.nodes.values())[begin:end],
             "metadata": {"continue": str(end)} if end < len(self.nodes) else {}}
 
-  def _merge(self, name: str, patch: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Conditions merge by their type."""
+  def merge(self, name: str, patch: dict[str, Any], manager: str) -> tuple[int, dict[str, Any]]:
+    """Conditions merge by their type. Who changes a field is its manager."""
     conditions = self.nodes[name]["status"]["conditions"]
     for one in patch["status"]["conditions"]:
       there = next((each for each in conditions if each["type"] == one["type"]), None)
       if there is None:
         conditions.append(there := {})
+      self._manage(self.nodes[name]["metadata"], one["type"], [field for field in one if one[field] != there.get(field)], manager)
       there.update(one)
     problems = schema.problems_of_model(patch["status"], "V1NodeStatus")
     self.refused += problems
     self.patched.append(name)
     return (422, {}) if problems else (200, self.nodes[name])
+
+  @staticmethod
+  def _manage(metadata: dict[str, Any], condition: str, fields: list[str], manager: str) -> None:
+    key = "k:" + json.dumps({"type": condition}, separators=(",", ":"))
+    entries = metadata.setdefault("managedFields", [])
+    entry = next((one for one in entries if one["manager"] == manager), None)
+    if entry is None:
+      entries.append(entry := {"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+                               "fieldsV1": {"f:status": {"f:conditions": {}}}})
+    entry["time"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for one in entries:
+      theirs = one["fieldsV1"]["f:status"]["f:conditions"].setdefault(key, {".": {}})
+      for field in fields:
+        theirs.pop("f:" + field, None)
+        if one is entry:
+          theirs["f:" + field] = {}
 
   def _take_event(self, event: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     # As a real one: an Event is in the namespace of what it is about, which for a node is `default`.
