@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/fake_executor.h"
 #include "daemon/io/fake_files.h"
 
@@ -206,6 +207,39 @@ TEST_F(AuditTest, WhatIsHeldForAFullDiskIsBounded) {
   const size_t kept = audit_->Load(9999, &trouble).size();
   EXPECT_GT(kept, 500u);
   EXPECT_LT(kept, 2000u);
+}
+
+TEST_F(AuditTest, APowerLossCostsNothingThatWasWritten) {
+  for (const FakeFiles::Torn torn : {FakeFiles::Torn::kNothing, FakeFiles::Torn::kHalf, FakeFiles::Torn::kAll})
+    for (int changes = 0; changes < 9; ++changes) {
+      SCOPED_TRACE(absl::StrCat("after ", changes, " changes, ", static_cast<int>(torn)));
+      files_.Lose();
+      Restart();
+      // The generation is full a few records later.
+      ASSERT_TRUE(files_.Append(kPath, std::string(Audit::kFileBytesMax - 1000, 'x') + "\n").ok());
+      std::string trouble;
+      Loaded(99, &trouble);
+      files_.CutPower(changes, torn);
+      std::vector<std::string> written;
+      for (int number = 0; !files_.power_is_off(); ++number) {
+        const std::string nic = absl::StrCat("nic", number);
+        Done(nic);
+        if (!files_.power_is_off()) written.push_back(absl::StrCat("drain n0/", nic, ", by uid 1000 (pid 4711)"));
+      }
+      // The record in whose midst it went may be whole.
+      const std::string last = absl::StrCat("drain n0/nic", written.size(), ", by uid 1000 (pid 4711)");
+      audit_.reset();
+      Settle();
+      files_.TurnPowerOn();
+      Restart();
+      std::vector<std::string> loaded = Loaded(99, &trouble);
+      if (!loaded.empty() && loaded.back() == last) written.push_back(last);
+      EXPECT_EQ(loaded, written);
+      Done("next");
+      Restart();
+      written.push_back("drain n0/next, by uid 1000 (pid 4711)");
+      EXPECT_EQ(Loaded(99, &trouble), written) << trouble;
+    }
 }
 
 // The daemon ends while lines wait for the disk.

@@ -73,6 +73,36 @@ TEST_F(JobKeeperTest, AFileThatCannotBeReadIsNotWrittenOver) {
   EXPECT_EQ(*files_.Read("jobs"), "what another user wrote");
 }
 
+TEST_F(JobKeeperTest, APowerLossLeavesTheOldOrTheNew) {
+  for (const FakeFiles::Torn torn : {FakeFiles::Torn::kNothing, FakeFiles::Torn::kHalf, FakeFiles::Torn::kAll}) {
+    auto keeper = Make();
+    v1::KeptJobs kept = Kept();
+    keeper->Save(kept);
+    Settle();
+    files_.CutPower(0, torn);
+    kept.set_saved_ns(78);
+    keeper->Save(kept);
+    Settle();
+    EXPECT_TRUE(files_.power_is_off());
+    files_.TurnPowerOn();
+    EXPECT_EQ(Make()->Load(&trouble_).saved_ns(), torn == FakeFiles::Torn::kAll ? 78 : 77);
+    EXPECT_EQ(trouble_, "");
+  }
+}
+
+// What was set aside at the first start is there at the second one.
+TEST_F(JobKeeperTest, APowerLossWhileItIsSetAsideLosesNothing) {
+  for (const FakeFiles::Torn torn : {FakeFiles::Torn::kNothing, FakeFiles::Torn::kHalf, FakeFiles::Torn::kAll}) {
+    files_.Lose();
+    ASSERT_TRUE(files_.WriteAtomically("jobs", "\xff garbage").ok());
+    files_.CutPower(0, torn);
+    Make()->Load(&trouble_);
+    files_.TurnPowerOn();
+    Make()->Load(&trouble_);
+    EXPECT_EQ(files_.Read("jobs.damaged").value_or(""), "\xff garbage");
+  }
+}
+
 TEST_F(JobKeeperTest, AFullDiskIsSaidOnce) {
   const auto keeper = Make();
   files_.SetFull(true);

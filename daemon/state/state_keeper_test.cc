@@ -78,6 +78,26 @@ TEST_F(StateKeeperTest, WhatCouldNotBeWrittenIsWrittenWhenThereIsRoom) {
   EXPECT_EQ(files_.writes(), 3) << "and then no more";
 }
 
+// The command's answer depends on `done`: what it calls kept is there after the power is back.
+TEST_F(StateKeeperTest, APowerLossLeavesTheOldSettingsOrTheNew) {
+  for (const FakeFiles::Torn torn : {FakeFiles::Torn::kNothing, FakeFiles::Torn::kHalf, FakeFiles::Torn::kAll}) {
+    SavedState before = Drained(), after = Drained();
+    after.settings.erase("rail0");
+    keeper_.Save(before, nullptr);
+    Settle();
+    files_.CutPower(0, torn);
+    absl::Status kept;
+    keeper_.Save(after, [&](const absl::Status& status) { kept = status; });
+    Settle();
+    EXPECT_FALSE(kept.ok());
+    files_.TurnPowerOn();
+    std::string trouble;
+    StateKeeper next(&files_, &disk_, &core_, "/lib/state", [](const absl::Status&) {});
+    EXPECT_EQ(*next.Load(&trouble), torn == FakeFiles::Torn::kAll ? after : before);
+    EXPECT_EQ(trouble, "");
+  }
+}
+
 TEST_F(StateKeeperTest, TheFirstDamagedFileIsKept) {
   std::string trouble;
   for (const std::string text : {"first", "second", "third"}) {
