@@ -1,7 +1,9 @@
 #include "deploy/image/setup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +22,8 @@ namespace {
 constexpr uint32_t kModeMost = 0777;
 // Of one call of sendfile().
 constexpr size_t kCopyBytes = 1 << 20;
+// A copy takes a second. One that began so long ago has been killed.
+constexpr time_t kKilledAfterSeconds = 600;
 
 bool Fail(std::string* error, std::string line) {
   *error = std::move(line);
@@ -33,6 +37,22 @@ bool ParseId(std::string_view text, uint32_t* id) {
   const auto [last, problem] = std::from_chars(text.data(), end, *id);
   // The last number is nobody: chown(2) leaves the owner as it is.
   return problem == std::errc() && last == end && *id != static_cast<uint32_t>(-1);
+}
+
+// Copies of `name` that were killed half-way. `fresh`: a file that was made now, so its time is the file system's.
+void RemoveLeftBehind(const std::string& folder, const std::string& name, int fresh) {
+  struct stat now {};
+  if (fstat(fresh, &now) != 0) return;
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) return;
+  while (const dirent* const entry = readdir(entries)) {
+    struct stat there {};
+    if (!std::string_view(entry->d_name).starts_with(name + ".new") ||
+        fstatat(dirfd(entries), entry->d_name, &there, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
+    if (S_ISREG(there.st_mode) && there.st_mtime + kKilledAfterSeconds < now.st_mtime) unlinkat(dirfd(entries), entry->d_name, 0);
+  }
+  closedir(entries);
 }
 
 }  // namespace
@@ -83,13 +103,14 @@ bool HandOver(const Directory& directory, const Owner& owner, std::string* error
 bool CopyInto(const std::string& from, const std::string& to, std::string* error) {
   struct stat there {};
   if (stat(to.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) return Fail(error, to + " is no directory; mount the volume there");
-  const std::string target = to + "/" + from.substr(from.rfind('/') + 1);
-  const std::string beside = target + ".new";
+  const std::string name = from.substr(from.rfind('/') + 1), target = to + "/" + name;
+  // Another pod of the node may copy into the same directory.
+  std::string beside = target + ".new-XXXXXX";
   const int source = open(from.c_str(), O_RDONLY | O_CLOEXEC);
-  const int copy = source < 0 ? -1 : open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+  const int copy = source < 0 ? -1 : mkostemp(beside.data(), O_CLOEXEC);
+  if (copy >= 0) RemoveLeftBehind(to, name, copy);
   ssize_t sent = copy < 0 ? -1 : 1;
   while (sent > 0) sent = sendfile(copy, source, nullptr, kCopyBytes);
-  // The mode of a file that was there, and what the umask took away.
   bool is_there = sent == 0 && fchmod(copy, 0755) == 0 && fsync(copy) == 0;
   int number = errno;
   if (source >= 0) close(source);

@@ -29,7 +29,8 @@ std::optional<Directory> ParseDirectory(const std::string& text, std::string* er
 // is; one of another user is refused, because that user uses it. Needs CAP_CHOWN and nothing else.
 bool HandOver(const Directory& directory, const Owner& owner, std::string* error);
 
-// Copies the file `from` into the directory `to`, readable for everybody. Whoever has the old one open keeps it whole.
+// Copies the file `from` into the directory `to`, readable for everybody. Whoever has the old one open keeps it whole, and
+// several may copy at once.
 bool CopyInto(const std::string& from, const std::string& to, std::string* error);
 
 }  // namespace r2cc::setup

@@ -1,15 +1,20 @@
 #include "deploy/image/setup.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace r2cc::setup {
 namespace {
@@ -109,6 +114,12 @@ class CopyTest : public FoldersTest {
     text << file.rdbuf();
     return text.str();
   }
+  static std::vector<std::string> NamesIn(const std::string& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
 };
 
 TEST_F(CopyTest, AFileIsReplacedAndWhoHasItOpenKeepsIt) {
@@ -124,7 +135,38 @@ TEST_F(CopyTest, AFileIsReplacedAndWhoHasItOpenKeepsIt) {
   open >> held;
   EXPECT_EQ(held, "old");
   EXPECT_EQ(About("volume/plugin.so").st_mode & 07777, 0755u);
-  EXPECT_FALSE(std::filesystem::exists(to + "/plugin.so.new"));
+  EXPECT_EQ(NamesIn(to), std::vector<std::string>{"plugin.so"});
+}
+
+// Two pods of a node start with the same directory.
+TEST_F(CopyTest, TwoAtOnceDoNotDisturbEachOther) {
+  const std::string from = folder_ + "/plugin.so", to = folder_ + "/volume";
+  ASSERT_EQ(mkdir(to.c_str(), 0755), 0);
+  std::ofstream(from) << std::string(1 << 20, 'x');
+  std::vector<std::thread> pods;
+  std::atomic<int> failed = 0;
+  for (int pod = 0; pod < 4; ++pod)
+    pods.emplace_back([&] {
+      std::string error;
+      for (int start = 0; start < 25; ++start)
+        if (!CopyInto(from, to, &error) || Read(to + "/plugin.so") != Read(from)) ++failed;
+    });
+  for (std::thread& pod : pods) pod.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(NamesIn(to), std::vector<std::string>{"plugin.so"});
+}
+
+TEST_F(CopyTest, WhatWasKilledHalfWayIsRemovedLater) {
+  const std::string from = folder_ + "/plugin.so", to = folder_ + "/volume";
+  ASSERT_EQ(mkdir(to.c_str(), 0755), 0);
+  std::ofstream(from) << "new";
+  for (const char* name : {"plugin.so.new", "plugin.so.new-a1b2c3", "plugin.so.new-d4e5f6", "other.so.new"})
+    std::ofstream(to + "/" + name) << "half";
+  const timespec long_ago[2] = {{1'700'000'000, 0}, {1'700'000'000, 0}};
+  for (const char* name : {"plugin.so.new", "plugin.so.new-a1b2c3", "other.so.new"})
+    ASSERT_EQ(utimensat(AT_FDCWD, (to + "/" + name).c_str(), long_ago, 0), 0);
+  ASSERT_TRUE(CopyInto(from, to, &error_)) << error_;
+  EXPECT_EQ(NamesIn(to), (std::vector<std::string>{"other.so.new", "plugin.so", "plugin.so.new-d4e5f6"})) << "the last may be under way";
 }
 
 TEST_F(CopyTest, WhatCannotBeCopiedIsNamed) {
