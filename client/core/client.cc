@@ -67,6 +67,7 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path
   // What a daemon says of a bad configuration may be several lines.
   if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) return absl::InvalidArgumentError(status.error_message());
   const std::string first_line{*absl::StrSplit(status.error_message(), '\n').begin()};
+  const std::string reason = TransportReason(first_line);
   const auto code = static_cast<absl::StatusCode>(status.error_code());
   switch (code) {
     case absl::StatusCode::kDeadlineExceeded:
@@ -76,9 +77,11 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path
       return absl::UnimplementedError(absl::StrCat("r2ccd on ", socket_path, " is too old for this command: update it"));
     case absl::StatusCode::kUnavailable:
       // Also the word of a daemon that cannot reach the NIC's own daemon, so its message is kept.
-      return absl::UnavailableError(absl::StrCat("r2ccd on ", socket_path, ": ", TransportReason(first_line)));
+      return absl::UnavailableError(absl::StrCat("r2ccd on ", socket_path, ": ", reason.empty() ? "the connection broke" : reason));
     default:
-      return absl::Status(code, first_line.empty() ? absl::StrCat("r2ccd on ", socket_path, " refused without a reason") : first_line);
+      if (reason.empty()) return absl::Status(code, absl::StrCat("r2ccd on ", socket_path, " refused without a reason"));
+      // A daemon's own sentence stays as it is.
+      return absl::Status(code, reason == first_line ? reason : absl::StrCat("r2ccd on ", socket_path, ": ", reason));
   }
 }
 
