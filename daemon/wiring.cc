@@ -217,7 +217,7 @@ void Wiring::Stop() {
   world_.jobs->DrainRings();
   kept_.jobs.Save(jobs_.registry().ToKeep(reporter_.Now().realtime_ns));
   reporter_.Flush();
-  kept_.history.Flush();
+  kept_.history.End();
   kept_.audit.End();
   world_.jobs->Stop();
   world_.peers->Stop();

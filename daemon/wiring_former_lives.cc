@@ -14,6 +14,7 @@ void Wiring::RestoreFormerLives() {
   const int64_t now = reporter_.Now().realtime_ns;
   std::vector<v1::Event> events = kept_.history.Load(now, &history_trouble);
   const uint64_t instance = events.empty() ? world_.incarnation : events.front().instance();
+  const uint64_t missing = events.empty() || kept_.history.is_whole() ? 0 : EventLog::kLostMax;
   // The audit reaches further back: its older events have the numbers before the history's. A crash may have lost others to the history.
   std::set<std::pair<int64_t, std::string>> known;
   for (const v1::Event& event : events)
@@ -27,7 +28,7 @@ void Wiring::RestoreFormerLives() {
   if (older.size() > before) older.erase(older.begin(), older.end() - static_cast<ptrdiff_t>(before));
   for (size_t i = 0; i < older.size(); ++i) older[i].set_sequence(before - older.size() + i + 1);
   older.insert(older.end(), std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
-  events_.Restore(std::move(older), instance);
+  events_.Restore(std::move(older), instance, missing);
   for (v1::Event& word : lost) {
     word.set_sequence(events_.Append(word));
     word.set_instance(instance);

@@ -79,5 +79,25 @@ TEST_F(WiringLogTest, AFailoverIsLoggedOnceOverRestartsOfTheDaemon) {
   EXPECT_EQ(FailoverLines().size(), 1u) << "a plugin reports to each daemon what its ring has";
 }
 
+// Some of them are in no file yet when the power goes.
+TEST_F(WiringLogTest, WhoFollowsEventsMissesNoneAfterAPowerLoss) {
+  Attach();
+  core_.Advance(kNanosPerSecond);
+  Settle();
+  files_.CutPower(0, FakeFiles::Torn::kNothing);
+  LoseLink();
+  const uint64_t seen = wiring_->backend().events().last_sequence();
+  wiring_.reset();
+  Settle();
+  files_.TurnPowerOn();
+  MakeDaemon(2000);
+  EXPECT_GT(Newest("daemon-started").sequence(), seen) << "who has seen those asks for later ones";
+  const uint64_t last = wiring_->backend().events().last_sequence();
+  wiring_.reset();
+  Settle();
+  MakeDaemon(3000);
+  EXPECT_EQ(Newest("daemon-started").sequence(), last + 1) << "after an orderly end nothing is lacking";
+}
+
 }  // namespace
 }  // namespace r2cc::daemon

@@ -14,13 +14,14 @@ void EventLog::Keep(v1::Event event) {
   if (ring.size() > (audited ? audited_most_ : most_)) ring.pop_front();
 }
 
-void EventLog::Restore(std::vector<v1::Event> events, uint64_t instance) {
+void EventLog::Restore(std::vector<v1::Event> events, uint64_t instance, uint64_t lost) {
   absl::MutexLock lock(&mutex_);
   instance_ = instance;
   for (v1::Event& event : events) {
     next_sequence_ = std::max(next_sequence_, event.sequence() + 1);
     Keep(std::move(event));
   }
+  next_sequence_ += lost;
 }
 
 uint64_t EventLog::instance() const {

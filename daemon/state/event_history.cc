@@ -12,6 +12,12 @@
 #include "daemon/state/line_file.h"
 
 namespace r2cc::daemon {
+namespace {
+
+// Greater numbers are damage: no history has so many events.
+constexpr uint64_t kSequenceMost = uint64_t{1} << 62;
+
+}  // namespace
 
 // Two generations, and what is known of the newer one.
 class EventHistory::File {
@@ -25,6 +31,7 @@ class EventHistory::File {
       const auto text = path == newer_.path() ? newer_.Read() : files_->Read(path);
       if (absl::IsNotFound(text.status())) continue;
       if (!text.ok()) {
+        is_whole_ = false;
         // Lack of permission is no damage: the file stays, and this life's events go to no file.
         if (path == newer_.path()) unreadable_ = true;
         *trouble =
@@ -46,26 +53,41 @@ class EventHistory::File {
     if (unreadable_) return absl::OkStatus();
     const bool full = newer_.bytes() + lines.size() > kFileBytesMax || events_ + count > kEventsMax;
     if (newer_.bytes() > 0 && (full || now_ns - began_ns_ > kAgeMaxNs)) {
-      if (absl::Status status = newer_.Turn(); !status.ok()) return status;
+      if (absl::Status status = newer_.Turn(); !status.ok()) {
+        lost_ = true;
+        return status;
+      }
       events_ = 0;
     }
     if (newer_.bytes() == 0) began_ns_ = now_ns;
     const absl::Status status = newer_.Append(lines);
     if (status.ok()) events_ += count;
+    lost_ |= !status.ok();
     return status;
   }
 
+  // `mark`: a line for the end of a run that lost nothing. An event without a kind is a mark: it has the number of the newest event.
+  void End(const std::string& mark) {
+    if (!unreadable_ && !lost_) (void)newer_.Append(mark);
+  }
+  bool is_whole() const { return is_whole_; }
+
  private:
   // The number of lines that are none of ours. Events of an instance before are forgotten with it.
-  static size_t Parse(const std::string& text, int64_t now_ns, std::vector<v1::Event>* events) {
+  size_t Parse(const std::string& text, int64_t now_ns, std::vector<v1::Event>* events) {
     size_t garbled = 0;
     const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
     // More than this release writes into a file: the newest.
     const size_t first = lines.size() > kEventsMax ? lines.size() - kEventsMax : 0;
     for (size_t i = first; i < lines.size(); ++i) {
       v1::Event event;
-      if (!google::protobuf::util::JsonStringToMessage({lines[i].data(), lines[i].size()}, &event).ok() || event.sequence() == 0 ||
-          event.instance() == 0) {
+      const bool sound = google::protobuf::util::JsonStringToMessage({lines[i].data(), lines[i].size()}, &event).ok() &&
+                         event.sequence() > 0 && event.sequence() <= kSequenceMost && event.instance() != 0;
+      const bool marks = sound && event.kind().empty();
+      const v1::Event* const last = events->empty() ? nullptr : &events->back();
+      is_whole_ = marks && last != nullptr && event.instance() == last->instance() && event.sequence() == last->sequence();
+      if (marks) continue;
+      if (!sound) {
         ++garbled;
         continue;
       }
@@ -84,6 +106,8 @@ class EventHistory::File {
   size_t events_ = 0;
   int64_t began_ns_ = 0;
   bool unreadable_ = false;
+  bool lost_ = false;  // an event of this run
+  bool is_whole_ = true;
 };
 
 EventHistory::EventHistory(Files* files, Executor* disk, Executor* core, std::string path, std::function<void(const absl::Status&)> on_turn)
@@ -94,16 +118,23 @@ EventHistory::~EventHistory() {
   if (retry_ != 0) core_->Cancel(retry_);
 }
 
-std::vector<v1::Event> EventHistory::Load(int64_t now_realtime_ns, std::string* trouble) { return file_->Load(now_realtime_ns, trouble); }
+std::vector<v1::Event> EventHistory::Load(int64_t now_realtime_ns, std::string* trouble) {
+  std::vector<v1::Event> events = file_->Load(now_realtime_ns, trouble);
+  is_whole_ = file_->is_whole();
+  return events;
+}
 
 void EventHistory::Add(const v1::Event& event) {
   if (gathered_.size() > kGatheredBytesMax) {
     ++left_out_;
+    complete_ = false;
     return;
   }
   gathered_ += ToLine(event);
   ++gathered_events_;
   newest_ns_ = event.time_ns();
+  mark_.set_instance(event.instance());
+  mark_.set_sequence(event.sequence());
   Schedule();
 }
 
@@ -118,6 +149,11 @@ void EventHistory::Schedule() {
 
 void EventHistory::Flush() {
   if (!gathered_.empty()) Write();
+}
+
+void EventHistory::End() {
+  Flush();
+  if (complete_ && mark_.sequence() > 0) disk_->Post([file = file_, mark = ToLine(mark_)] { file->End(mark); });
 }
 
 void EventHistory::Write() {

@@ -43,11 +43,15 @@ class EventHistory {
   // The events of former runs, by ascending number, all of one instance; once, before the first Add. `trouble` gets one line about what
   // cannot be read.
   std::vector<v1::Event> Load(int64_t now_realtime_ns, std::string* trouble);
+  // Whether the former run wrote all its events, or there was none. Otherwise numbers after those of Load() may be in use. After Load.
+  bool is_whole() const { return is_whole_; }
 
   // Writes the event some time later. It has its number and instance.
   void Add(const v1::Event& event);
   // Writes what was gathered at once.
   void Flush();
+  // The same at the end of the run, with a mark that nothing is lacking if that is so. Nothing is added later.
+  void End();
 
  private:
   class File;
@@ -64,6 +68,9 @@ class EventHistory {
   size_t left_out_ = 0;  // events for which there was no room since the last write
   int under_way_ = 0;    // writes
   int64_t newest_ns_ = 0;
+  v1::Event mark_;  // of the newest event
+  bool complete_ = true;  // no event of this run was left out
+  bool is_whole_ = true;
   bool scheduled_ = false;
   bool failing_ = false;
   ExponentialBackOff back_off_{kRetryFirst, kRetryMax};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/fake_executor.h"
 #include "daemon/io/fake_files.h"
 
@@ -70,6 +71,37 @@ TEST_F(EventHistoryTest, TheNextLifeReadsWhatTheOneBeforeWrote) {
   Settle();
   Live();
   EXPECT_THAT(loaded_, ElementsAre(1, 2, 3, 4));
+}
+
+// Readers know the numbers of events that a crash has taken from the file.
+TEST_F(EventHistoryTest, ItIsWholeAfterAnOrderlyEndAlone) {
+  Live();
+  EXPECT_TRUE(history_->is_whole()) << "there is none";
+  Add(1);
+  Settle();
+  Live();
+  EXPECT_FALSE(history_->is_whole()) << "it was killed";
+  Add(2);
+  history_->End();
+  disk_.RunPosted();
+  Live();
+  EXPECT_TRUE(history_->is_whole());
+  EXPECT_EQ(trouble_, "");
+  EXPECT_THAT(loaded_, ElementsAre(1, 2));
+  Add(3);
+  Settle();
+  Live();
+  EXPECT_FALSE(history_->is_whole()) << "the mark is of the run before";
+  files_.SetFull(true);
+  Add(4);
+  Settle();
+  files_.SetFull(false);
+  Add(5);
+  history_->End();
+  disk_.RunPosted();
+  Live();
+  EXPECT_FALSE(history_->is_whole()) << "one is lacking";
+  EXPECT_THAT(loaded_, ElementsAre(1, 2, 3, 5));
 }
 
 TEST_F(EventHistoryTest, AnotherInstanceBeginsAgain) {
@@ -185,6 +217,41 @@ TEST_F(EventHistoryTest, AFullDiskIsSaidOnceAndAFileThatCannotBeReadStays) {
   Settle();
   files_.Damage("");
   EXPECT_EQ(*files_.Read("events.log"), before);
+}
+
+// Whenever it goes, also while a generation is turned: what was on the disk is read in order, and the next run writes on.
+TEST_F(EventHistoryTest, APowerLossCostsNothingThatWasWritten) {
+  for (const FakeFiles::Torn torn : {FakeFiles::Torn::kNothing, FakeFiles::Torn::kHalf, FakeFiles::Torn::kAll})
+    for (int changes = 0; changes < 9; ++changes) {
+      SCOPED_TRACE(absl::StrCat("after ", changes, " changes, ", static_cast<int>(torn)));
+      files_.Lose();
+      Live();
+      Add(1);
+      Settle();
+      // The generation is full a few events later.
+      ASSERT_TRUE(files_.Append("events.log", std::string(EventHistory::kFileBytesMax - 600, 'x') + "\n").ok());
+      Live();
+      files_.CutPower(changes, torn);
+      std::vector<uint64_t> written = {1};
+      uint64_t sequence = 2;
+      for (; !files_.power_is_off(); sequence += 2) {
+        Add(sequence);
+        Add(sequence + 1);
+        Settle();
+        if (!files_.power_is_off()) written.insert(written.end(), {sequence, sequence + 1});
+      }
+      files_.TurnPowerOn();
+      Live();
+      ASSERT_GE(loaded_.size(), written.size());
+      EXPECT_THAT(std::vector(loaded_.begin(), loaded_.begin() + static_cast<ptrdiff_t>(written.size())), written);
+      for (size_t i = written.size(); i < loaded_.size(); ++i) EXPECT_EQ(loaded_[i], written.back() + 1 + (i - written.size()));
+      std::vector<uint64_t> all = loaded_;
+      Add(sequence + 1);
+      Settle();
+      all.push_back(sequence + 1);
+      Live();
+      EXPECT_EQ(loaded_, all) << trouble_;
+    }
 }
 
 // The disk does not answer for hours, and a user's jobs make events all the time.
