@@ -26,6 +26,8 @@ class TokenBucket {
     tokens_ -= taken;
     return taken;
   }
+  // Those that were taken and not used.
+  void GiveBack(int tokens) { tokens_ = std::min<double>(burst_, tokens_ + tokens); }
   // How long until there is one.
   Nanos Until() const { return tokens_ >= 1 ? 0 : static_cast<Nanos>((1 - tokens_) / per_second_ * kNanosPerSecond) + 1; }
 

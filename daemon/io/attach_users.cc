@@ -55,6 +55,10 @@ int AttachUsers::TakeRecords(const std::string& share, int most, Nanos now) {
   return records_.try_emplace(share, kRecordsPerSecond, kRecordsBurst).first->second.TakeUpTo(most, now);
 }
 
+void AttachUsers::GiveBack(const std::string& share, int records) {
+  if (const auto found = records_.find(share); found != records_.end()) found->second.GiveBack(records);
+}
+
 std::optional<uint64_t> AttachUsers::Refuse(uint32_t uid, Nanos now) {
   ++refused_;
   if (told_.size() >= kToldMax && !told_.contains(uid)) told_.clear();

@@ -46,6 +46,8 @@ class AttachUsers {
 
   // How many records may be taken from a ring of `share` now, of `most`.
   int TakeRecords(const std::string& share, int most, Nanos now);
+  // The ring had so many fewer.
+  void GiveBack(const std::string& share, int records);
 
   // Something of `uid` is refused. How many refusals went untold before, if this one is to be told.
   std::optional<uint64_t> Refuse(uint32_t uid, Nanos now);

@@ -77,6 +77,8 @@ TEST(AttachUsersTest, AUserSaysSoMuchASecondInAllHisRings) {
   for (int ring = 0; ring < 1000; ++ring) taken += users.TakeRecords("uid 7", 256, kNanosPerSecond);
   EXPECT_EQ(taken, AttachUsers::kRecordsBurst);
   EXPECT_EQ(users.TakeRecords("uid 8", 256, kNanosPerSecond), 256) << "another has his own";
+  users.GiveBack("uid 7", 200);
+  EXPECT_EQ(users.TakeRecords("uid 7", 256, kNanosPerSecond), 200) << "rings that have few cost few";
   EXPECT_EQ(users.TakeRecords("uid 7", 1'000'000, 2 * kNanosPerSecond), AttachUsers::kRecordsPerSecond);
 }
 

@@ -281,6 +281,7 @@ bool SocketAttachServer::Drain(JobId id) {
   // What a user may not say now stays in the ring until the rings are looked at again.
   const int allowed = users_.TakeRecords(connection.share, kRecordsPerTurn, loop_->Now());
   const int taken = connection.ring->Take(allowed, &records);
+  users_.GiveBack(connection.share, allowed - taken);
   callbacks_.on_evidence(id, records, connection.ring->dropped());
   return taken < kRecordsPerTurn;
 }

@@ -8,135 +8,21 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
 
-#include "base/core/clock.h"
-#include "plan/page/page.h"
-#include "plan/page/text.h"
+#include "daemon/io/socket_attach_server_rig.h"
 
 namespace r2cc::daemon {
 namespace {
-
-plan::AttachRequest SoundRequest() {
-  plan::AttachRequest request{};
-  request.magic = plan::kAttachMagic;
-  request.version = plan::kAttachVersion;
-  request.pid = 1;
-  request.rail_count = 2;
-  plan::SetText("job", request.job);
-  plan::SetText("eth0", request.rails[0].name);
-  plan::SetText("eth1", request.rails[1].name);
-  return request;
-}
-
-// The plugin's end, as plainly as it can be written.
-class Plugin {
- public:
-  explicit Plugin(const std::string& path) : fd_(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strcpy(address.sun_path, path.c_str());
-    connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-    const timeval patience{10, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  }
-  ~Plugin() { close(fd_); }
-
-  bool connected() const { return connected_; }
-  void Send(const void* data, size_t bytes) { ASSERT_EQ(send(fd_, data, bytes, MSG_NOSIGNAL), static_cast<ssize_t>(bytes)); }
-
-  // False at the end of the socket.
-  bool Receive(plan::AttachReply* reply, int* page_fd, int* ring_fd) {
-    iovec part{reply, sizeof(*reply)};
-    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    if (recvmsg(fd_, &message, MSG_CMSG_CLOEXEC) != static_cast<ssize_t>(sizeof(*reply))) return false;
-    *page_fd = *ring_fd = -1;
-    if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_len == CMSG_LEN(2 * sizeof(int))) {
-      std::memcpy(page_fd, CMSG_DATA(header), sizeof(int));
-      std::memcpy(ring_fd, CMSG_DATA(header) + sizeof(int), sizeof(int));
-    }
-    return true;
-  }
-  char ReceiveByte() {
-    char byte = 0;
-    return recv(fd_, &byte, 1, 0) == 1 ? byte : '\0';
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-  bool connected_;
-};
-
-class SocketAttachServerTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = "/tmp/r2cc-attach.XXXXXX";
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    path_ = folder_ + "/attach.sock";
-    std::string error;
-    page_ = plan::PageWriter::Create(&error);
-    ASSERT_NE(page_, nullptr) << error;
-    MakeServer();
-    StartServer();
-  }
-  void MakeServer() { server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd(), AttachAccess()); }
-  void StartServer() {
-    OnLoop([this] {
-      ASSERT_TRUE(server_
-                      ->Start({[this](JobId, const JobProcess& process, const plan::AttachRequest& request) {
-                                 pid_ = process.pid;
-                                 uid_ = static_cast<int>(process.uid);
-                                 release_ = request.release;
-                                 return AttachDecision{refused_, "n0", std::vector<std::string>(request.rail_count, "rail0")};
-                               },
-                               [this](JobId, const std::vector<plan::EvidenceRecord>& records, uint64_t) {
-                                 records_ += static_cast<int>(records.size());
-                               },
-                               [this](JobId) { ++ended_; }})
-                      .ok());
-    });
-  }
-  void TearDown() override {
-    OnLoop([this] { server_.reset(); });
-    EXPECT_NE(access(path_.c_str(), F_OK), 0) << "the socket stayed behind";
-    rmdir(folder_.c_str());
-  }
-  void OnLoop(Task task) { ASSERT_TRUE(thread_.loop().RunAndWait(std::move(task))); }
-  // The loop turns until `value` is there; a task of ours goes last in each turn.
-  void Await(const std::atomic<int>& value, int least) {
-    const Nanos end = SteadyClock().Now() + 10 * kNanosPerSecond;
-    while (value < least && SteadyClock().Now() < end) OnLoop([] {});
-    EXPECT_GE(value, least);
-  }
-
-  ScopedLoopThread thread_{"attach-test"};
-  std::string folder_;
-  std::string path_;
-  std::unique_ptr<plan::PageWriter> page_;
-  std::unique_ptr<SocketAttachServer> server_;
-  std::string refused_;
-  std::string release_;  // as the last job says; on the loop
-  std::atomic<int> pid_{0};
-  std::atomic<int> uid_{-1};
-  std::atomic<int> records_{0};
-  std::atomic<int> ended_{0};
-};
 
 TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
   int page_fd, ring_fd;
   plan::AttachReply reply;
   const auto request = SoundRequest();
-  Plugin attached(path_);
+  PluginEnd attached(path_);
   attached.Send(&request, sizeof(request));
   ASSERT_TRUE(attached.Receive(&reply, &page_fd, &ring_fd));
   OnLoop([this] { EXPECT_TRUE(server_->IsAtPath()); });
@@ -149,7 +35,7 @@ TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
   struct stat mode {};
   ASSERT_EQ(stat(path_.c_str(), &mode), 0);
   EXPECT_EQ(mode.st_mode & 0777, 0666u);
-  Plugin another(path_);
+  PluginEnd another(path_);
   another.Send(&request, sizeof(request));
   ASSERT_TRUE(another.Receive(&reply, &page_fd, &ring_fd));
   EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
@@ -158,7 +44,7 @@ TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
   ASSERT_EQ(rename(folder_.c_str(), (folder_ + ".gone").c_str()), 0);
   OnLoop([this] { EXPECT_FALSE(server_->MakeAgain().ok()); });
   ASSERT_EQ(rename((folder_ + ".gone").c_str(), folder_.c_str()), 0);
-  Plugin third(path_);
+  PluginEnd third(path_);
   third.Send(&request, sizeof(request));
   ASSERT_TRUE(third.Receive(&reply, &page_fd, &ring_fd));
 }
@@ -193,7 +79,7 @@ TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {
   int page_fd, ring_fd;
   plan::AttachReply reply;
   {
-    Plugin plugin(path_);
+    PluginEnd plugin(path_);
     const auto request = SoundRequest();
     plugin.Send(&request, sizeof(request));
     ASSERT_TRUE(plugin.Receive(&reply, &page_fd, &ring_fd));
@@ -225,7 +111,7 @@ TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {
 }
 
 TEST_F(SocketAttachServerTest, AJobThatNeverReadsIsSkipped) {
-  Plugin plugin(path_);
+  PluginEnd plugin(path_);
   const auto request = SoundRequest();
   plugin.Send(&request, sizeof(request));
   plan::AttachReply reply;
@@ -241,7 +127,7 @@ TEST_F(SocketAttachServerTest, AJobThatNeverReadsIsSkipped) {
 
 TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
   const auto reason = [&](const plan::AttachRequest& request, size_t bytes, plan::AttachStatus status) -> std::string {
-    Plugin plugin(path_);
+    PluginEnd plugin(path_);
     plugin.Send(&request, bytes);
     plan::AttachReply reply;
     int page_fd, ring_fd;
@@ -272,21 +158,21 @@ TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
 
 TEST_F(SocketAttachServerTest, GarbageAndSilenceAreBoundedAndCounted) {
   // Connections that say nothing are few for one user; more are hung up on.
-  std::vector<std::unique_ptr<Plugin>> silent;
-  for (size_t i = 0; i < AttachUsers::kGreetingsMax; ++i) silent.push_back(std::make_unique<Plugin>(path_));
+  std::vector<std::unique_ptr<PluginEnd>> silent;
+  for (size_t i = 0; i < AttachUsers::kGreetingsMax; ++i) silent.push_back(std::make_unique<PluginEnd>(path_));
   plan::AttachReply reply;
   int page_fd, ring_fd;
-  EXPECT_FALSE(Plugin(path_).Receive(&reply, &page_fd, &ring_fd));
+  EXPECT_FALSE(PluginEnd(path_).Receive(&reply, &page_fd, &ring_fd));
   silent.clear();
   OnLoop([] {});
   std::string garbage(sizeof(plan::AttachRequest) + 100, 'x');
-  for (int i = 0; i < 10'000; ++i) Plugin(path_).Send(garbage.data(), 1 + static_cast<size_t>(i) * 7 % garbage.size());
+  for (int i = 0; i < 10'000; ++i) PluginEnd(path_).Send(garbage.data(), 1 + static_cast<size_t>(i) * 7 % garbage.size());
   // Whoever means it is served.
   const auto request = SoundRequest();
   const Nanos end = SteadyClock().Now() + 10 * kNanosPerSecond;
   bool served = false;
   while (!served && SteadyClock().Now() < end) {
-    Plugin plugin(path_);
+    PluginEnd plugin(path_);
     plugin.Send(&request, sizeof(request));
     served = plugin.Receive(&reply, &page_fd, &ring_fd) && page_fd >= 0;
     if (served) close(page_fd), close(ring_fd);
@@ -303,7 +189,7 @@ TEST_F(SocketAttachServerTest, OlderVersionsAreAnsweredInTheirOwn) {
     const size_t bytes = plan::AttachRequestBytes(version);
     plan::AttachReply reply;
     int page_fd, ring_fd;
-    Plugin plugin(path_);
+    PluginEnd plugin(path_);
     plugin.Send(&request, bytes);
     ASSERT_TRUE(plugin.Receive(&reply, &page_fd, &ring_fd));
     EXPECT_EQ(reply.version, version);
@@ -312,7 +198,7 @@ TEST_F(SocketAttachServerTest, OlderVersionsAreAnsweredInTheirOwn) {
     close(ring_fd);
     OnLoop([&] { EXPECT_EQ(release_, "9.9"); });
     // A refusal, too.
-    Plugin garbled(path_);
+    PluginEnd garbled(path_);
     garbled.Send(&request, bytes - 1);
     ASSERT_TRUE(garbled.Receive(&reply, &page_fd, &ring_fd));
     EXPECT_EQ(reply.version, version);
@@ -330,7 +216,7 @@ TEST_F(SocketAttachServerTest, JobsThatComeBetweenTwoLivesWaitInTheSocketsQueue)
     server_->LeaveSocket();
     server_.reset();
   });
-  Plugin waiting(path_);
+  PluginEnd waiting(path_);
   ASSERT_TRUE(waiting.connected()) << "the queue takes it";
   const auto request = SoundRequest();
   waiting.Send(&request, sizeof(request));
@@ -367,7 +253,7 @@ TEST_F(SocketAttachServerTest, ASocketThatIsNotAtThePathIsNotAdopted) {
     kept = dup(server_->listen_fd());
   });
   EXPECT_FALSE(adopt(kept, name + "0"));
-  EXPECT_TRUE(Plugin(path_).connected());
+  EXPECT_TRUE(PluginEnd(path_).connected());
 }
 
 TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {
@@ -383,7 +269,7 @@ TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {
     server_ = std::make_unique<SocketAttachServer>(&thread_.loop(), path_, page_->fd(), AttachAccess());
     EXPECT_TRUE(server_->Start({}).ok());
   });
-  EXPECT_TRUE(Plugin(path_).connected());
+  EXPECT_TRUE(PluginEnd(path_).connected());
 }
 
 TEST_F(SocketAttachServerTest, APathThatIsTooLongIsNamed) {
@@ -391,6 +277,33 @@ TEST_F(SocketAttachServerTest, APathThatIsTooLongIsNamed) {
     SocketAttachServer server(&thread_.loop(), "/tmp/" + std::string(120, 'x'), page_->fd(), AttachAccess());
     EXPECT_NE(server.Start({}).message().find("choose a shorter --run_dir"), std::string::npos);
   });
+}
+
+// As on a node with many GPUs, when a job ends: its processes have been silent for long, and each has a last word.
+TEST_F(SocketAttachServerTest, EachProcessOfAUserIsHeardHoweverManyHeHas) {
+  constexpr int kProcesses = static_cast<int>(AttachUsers::kProcessesMax);
+  const auto request = SoundRequest();
+  std::vector<std::unique_ptr<PluginEnd>> plugins;
+  std::vector<std::unique_ptr<plan::RingWriter>> rings;
+  for (int i = 0; i < kProcesses; ++i) {
+    plugins.push_back(std::make_unique<PluginEnd>(path_));
+    plugins.back()->Send(&request, sizeof(request));
+    plan::AttachReply reply;
+    int page_fd, ring_fd;
+    ASSERT_TRUE(plugins.back()->Receive(&reply, &page_fd, &ring_fd));
+    close(page_fd);
+    std::string error;
+    rings.push_back(plan::RingWriter::Open(ring_fd, &error));
+    ASSERT_NE(rings.back(), nullptr) << error;
+  }
+  for (int look = 0; look < 100; ++look) OnLoop([this] { server_->DrainRings(); });
+  plan::EvidenceRecord last{};
+  last.kind = static_cast<uint32_t>(plan::EvidenceKind::kEnding);
+  last.time_ns = 1;
+  for (int i = 0; i < kProcesses; ++i) EXPECT_TRUE(rings[static_cast<size_t>(i)]->Put(last));
+  plugins.clear();
+  Await(ended_, kProcesses);
+  EXPECT_EQ(records_, kProcesses);
 }
 
 }  // namespace
