@@ -327,6 +327,8 @@ TEST_F(WiringTest, JobsOfAUserShareWhatHeMayTellAlsoThoseThatComeAndGo) {
   EXPECT_EQ(Count("link-up") + Count("job-attached") + Count("job-ended"), 1024);
   jobs_->Attach(5000, 4715, JobWithRails({"10.0.0.1"}), 1001);
   EXPECT_EQ(Newest("job-attached").pid(), 4715) << "another user is heard";
+  for (JobId id = 6000; id < 9000; ++id) jobs_->Attach(id, 1, JobWithRails({}), 100'000 + static_cast<uint32_t>(id), "container a");
+  EXPECT_EQ(Count("job-attached"), 2 + 1024) << "root of a container has all uids";
 }
 
 TEST_F(WiringTest, AJobThatKnowsNothingOfItsRailsNamesNone) {

@@ -3,6 +3,7 @@
 #define R2CC_DAEMON_CORE_JOB_PROCESS_H_
 
 #include <cstdint>
+#include <string>
 
 namespace r2cc::daemon {
 
@@ -15,6 +16,8 @@ struct JobProcess {
   uint32_t uid = 0;
   // The kernel shows no pid, because the process is in another pid namespace: `pid` is what the job sent.
   bool pid_claimed = false;
+  // In which its events count: a user, or a container, whose root chooses its uids. Empty: its user.
+  std::string share = {};
 };
 
 }  // namespace r2cc::daemon

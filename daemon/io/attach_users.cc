@@ -63,7 +63,7 @@ std::optional<uint64_t> AttachUsers::Refuse(uint32_t uid, Nanos now) {
   ++refused_;
   if (told_.size() >= kToldMax && !told_.contains(uid)) told_.clear();
   const auto [told, fresh] = told_.try_emplace(uid);
-  if (!fresh && now - told->second.when < kLineInterval) {
+  if ((!fresh && now - told->second.when < kLineInterval) || !lines_.Take(now)) {
     ++told->second.untold;
     return std::nullopt;
   }

@@ -27,8 +27,12 @@ class AttachUsers {
   static constexpr int kRecordsBurst = 20'000;
   // Connections of one user that have not asked for anything yet.
   static constexpr size_t kGreetingsMax = 128;
-  // One line a second about each user; further refusals are counted.
+  // Those of all users: root of a container has all uids. Beyond that the oldest goes; a plugin asks as soon as it is connected.
+  static constexpr size_t kGreetingsInAllMax = 512;
+  // One line a second about each user, and some about all; further refusals are counted.
   static constexpr Nanos kLineInterval = kNanosPerSecond;
+  static constexpr int kLinesPerSecond = 16;
+  static constexpr int kLinesBurst = 64;
 
   // The share of processes of `uid` on the machine itself.
   static std::string ShareOf(uint32_t uid) { return "uid " + std::to_string(uid); }
@@ -65,6 +69,7 @@ class AttachUsers {
   std::map<uint32_t, size_t> greetings_;    // by user
   std::map<std::string, size_t> attached_;  // by share
   std::map<uint32_t, Told> told_;
+  TokenBucket lines_{kLinesPerSecond, kLinesBurst};
   std::map<std::string, TokenBucket> records_;  // also of shares that have left: one that comes again has no more
   uint64_t refused_ = 0;
 };

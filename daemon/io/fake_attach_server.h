@@ -2,6 +2,7 @@
 #ifndef R2CC_DAEMON_IO_FAKE_ATTACH_SERVER_H_
 #define R2CC_DAEMON_IO_FAKE_ATTACH_SERVER_H_
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,8 @@ class FakeAttachServer final : public AttachServer {
   void Stop() override {}
   uint64_t refused() const override { return 0; }
 
-  AttachDecision Attach(JobId id, int32_t pid, const plan::AttachRequest& request, uint32_t uid = 0) {
-    return callbacks_.on_attach(id, {pid, uid}, request);
+  AttachDecision Attach(JobId id, int32_t pid, const plan::AttachRequest& request, uint32_t uid = 0, const std::string& share = "") {
+    return callbacks_.on_attach(id, {pid, uid, false, share}, request);
   }
   void Tell(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped = 0) {
     callbacks_.on_evidence(id, records, dropped);

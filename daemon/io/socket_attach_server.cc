@@ -138,6 +138,7 @@ void SocketAttachServer::OnAccept() {
     const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) return PauseListening(strerror(errno));
     if (fd < 0) return;
+    MakeRoom();
     const JobId id = next_id_++;
     ucred peer{};
     socklen_t bytes = sizeof(peer);
@@ -150,6 +151,7 @@ void SocketAttachServer::OnAccept() {
       continue;
     }
     Connection& connection = connections_[id];
+    greeting_.insert(id);
     connection.fd = fd;
     connection.pid = peer.pid;
     connection.uid = peer.uid;
@@ -161,6 +163,14 @@ void SocketAttachServer::OnAccept() {
       End(id);
     });
   }
+}
+
+void SocketAttachServer::MakeRoom() {
+  if (greeting_.size() < AttachUsers::kGreetingsInAllMax) return;
+  const JobId oldest = *greeting_.begin();
+  const Connection& silent = connections_.at(oldest);
+  TellRefused(silent.uid, silent.pid, absl::StrCat("it asks nothing, and ", greeting_.size(), " connections ask nothing"));
+  End(oldest);
 }
 
 // The connection stays in the queue, so the loop would turn for nothing until there is room again.
@@ -229,7 +239,8 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
   std::string share = ShareOf(connection.pid, connection.uid);
   if (const std::string why = users_.WhyNotAttach(share); !why.empty()) return Refuse(id, plan::AttachStatus::kRefused, why);
   const bool claimed = connection.pid <= 0;
-  const AttachDecision decision = callbacks_.on_attach(id, {claimed ? request.pid : connection.pid, connection.uid, claimed}, request);
+  const JobProcess process{claimed ? request.pid : connection.pid, connection.uid, claimed, share};
+  const AttachDecision decision = callbacks_.on_attach(id, process, request);
   if (!decision.refused.empty()) return Refuse(id, plan::AttachStatus::kRefused, decision.refused);
 
   plan::AttachReply reply = EmptyReply(plan::AttachStatus::kAccepted);
@@ -240,6 +251,7 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
   users_.Attach(connection.uid, share);
   connection.share = std::move(share);
   connection.attached = true;
+  greeting_.erase(id);
   connection.ring = std::move(ring);
   if (connection.deadline != 0) loop_->Cancel(std::exchange(connection.deadline, 0));
   if (!SendReply(connection.fd, reply, {page_fd_, connection.ring->fd()})) End(id);
@@ -315,6 +327,7 @@ void SocketAttachServer::End(JobId id) {
     users_.Disconnect(connection.uid);
   loop_->RemoveFd(connection.fd);
   close(connection.fd);
+  greeting_.erase(id);
   connections_.erase(found);
 }
 
@@ -337,6 +350,7 @@ void SocketAttachServer::Stop() {
     close(connection.fd);
   }
   connections_.clear();
+  greeting_.clear();
   if (listen_fd_ < 0) return;
   loop_->RemoveFd(listen_fd_);
   close(listen_fd_);

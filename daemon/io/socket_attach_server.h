@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,7 @@ class SocketAttachServer final : public AttachServer {
   absl::Status Listen();
   void OnAccept();
   void PauseListening(const char* why);
+  void MakeRoom();
   void OnReadable(JobId id);
   void Pause(JobId id);
   void OnRequest(JobId id, const plan::AttachRequest& request, size_t bytes);
@@ -102,6 +104,7 @@ class SocketAttachServer final : public AttachServer {
   bool leave_socket_ = false;
   JobId next_id_ = 1;
   std::map<JobId, Connection> connections_;
+  std::set<JobId> greeting_;  // of these, those that have not attached; the oldest first
   // False after Stop, for tasks that are still posted then.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

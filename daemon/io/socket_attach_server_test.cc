@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -277,6 +279,35 @@ TEST_F(SocketAttachServerTest, APathThatIsTooLongIsNamed) {
     SocketAttachServer server(&thread_.loop(), "/tmp/" + std::string(120, 'x'), page_->fd(), AttachAccess());
     EXPECT_NE(server.Start({}).message().find("choose a shorter --run_dir"), std::string::npos);
   });
+}
+
+// As root of a container does, which has all uids: each has a few connections.
+TEST_F(SocketAttachServerTest, SilentConnectionsOfManyUsersKeepNobodyOut) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root: connects as many users";
+  rlimit descriptors{};
+  getrlimit(RLIMIT_NOFILE, &descriptors);
+  descriptors.rlim_cur = descriptors.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &descriptors);
+  if (descriptors.rlim_cur < 3 * AttachUsers::kPlacesMax) GTEST_SKIP() << "needs root: too few descriptors";
+  ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
+  std::vector<std::unique_ptr<PluginEnd>> silent;
+  for (size_t i = 0; i < AttachUsers::kPlacesMax; ++i) {
+    // Of this thread alone.
+    ASSERT_EQ(syscall(SYS_setresuid, -1, 100'000 + i, -1), 0);
+    silent.push_back(std::make_unique<PluginEnd>(path_));
+    ASSERT_EQ(syscall(SYS_setresuid, -1, 0, -1), 0);
+    ASSERT_TRUE(silent.back()->connected());
+    if (i % 64 == 0) OnLoop([] {});
+  }
+  PluginEnd plugin(path_);
+  const auto request = SoundRequest();
+  plugin.Send(&request, sizeof(request));
+  plan::AttachReply reply;
+  int page_fd, ring_fd;
+  ASSERT_TRUE(plugin.Receive(&reply, &page_fd, &ring_fd));
+  EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted)) << reply.reason;
+  close(page_fd);
+  close(ring_fd);
 }
 
 // As on a node with many GPUs, when a job ends: its processes have been silent for long, and each has a last word.

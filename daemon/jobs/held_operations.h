@@ -44,7 +44,8 @@ class HeldEvents {
     int32_t pid = 0;  // of the process that waited longest
     v1::HeldOperation longest;
     uint32_t operations = 0;
-    Nanos first = 0;  // report
+    Nanos first = 0;         // report
+    std::string share = {};  // JobProcess::share
   };
   void Note(const Fault& report, Nanos now);
   // Those that have collected for long enough.

@@ -89,12 +89,11 @@ void JobHangs::Tell(const HangWatch::Turn& turn, const v1::Job& job) {
   event.set_peer_node(hangs ? waiting.peer_node() : "");
   event.set_peer_nic(hangs ? waiting.peer_nic() : "");
   event.set_duration_ns(now.monotonic_ns - turn.since);
-  const uint32_t uid = job.uid();
   if (hangs)
     registry_->SetWaiting(turn.id, std::move(waiting));
   else if (job.waiting().requests() == 0)
     registry_->SetWaiting(turn.id, std::nullopt);
-  if (may_tell_(uid)) reporter_->Tell(std::move(event));
+  if (may_tell_(turn.id)) reporter_->Tell(std::move(event));
 }
 
 Nanos JobHangs::WaitedBy(JobId id) const {

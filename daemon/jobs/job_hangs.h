@@ -17,8 +17,8 @@ std::string JobName(const v1::Job& job);
 // The core's thread only.
 class JobHangs {
  public:
-  // All outlive it. `may_tell`: whether the user's jobs may make one more event.
-  JobHangs(EventReporter* reporter, JobRegistry* registry, std::function<bool(uint32_t uid)> may_tell)
+  // All outlive it. `may_tell`: whether the process may make one more event.
+  JobHangs(EventReporter* reporter, JobRegistry* registry, std::function<bool(JobId id)> may_tell)
       : reporter_(reporter), registry_(registry), may_tell_(std::move(may_tell)) {}
 
   void OnAttach(JobId id) { watch_.Attached(id, reporter_->Now().monotonic_ns); }
@@ -37,7 +37,7 @@ class JobHangs {
 
   EventReporter* const reporter_;
   JobRegistry* const registry_;
-  const std::function<bool(uint32_t uid)> may_tell_;
+  const std::function<bool(JobId id)> may_tell_;
   HangWatch watch_;
 };
 

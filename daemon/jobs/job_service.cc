@@ -16,7 +16,7 @@ constexpr Nanos kRecordAgeMax = 60 * kNanosPerSecond;
 // One rail lost by processes with very many peers makes as many events at once.
 constexpr double kEventsBurst = 1024;
 constexpr double kEventsPerSecond = 32;
-// Users whose events are counted.
+// Shares whose events are counted.
 constexpr size_t kAllowancesMax = 1024;
 constexpr uint64_t kPacketBytesMax = 65'535;
 constexpr uint64_t kConnectionsMax = 1024;  // of one link
@@ -90,23 +90,25 @@ AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const p
                                                   unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
   event.set_pid(process.pid);
   event.set_job(job.job());
-  if (MayTell(process.uid, reporter_->Now().monotonic_ns)) reporter_->Tell(std::move(event));
+  shares_[id] = process.share.empty() ? absl::StrCat("uid ", process.uid) : process.share;
+  if (MayTell(shares_[id])) reporter_->Tell(std::move(event));
   return decision;
 }
 
-bool JobService::MayTell(uint32_t uid, Nanos now) {
-  if (allowances_.size() >= kAllowancesMax && !allowances_.contains(uid)) allowances_.clear();
-  Allowance& allowance = allowances_.try_emplace(uid, Allowance{now, kEventsBurst, 0}).first->second;
+bool JobService::MayTell(const std::string& share) {
+  const Nanos now = reporter_->Now().monotonic_ns;
+  if (allowances_.size() >= kAllowancesMax && !allowances_.contains(share)) allowances_.clear();
+  Allowance& allowance = allowances_.try_emplace(share, Allowance{now, kEventsBurst, 0}).first->second;
   const double earned = static_cast<double>(now - allowance.as_of) / kNanosPerSecond * kEventsPerSecond;
   allowance.events = std::min(kEventsBurst, allowance.events + earned);
   allowance.as_of = now;
   if (allowance.events < 1) {
-    if (allowance.untold++ == 0) LogWarning("rate limit: suppressing events from jobs of this user", {{"uid", uid}});
+    if (allowance.untold++ == 0) LogWarning("rate limit: suppressing events from jobs of one user or container", {{"of", share}});
     return false;
   }
   allowance.events -= 1;
   if (const uint64_t untold = std::exchange(allowance.untold, 0); untold > 0)
-    LogWarning("rate limit: events from jobs of this user were suppressed", {{"uid", uid}, {"events", untold}});
+    LogWarning("rate limit: events from jobs of one user or container were suppressed", {{"of", share}, {"events", untold}});
   return true;
 }
 
@@ -145,7 +147,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   registry_.Note(id, record, {when, now.ToRealtime(when)});
   NoteLoss(id, record, when);
   if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
-  if (kind == plan::EvidenceKind::kOperationHeld) return OnHeld(*registry_.Find(id), record, when);
+  if (kind == plan::EvidenceKind::kOperationHeld) return OnHeld(id, record, when);
   const bool unproven = kind == plan::EvidenceKind::kProofFailed;
   if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp && !unproven) return;
   if (kind == plan::EvidenceKind::kLinkUp)
@@ -182,7 +184,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   }
   if (unproven) event.set_cause(cause_name);
   // A link that cannot be opened says so once a second.
-  if ((!unproven || IsNews(id, record)) && MayTell(job.uid(), now.monotonic_ns)) reporter_->Tell(std::move(event));
+  if ((!unproven || IsNews(id, record)) && MayTell(shares_[id])) reporter_->Tell(std::move(event));
 
   // What waited for this daemon says nothing of now.
   if (rail.nic().empty() || now.monotonic_ns - when > kRecordAgeMax) return;
@@ -281,7 +283,7 @@ void JobService::TellGaveUp(JobId id, const std::string& peer, const std::vector
   event.set_peer_node(peer);
   event.set_pid(job->pid());
   event.set_job(job->job());
-  const bool told = MayTell(job->uid(), now.monotonic_ns);
+  const bool told = MayTell(shares_[id]);
   registry_.GiveUp(id, std::move(kept));
   if (told) reporter_->Tell(std::move(event));
 }
@@ -299,11 +301,13 @@ health::JobReport JobService::ReportOf(JobId id, const plan::EvidenceRecord& rec
   return report;
 }
 
-void JobService::OnHeld(const v1::Job& job, const plan::EvidenceRecord& record, Nanos when) {
+void JobService::OnHeld(JobId id, const plan::EvidenceRecord& record, Nanos when) {
+  const v1::Job& job = *registry_.Find(id);
   const v1::RailTotals& rail = job.rails(static_cast<int>(record.local_rail));
   HeldEvents::Fault report{.uid = job.uid(), .job = job.job(), .rail = rail.nic().empty() ? rail.rail() : rail.nic(), .lost = when};
   report.pid = job.pid();
   report.longest = HeldOf(record);
+  report.share = shares_[id];
   held_events_.Note(report, reporter_->Now().monotonic_ns);
 }
 
@@ -318,7 +322,7 @@ void JobService::TellHeld() {
     event.set_pid(fault.pid);
     event.set_job(fault.job);
     event.set_duration_ns(fault.longest.held_ns());
-    if (MayTell(fault.uid, now.monotonic_ns)) reporter_->Tell(std::move(event));
+    if (MayTell(fault.share)) reporter_->Tell(std::move(event));
   }
 }
 
@@ -328,7 +332,8 @@ void JobService::OnEnd(JobId id) {
   v1::Event event = reporter_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
   event.set_pid(job->pid());
   event.set_job(job->job());
-  const bool told = MayTell(job->uid(), reporter_->Now().monotonic_ns);
+  const bool told = MayTell(shares_[id]);
+  shares_.erase(id);
   JudgeTaken();
   registry_.Remove(id, reporter_->Now().realtime_ns);
   for (auto& [nic, processes] : moved_) processes.erase(id);

@@ -60,7 +60,8 @@ class JobService {
   uint64_t refused() const { return outputs_.refused(); }
 
  private:
-  // Events that a user's jobs may still cause: jobs that fence without end, or come and go, must not displace all others from the log.
+  // Events that the jobs of a share may still cause: jobs that fence without end, or come and go, must not displace all others from the
+  // log.
   struct Allowance {
     Nanos as_of = 0;
     double events = 0;
@@ -73,7 +74,7 @@ class JobService {
     Nanos heard = 0;  // by this daemon
     health::NicKey own, peer;
   };
-  bool MayTell(uint32_t uid, Nanos now);
+  bool MayTell(const std::string& share);
   AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
   // `report`, made of `record`, becomes evidence.
@@ -89,7 +90,7 @@ class JobService {
   // The beginning of every report.
   health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
   // An operation of NCCL waited for a rail that was lost at `when`.
-  void OnHeld(const v1::Job& job, const plan::EvidenceRecord& record, Nanos when);
+  void OnHeld(JobId id, const plan::EvidenceRecord& record, Nanos when);
   void TellHeld();
   void OnEnd(JobId id);
   // Handles the records of a job about a peer that it gave up on; they follow each other.
@@ -100,9 +101,10 @@ class JobService {
   const uint64_t own_netns_inode_;
   const Outputs outputs_;
   JobRegistry registry_;
-  JobHangs hangs_{reporter_, &registry_, [this](uint32_t uid) { return MayTell(uid, reporter_->Now().monotonic_ns); }};
+  JobHangs hangs_{reporter_, &registry_, [this](JobId id) { return MayTell(shares_[id]); }};
   HeldEvents held_events_;
-  std::map<uint32_t, Allowance> allowances_;  // by uid
+  std::map<std::string, Allowance> allowances_;  // by share
+  std::map<JobId, std::string> shares_;          // of those that are attached
   // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
   std::map<std::string, std::map<JobId, Nanos>> moved_;
   // Links that could not be opened, as reported: by process, rail and peer.
