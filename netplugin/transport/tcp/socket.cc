@@ -105,9 +105,9 @@ void Prepare(int fd, SocketUse use, const std::string& interface) {
   Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   if (use == SocketUse::kOob) {
     Set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    constexpr auto kProbeEveryS = static_cast<int>(tuning::kLookEvery / kNanosPerSecond);
-    Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, kProbeEveryS);
-    Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, kProbeEveryS);
+    const auto every_s = static_cast<int>(tuning::kLookEvery / kNanosPerSecond);
+    Set(fd, IPPROTO_TCP, TCP_KEEPIDLE, every_s);
+    Set(fd, IPPROTO_TCP, TCP_KEEPINTVL, every_s);
     Set(fd, IPPROTO_TCP, TCP_KEEPCNT, static_cast<int>(tuning::kOobLostAfter / tuning::kLookEvery) - 1);
     Set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(tuning::kOobLostAfter / kNanosPerMs));
   }
