@@ -15,30 +15,24 @@
 
 #include "absl/status/status.h"
 #include "base/core/mutex.h"
-#include "base/executor.h"
+#include "base/fd_executor.h"
 #include "base/timer_queue.h"
 
 namespace r2cc {
 
 // "Loop thread" below: from a task, timer or handler of this loop, or from one thread at a time while the loop does not run.
-class EventLoop final : public Executor {
+class EventLoop final : public FdExecutor {
  public:
-  using FdHandler = std::function<void(uint32_t epoll_events)>;
-
   EventLoop();
   // REQUIRES: Run has returned or was never called. Destroys what is still posted, unrun.
   ~EventLoop() override;
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Calls `handler` whenever one of `epoll_events` (EPOLLIN, EPOLLOUT, ...; level-triggered) is there. The descriptor stays the
-  // caller's, who removes it before closing it. Loop thread.
-  absl::Status AddFd(int fd, uint32_t epoll_events, FdHandler handler);
-  // Other events for a descriptor that was added. Loop thread.
-  absl::Status ModifyFd(int fd, uint32_t epoll_events);
-  // The handler is not called any more, not even for an event that has been fetched already; it may remove itself. No effect if the
-  // descriptor was not added. Loop thread.
-  void RemoveFd(int fd);
+  // Loop thread.
+  absl::Status AddFd(int fd, uint32_t epoll_events, FdHandler handler) override;
+  absl::Status ModifyFd(int fd, uint32_t epoll_events) override;
+  void RemoveFd(int fd) override;
 
   void Post(Task task) override;
   TimerId RunAfter(Nanos delay, Task task) override;

@@ -59,7 +59,7 @@ bool SendReply(int fd, const plan::AttachReply& reply, const std::vector<int>& d
 
 }  // namespace
 
-SocketAttachServer::SocketAttachServer(EventLoop* loop, std::string path, int page_fd, AttachAccess access)
+SocketAttachServer::SocketAttachServer(FdExecutor* loop, std::string path, int page_fd, AttachAccess access)
     : loop_(loop), path_(std::move(path)), page_fd_(page_fd), access_(std::move(access)) {}
 
 SocketAttachServer::~SocketAttachServer() { Stop(); }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/core/token_bucket.h"
-#include "base/event_loop.h"
+#include "base/fd_executor.h"
 #include "daemon/core/attach_access.h"
 #include "daemon/io/attach_server.h"
 #include "daemon/io/attach_users.h"
@@ -32,7 +32,7 @@ class SocketAttachServer final : public AttachServer {
   static constexpr Nanos kPacketPause = 20 * kNanosPerMs;
 
   // `page_fd` stays the caller's. `loop` outlives the server.
-  SocketAttachServer(EventLoop* loop, std::string path, int page_fd, AttachAccess access);
+  SocketAttachServer(FdExecutor* loop, std::string path, int page_fd, AttachAccess access);
   ~SocketAttachServer() override;
 
   // Before Start(): takes the socket on which the former run listened, with the jobs in its queue. Owns `fd`, and closes it if it is not
@@ -92,7 +92,7 @@ class SocketAttachServer final : public AttachServer {
   // Whether the process at the other end of `fd` may attach.
   bool Allows(int fd, uint32_t uid, uint32_t gid) const;
 
-  EventLoop* const loop_;
+  FdExecutor* const loop_;
   const std::string path_;
   const int page_fd_;
   AttachAccess access_;

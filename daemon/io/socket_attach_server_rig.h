@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/event_loop.h"
 #include "daemon/io/socket_attach_server.h"
 #include "plan/page/page.h"
 #include "plan/page/text.h"
