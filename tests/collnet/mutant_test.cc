@@ -1,18 +1,15 @@
-// The checkers find each mutant of netplugin/collnet/mutant.h. By default at one of its seeds in mutant_seeds.txt; with --search at one of
-// some hundred, and --write=FILE pins the first that do.
+// The checkers find each mutant of netplugin/collnet/mutant.h: see tests/sim/mutant_search.h for the flags.
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "bazel/processor_seconds.h"
 #include "netplugin/collnet/mutant.h"
 #include "tests/collnet/world.h"
-#include "tests/sim/pinned_seeds.h"
+#include "tests/sim/mutant_search.h"
 
 namespace r2cc::collnet_test {
 namespace {
@@ -22,36 +19,23 @@ using collnet::CollNetMutant;
 using Run = std::function<std::string(uint64_t seed)>;  // returns what is wrong
 
 constexpr uint64_t kSeeds = 300;
-constexpr char kPinnedPath[] = "tests/collnet/mutant_seeds.txt";
-constexpr char kRefresh[] = "./bazelw run //tests/collnet:mutant_search_test -- --write=$PWD/tests/collnet/mutant_seeds.txt";
 
-bool search = false;
-std::string write_path;  // empty: nothing is written
-sim::PinnedSeeds pinned;
-sim::PinnedSeeds found;  // by the mutant's name, as in the file
+sim::MutantSearch search("//tests/collnet:mutant_search_test", "tests/collnet/mutant_seeds.txt");
 
-// Runs the seeds of `name` with `bug`, expects that one of them is found, and that all is well at that seed without it.
 void ExpectFound(CollNetMutant bug, const std::string& name, const Run& run) {
-  std::vector<uint64_t> seeds = search ? std::vector<uint64_t>(kSeeds) : pinned[name];
-  if (search) std::iota(seeds.begin(), seeds.end(), 1);
-  std::vector<uint64_t> caught;
-  for (const uint64_t seed : seeds) {
-    collnet::mutant = bug;
-    const std::string wrong = run(seed);
+  std::vector<uint64_t> seeds(kSeeds);
+  std::iota(seeds.begin(), seeds.end(), 1);
+  search.ExpectCaught(name, seeds, [&](uint64_t seed, bool with_mutant) {
+    collnet::mutant = with_mutant ? bug : CollNetMutant::kNothing;
+    std::string wrong = run(seed);
     collnet::mutant = CollNetMutant::kNothing;
-    if (wrong.empty()) continue;
-    EXPECT_EQ(run(seed), "") << "without the mutant, seed " << seed;
-    caught.push_back(seed);
-    if (caught.size() == (write_path.empty() ? 1 : sim::kPinnedSeedsMax)) break;
-  }
-  EXPECT_FALSE(caught.empty()) << name << " is not found at any of " << seeds.size() << " seeds"
-                               << (search ? "" : std::string("; after a change of the code pin other seeds: ") + kRefresh);
-  found[name] = caught;
+    return wrong;
+  });
 }
 
 // With --search at all seeds.
 void ExpectNothingFoundWithoutAMutant(const Run& run) {
-  for (uint64_t seed = 1; seed <= (search ? kSeeds : 10); ++seed) ASSERT_EQ(run(seed), "") << "seed " << seed;
+  for (uint64_t seed = 1; seed <= (search.searches() ? kSeeds : 10); ++seed) ASSERT_EQ(run(seed), "") << "seed " << seed;
 }
 
 std::string RunSeed(uint64_t seed) {
@@ -130,27 +114,6 @@ TEST(MutantTest, AnotherOrderIsFound) {
 }  // namespace r2cc::collnet_test
 
 int main(int argc, char** argv) {
-  using namespace r2cc::collnet_test;
   testing::InitGoogleTest(&argc, argv);
-  r2cc::RecordProcessorSeconds();
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--search") {
-      search = true;
-    } else if (argument.rfind("--write=", 0) == 0) {
-      write_path = argument.substr(argument.find('=') + 1);
-    } else {
-      std::fprintf(stderr, "unknown flag %s: there are --search and, with it, --write=FILE\n", argument.c_str());
-      return 2;
-    }
-  }
-  std::string error;
-  if (search || r2cc::sim::ReadPinnedSeeds(kPinnedPath, &pinned, &error)) {
-    const int code = RUN_ALL_TESTS();
-    if (code != 0 || !search || write_path.empty() ||
-        r2cc::sim::WritePinnedSeeds(write_path, found, std::string("To refresh: ") + kRefresh, &error))
-      return code;
-  }
-  std::fprintf(stderr, "%s\n", error.c_str());
-  return 1;
+  return r2cc::collnet_test::search.RunTests(argc, argv);
 }

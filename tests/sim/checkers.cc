@@ -205,6 +205,7 @@ Checker::ChunkRecord* Checker::ChunkOf(const Carrying& who, const net::Chunk& ch
 }
 
 void Checker::ChunkSent(const Carrying& who, const net::Chunk& chunk) {
+  if (Ignores(who, chunk)) return;
   int flow = 0;
   ChunkRecord* record = ChunkOf(who, chunk, &flow);
   if (record == nullptr) return Violation("stripe", "a chunk of no message that was posted left");
@@ -230,7 +231,7 @@ void Checker::ChunkSent(const Carrying& who, const net::Chunk& chunk) {
 }
 
 void Checker::ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination) {
-  if (destination == nullptr) return;
+  if (destination == nullptr || Ignores(who, header)) return;
   int flow = 0;
   ChunkRecord* record = ChunkOf(who, header, &flow);
   if (record == nullptr) return Violation("stripe", "a chunk of no message is taken");

@@ -27,6 +27,8 @@ class Checker {
   // A flow of the job, before either end knows it. `messages`: (bytes to send, bytes of the buffer to receive into).
   int AddFlow(int sender, int receiver, const std::vector<std::pair<uint64_t, uint64_t>>& messages);
   void Opened(int flow, net::FlowId id) { by_id_[{flows_[AsIndex(flow)].sender, flows_[AsIndex(flow)].receiver, id}] = flow; }
+  // A flow that is somebody else's, who looks at it himself.
+  void Ignore(int sender, int receiver, net::FlowId id) { ignored_.emplace(sender, receiver, id); }
   std::byte* PostSend(int flow, net::MessageId message);
   std::byte* PostReceive(int flow, net::MessageId message);
   // What the session says; `copied`: it may say so as soon as it has a copy.
@@ -102,6 +104,7 @@ class Checker {
   Region* Find(const std::byte* at);
   void Release(const std::byte* begin);
   std::string Describe(int flow, net::MessageId message) const;
+  bool Ignores(const Carrying& who, const net::Chunk& chunk) const { return ignored_.contains({who.sender, who.receiver, chunk.flow}); }
   ChunkRecord* ChunkOf(const Carrying& who, const net::Chunk& chunk, int* flow);
   bool Ended(const Name& epoch) const;
   void Reached(Situation situation) { ++situations_[static_cast<size_t>(situation)]; }
@@ -109,6 +112,7 @@ class Checker {
   const Timeline* const timeline_;
   std::vector<Flow> flows_;
   std::map<std::tuple<int, int, net::FlowId>, int> by_id_;
+  std::set<std::tuple<int, int, net::FlowId>> ignored_;
   std::map<const std::byte*, Region> regions_;
   std::map<std::tuple<int, int, net::LinkId>, net::Incarnation> ended_;
   std::set<Name> carried_;  // at least one chunk

@@ -5,72 +5,6 @@
 
 namespace r2cc::sim {
 
-const char* Name(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kCutSenderSees: return "cut, sender sees";
-    case FaultKind::kCutReceiverSees: return "cut, receiver sees";
-    case FaultKind::kCutBothSee: return "cut, both see";
-    case FaultKind::kCutNoneSees: return "cut, nobody sees";
-    case FaultKind::kSilenceForward: return "silence forward";
-    case FaultKind::kSilenceBack: return "silence back";
-    case FaultKind::kSilenceBoth: return "silence both ways";
-    case FaultKind::kClogShort: return "clog, short";
-    case FaultKind::kClogLong: return "clog, long";
-    case FaultKind::kFlap: return "flap";
-    case FaultKind::kGray: return "gray";
-    case FaultKind::kSwallowed: return "connection swallowed";
-    case FaultKind::kLargeLost: return "large packets lost";
-    case FaultKind::kDiesSlowly: return "connection dies slowly";
-    case FaultKind::kReset: return "connection reset";
-    case FaultKind::kRailSaidDown: return "rail said down";
-    case FaultKind::kDeadAtStart: return "dead at start";
-    case FaultKind::kConnectRefused: return "connect refused";
-    case FaultKind::kConnectUnanswered: return "connect unanswered";
-    case FaultKind::kFaultInConnect: return "fault in connect";
-    case FaultKind::kFaultInProof: return "fault in proof";
-    case FaultKind::kOobLost: return "out-of-band lost";
-    case FaultKind::kOobReset: return "out-of-band reset";
-    case FaultKind::kPartition: return "partition";
-    case FaultKind::kAllRailsDown: return "all rails down";
-    case FaultKind::kFaultInFence: return "fault in fence";
-    case FaultKind::kFaultInReplay: return "fault in replay";
-    case FaultKind::kLastAckLost: return "last ack lost";
-    case FaultKind::kCloseLate: return "close late";
-    case FaultKind::kCloseFails: return "close fails";
-    case FaultKind::kDeviceLost: return "device lost";
-    case FaultKind::kRenumbered: return "rail renumbered";
-    case FaultKind::kQueuePairError: return "queue pair error";
-    case FaultKind::kStatus: return "completion with an error";
-    case FaultKind::kPostFails: return "post fails";
-    case FaultKind::kSlowCalls: return "slow calls";
-    case FaultKind::kStalledPair: return "stalled queue pair";
-    case FaultKind::kStalledDevice: return "stalled device";
-    case FaultKind::kCompletionError: return "completion queue error";
-    case FaultKind::kVerdict: return "page verdict";
-    case FaultKind::kWeight: return "page weight";
-    case FaultKind::kPathVerdict: return "page verdict on a path";
-    case FaultKind::kStopShort: return "stop, short";
-    case FaultKind::kStopLong: return "stop, long";
-    case FaultKind::kPause: return "pause";
-    case FaultKind::kReaderStuck: return "reader stuck";
-    case FaultKind::kDeath: return "death";
-    case FaultKind::kDeathHeldOpen: return "death, held open";
-    case FaultKind::kVanish: return "vanish";
-    case FaultKind::kAbort: return "abort";
-    case FaultKind::kBeyondDeadline: return "beyond deadline";
-    case FaultKind::kCloseNever: return "close never";
-  }
-  return "unknown";
-}
-
-bool HappensTo(Rails rails, FaultKind kind) {
-  // Nobody connects to a device, and its packets are its own affair but for their size.
-  static const std::set<FaultKind> kOfSockets = {FaultKind::kConnectRefused, FaultKind::kConnectUnanswered, FaultKind::kSwallowed,
-                                                 FaultKind::kDiesSlowly, FaultKind::kReaderStuck};
-  if (rails == Rails::kVerbs) return !kOfSockets.contains(kind);
-  return kind < FaultKind::kQueuePairError || kind > FaultKind::kCompletionError;
-}
-
 void Faults::Plan(const Fault& fault) {
   if (fault.moment.has_value()) {
     armed_.push_back(fault);
@@ -124,6 +58,7 @@ void Faults::Tell(Port port, bool up) {
 
 void Faults::TellCarrier(Port port, bool up) {
   if (HasLinkMonitor(port)) Tell(port, up);
+  if (world_.daemons != nullptr) world_.daemons->Carrier(port, up);
 }
 
 void Faults::CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told) {
@@ -164,6 +99,7 @@ plan::Plan Faults::Page() const {
 void Faults::Begin(const Fault& fault) {
   ++injected_[static_cast<size_t>(fault.kind)];
   Network* network = world_.network;
+  Daemons* const daemons = world_.daemons;
   Timeline* timeline = network->timeline();
   const Port here{fault.a, fault.rail_a}, there{fault.b, fault.rail_b};
   const Port oob_here{fault.a, kOobRail}, oob_there{fault.b, kOobRail};
@@ -368,12 +304,39 @@ void Faults::Begin(const Fault& fault) {
       gone_[fault.a] = timeline->now();
       for (const Port port : rails_of(fault.a)) network->BlockPort(port);
       network->BlockPort(oob_here);
+      if (daemons != nullptr) daemons->Vanish(fault.a);
       At(fault.a)->Kill(true);
       break;
     case FaultKind::kAbort:
       gone_[fault.a] = timeline->now();
       world_.abort(fault.a);
       break;
+    case FaultKind::kDaemonKilled:
+    case FaultKind::kDaemonEnded:
+      daemons->End(fault.a, fault.kind == FaultKind::kDaemonKilled);
+      Heal(fault, fault.duration, [daemons, fault] { daemons->Start(fault.a); });
+      break;
+    case FaultKind::kDaemonPaused:
+      daemons->Pause(fault.a, true);
+      Heal(fault, fault.duration, [daemons, fault] { daemons->Pause(fault.a, false); });
+      break;
+    case FaultKind::kStoreDown:
+      daemons->Store(false);
+      Heal(fault, fault.duration, [daemons] { daemons->Store(true); });
+      break;
+    case FaultKind::kIsolated:
+      network->BlockPort(oob_here);
+      daemons->Isolate(fault.a, true);
+      Heal(fault, fault.duration, [network, daemons, oob_here, fault] {
+        network->UnblockPort(oob_here);
+        daemons->Isolate(fault.a, false);
+      });
+      break;
+    case FaultKind::kDrained:
+      daemons->Drain(here, fault.degree, true);
+      Heal(fault, fault.duration, [daemons, here, fault] { daemons->Drain(here, fault.degree, false); });
+      break;
+    case FaultKind::kClockStep: daemons->StepClock(fault.a, fault.degree * kNanosPerSecond); break;
   }
   world_.changed();
 }

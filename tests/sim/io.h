@@ -11,6 +11,7 @@
 
 #include "netplugin/flow/memory.h"
 #include "netplugin/flow/stripe.h"
+#include "tests/sim/machine_clock.h"
 #include "tests/sim/network.h"
 #include "tests/sim/tap.h"
 
@@ -30,6 +31,7 @@ struct ProcessOptions {
   net::StripeMode mode = net::StripeMode::kBalance;
   Nanos turn_latency_most = 20'000;  // from an event to the moment when the I/O thread looks at it
   size_t turn_bytes = 16 * 1024;     // read from one socket before the others get their turn
+  MachineClock clock;                // of its node
 };
 
 // How a device of the process ends an incarnation.
@@ -83,6 +85,8 @@ class Io {
   }
 
   Nanos now() const { return network->timeline()->now(); }
+  // By the clock of its node, as the production code has it.
+  Nanos local_now() const { return options.clock.At(now()); }
   Random& random() const { return network->timeline()->random(); }
   bool logs() const { return tap->logs(); }
   void Log(const std::string& line) const { tap->Log(host, line); }

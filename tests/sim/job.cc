@@ -187,6 +187,7 @@ void Job::Progress(Process* process) {
   }
   const bool aborted = ends_over_[AsIndex(process)] == kAborted;
   if (!over && !aborted) return;
+  if (!aborted && stays && stays()) return;
   Nanos& close_at = close_at_[AsIndex(process)];
   if (close_at == 0) close_at = aborted ? process->io().now() : std::max(process->io().now(), Later(process, linger));
   if (process->io().now() < close_at && !aborted) return;
@@ -207,6 +208,13 @@ void Job::Abort(int host) {
   if (processes_[static_cast<size_t>(host)]->dead()) return;
   ends_over_[static_cast<size_t>(host)] = kAborted;
   processes_[static_cast<size_t>(host)]->Wake();
+}
+
+bool Job::done() const {
+  const auto gone = [this](int host) { return processes_[static_cast<size_t>(host)]->dead(); };
+  return std::all_of(flows_.begin(), flows_.end(), [&](const Flow& flow) {
+    return (flow.send_over || gone(flow.plan.sender)) && (flow.receive_over || gone(flow.plan.receiver));
+  });
 }
 
 bool Job::over() const {

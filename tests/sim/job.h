@@ -43,6 +43,10 @@ class Job {
   void Abort(int host);
   bool aborted(int host) const { return ends_over_.at(static_cast<size_t>(host)) == kAborted; }
 
+  // A process that has done all it had to does not close while this is true; empty: it closes.
+  std::function<bool()> stays;
+  // All that is to be sent and received is, or has failed.
+  bool done() const;
   // All processes are over, or dead.
   bool over() const;
   // Why not, line by line.

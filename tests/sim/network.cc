@@ -96,9 +96,20 @@ Nanos Network::Latency(Port from, Port to) {
   return path.options.delay + jitter + std::max<Nanos>(0, path.held_until - timeline_->now());
 }
 
-bool Network::Passes(Port from, Port to) {
-  const Path& path = PathOf(from, to);
-  return path.options.reachable && path.blocked == 0 && ports_[from].blocked == 0 && ports_[to].blocked == 0;
+const Network::Path& Network::Look(Port from, Port to) const {
+  static const Path fresh;
+  const auto known = paths_.find({from, to});
+  return known == paths_.end() ? fresh : known->second;
+}
+
+bool Network::IsBlocked(Port port) const {
+  const auto known = ports_.find(port);
+  return known != ports_.end() && known->second.blocked > 0;
+}
+
+bool Network::Passes(Port from, Port to) const {
+  const Path& path = Look(from, to);
+  return path.options.reachable && path.blocked == 0 && !IsBlocked(from) && !IsBlocked(to);
 }
 
 bool Network::Crosses(const Connection& connection, int side, size_t bytes) {

@@ -82,7 +82,7 @@ class Network {
   // From `from` to `to` large packets are lost; undone by one UnblockLarge().
   void BlockLarge(Port from, Port to) { ++PathOf(from, to).large_blocked; }
   void UnblockLarge(Port from, Port to) { --PathOf(from, to).large_blocked; }
-  bool LosesLarge(Port from, Port to) { return PathOf(from, to).large_blocked > 0; }
+  bool LosesLarge(Port from, Port to) const { return Look(from, to).large_blocked > 0; }
   static constexpr size_t kSmallPacketBytes = 1400;
   uint8_t generation(Port port) { return ports_[port].generation; }
   void Refuse(Port port, bool on) { ports_[port].refuses = on; }
@@ -92,12 +92,12 @@ class Network {
   void KillHost(int host, bool holds_sockets);
 
   // True if a packet would cross at this moment.
-  bool Passes(Port from, Port to);
+  bool Passes(Port from, Port to) const;
   // What crosses in a second at this moment; 0: nothing, or no answer to it.
   int64_t BytesPerS(Port from, Port to) { return Passes(from, to) && Passes(to, from) ? Rate(from, to) : 0; }
   // How long a packet is under way, jitter and what holds it up left out; and until when it is held up.
-  Nanos Delay(Port from, Port to) { return PathOf(from, to).options.delay; }
-  Nanos HeldUntil(Port from, Port to) { return PathOf(from, to).held_until; }
+  Nanos Delay(Port from, Port to) const { return Look(from, to).options.delay; }
+  Nanos HeldUntil(Port from, Port to) const { return Look(from, to).held_until; }
   bool Dead(int host) { return hosts_[host].dead; }
   bool Joined(Port from, Port to) { return PathOf(from, to).options.reachable; }
 
@@ -125,6 +125,9 @@ class Network {
   };
 
   Path& PathOf(Port from, Port to) { return paths_[{from, to}]; }
+  // The same, and a path that nobody has spoken of is not kept.
+  const Path& Look(Port from, Port to) const;
+  bool IsBlocked(Port port) const;
   int64_t Rate(Port from, Port to);
   Nanos Latency(Port from, Port to);
   // A packet of the connection, sent by that side, would cross at this moment.

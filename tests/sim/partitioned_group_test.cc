@@ -5,33 +5,24 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
-#include "netplugin/collnet/driver.h"
 #include "netplugin/flow/tuning.h"
+#include "tests/sim/group_member.h"
 #include "tests/sim/process.h"
-#include "tests/sim/sim_flows.h"
 
 namespace r2cc::sim {
 namespace {
 
-using abi::DataType;
-using abi::RedOp;
-
 constexpr int kRails = 2;
 constexpr uint32_t kMembers = 4;
 constexpr size_t kCount = 20'000;
-constexpr uint64_t kWindow = 4;
 constexpr uint64_t kRailBytesPerSecond = 1'000'000'000;
 constexpr Nanos kDeadline = 30 * kNanosPerSecond;
 // Without rail 1 the one, without rail 0 the other: both reach all others, and not each other.
 constexpr uint32_t kOne = 1, kOther = 2;
-
-// Not exact in f32: a sum in another order would differ.
-float ValueOf(uint32_t member, uint64_t operation, size_t at) {
-  return 1.0F / static_cast<float>(1 + member * 7 + operation * 3 + at % 1000);
-}
 
 class Group : private Tap {
  public:
@@ -50,7 +41,7 @@ class Group : private Tap {
     }
   }
   ~Group() override {
-    for (const auto& member : members_) member->driver.reset();
+    for (const auto& member : members_) member->group.reset();
     timeline_.Clear();
   }
 
@@ -75,81 +66,48 @@ class Group : private Tap {
     const Nanos limit = timeline_.now() + 2 * kDeadline;
     while (!AllDone() && timeline_.now() < limit && timeline_.RunNext()) continue;
     ASSERT_TRUE(AllDone());
-    ASSERT_EQ(wrong_, 0u);
+    ASSERT_EQ(wrong(), 0u);
   }
   void RunFor(Nanos time) {
     for (const Nanos until = timeline_.now() + time; timeline_.now() < until && timeline_.RunNext();) continue;
   }
   void CallMore(uint64_t operations) { wanted_ += operations; }
   bool AllDone() const {
-    return std::all_of(members_.begin(), members_.end(), [this](const auto& member) { return member->done >= wanted_; });
+    return std::all_of(members_.begin(), members_.end(),
+                       [this](const auto& member) { return member->group != nullptr && member->group->done() >= wanted_; });
   }
-  const collnet::Driver& driver(uint32_t member) const { return *members_[member]->driver; }
+  const collnet::Driver& driver(uint32_t member) const { return members_[member]->group->driver(); }
   std::vector<uint32_t> Parts(uint32_t member) const { return driver(member).newest_plan()->plan.parts; }
   uint64_t called() const { return wanted_; }
-  uint64_t wrong() const { return wrong_; }
+  uint64_t wrong() const {
+    return std::accumulate(members_.begin(), members_.end(), uint64_t{0},
+                           [](uint64_t sum, const auto& member) { return sum + member->group->wrong(); });
+  }
   std::vector<std::string> Errors() const {
     std::vector<std::string> errors;
-    for (const auto& member : members_) errors.push_back(member->driver->error());
+    for (const auto& member : members_) errors.push_back(member->group->driver().error());
     return errors;
   }
 
  private:
-  struct Vectors {
-    std::vector<float> contribution = std::vector<float>(kCount), result = std::vector<float>(kCount);
-  };
   struct Member {
     std::unique_ptr<Process> process;
-    collnet::CallersReducer reducer;
-    collnet::HostStaging staging;
-    std::unique_ptr<SimFlows> flows;
-    std::unique_ptr<collnet::Driver> driver;
-    Vectors vectors[kWindow];
+    std::unique_ptr<GroupMember> group;
     int rails = kRails;
-    uint64_t called = 0, done = 0;
   };
 
   void Progress(uint32_t number) {
     Member& member = *members_[number];
-    if (member.driver == nullptr) {
-      member.flows = std::make_unique<SimFlows>(member.process.get(), kRails, nullptr);
-      member.driver = std::make_unique<collnet::Driver>(
-          collnet::Driver::Options{.group = {.members = kMembers, .member = number}, .number = 1},
-          [](const std::vector<uint64_t>& bytes_per_s, const std::vector<bool>& reach_all) {
-            return collnet::PlanFor(bytes_per_s, 16 * 1024, reach_all);
-          },
-          [](const collnet::PlanSpec& plan, uint64_t bytes) -> std::shared_ptr<const plan::Schedule> {
-            return collnet::MakeSchedule(plan, kMembers, bytes);
-          },
-          collnet::Driver::Means{member.flows.get(), &member.reducer, &member.staging});
-    }
-    collnet::Driver& driver = *member.driver;
-    driver.SetCapacity(static_cast<uint64_t>(member.rails) * kRailBytesPerSecond);
-    driver.Poll(timeline_.now());
-    if (!driver.error().empty()) return;
-    for (; member.done < member.called && driver.Done(member.done); ++member.done)
-      Compare(member.vectors[member.done % kWindow].result, member.done);
-    for (; driver.connected() && member.called < std::min(wanted_, member.done + kWindow); ++member.called) {
-      Vectors& vectors = member.vectors[member.called % kWindow];
-      for (size_t at = 0; at < kCount; ++at) vectors.contribution[at] = ValueOf(number, member.called, at);
-      ASSERT_TRUE(
-          driver.Call({vectors.contribution.data(), vectors.result.data(), kCount, DataType::kFloat32, RedOp::kSum}, timeline_.now())
-              .has_value());
-      member.process->Wake();
-    }
-  }
-  void Compare(const std::vector<float>& result, uint64_t operation) {
-    for (size_t at = 0; at < kCount; ++at) {
-      float want = ValueOf(0, operation, at);
-      for (uint32_t member = 1; member < kMembers; ++member) want += ValueOf(member, operation, at);
-      wrong_ += result[at] != want;
-    }
+    if (member.group == nullptr)
+      member.group =
+          std::make_unique<GroupMember>(member.process.get(), GroupMember::Options{kMembers, number, kCount, kRailBytesPerSecond});
+    member.group->Progress(wanted_, member.rails, timeline_.now());
   }
 
   Timeline timeline_;
   Network network_;
   std::vector<std::unique_ptr<Member>> members_;
-  uint64_t wanted_ = 0, wrong_ = 0;
+  uint64_t wanted_ = 0;
 };
 
 class PartitionedGroup : public testing::TestWithParam<uint64_t> {};

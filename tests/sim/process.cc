@@ -19,8 +19,9 @@ uint64_t ProcessOf(int host) { return static_cast<uint64_t>(host) + 1; }
 
 }  // namespace
 
-Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails)
-    : io_(network, tap, host, options), clock_(network->timeline()) {
+Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails,
+                 std::unique_ptr<net::DaemonLink> daemon)
+    : io_(network, tap, host, options), clock_(&io_) {
   io_.wake = [this] { Wake(); };
   io_.keys_revoked = [this](net::TransportKind kind, uint16_t rail) {
     // As the control thread does.
@@ -70,12 +71,15 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
     ListenOn(rail);
   }
   host_.UpdateNames();
-  acceptor_ = std::make_unique<net::Acceptor>(&host_, [](const std::string&) {});
+  acceptor_ = std::make_unique<net::Acceptor>(&host_, [this](const std::string& node) {
+    if (control_plane_ != nullptr) control_plane_->ReportPeer(node);
+  });
   memory_ = std::make_unique<net::MemoryTable>(host_.transports, host_.rails.size(),
                                                [this](const net::Region& region) { RegionChanged(region); });
   host_.memory = memory_.get();
   if (rails_ != nullptr) rails_->StartThreads(1);
   network->AddHost(host, this);
+  if (daemon != nullptr) StartControlPlane(std::move(daemon));
 }
 
 Process::~Process() = default;
@@ -187,9 +191,13 @@ void Process::Turn() {
   if (dead_ || stopped_ > 0) return;
   if (io_.now() < paused_until_) return Plan(paused_until_);
   for (const auto& call : std::exchange(calls_, {})) call();
+  if (control_plane_ != nullptr) {
+    poller_->Wait(0);
+    control_plane_->Poll(io_.local_now());
+  }
   AcceptAll();
   transport_->RunReady();
-  transport_->Tick(io_.now());
+  transport_->Tick(io_.local_now());
   if (rails_ != nullptr) rails_->Tick(io_.now());
   ForEachPeer([](net::Peer* peer) { peer->Service(); });
   if (io_.now() - ticked_ >= net::tuning::kTickEvery) TickPeers();
@@ -249,6 +257,7 @@ void Process::Kill(bool child_holds_sockets) {
   if (dead_) return;
   dead_ = true;
   ++generation_;
+  if (hangs_up) hangs_up();
   io_.network->KillHost(io_.host, child_holds_sockets);
 }
 
@@ -269,20 +278,6 @@ void Process::End() {
     peer->Shut();
   });
   Kill(false);
-}
-
-void Process::RailState(int rail, bool up) {
-  if (dead_) return;
-  calls_.push_back([this, rail, up] {
-    net::LocalRail& local = host_.rails[static_cast<size_t>(rail)];
-    if (std::exchange(local.up, up) == up) return;
-    ForEachPeer([&](net::Peer* peer) {
-      const net::PeerLock lock(*peer);
-      peer->RailState(static_cast<uint16_t>(rail), up);
-      peer->RunToCompletion();
-    });
-  });
-  Wake();
 }
 
 void Process::Relisten(int rail) {
@@ -310,18 +305,6 @@ void Process::NewAddress(int rail) {
     Regreet();
   });
   RailState(rail, true);
-}
-
-void Process::ApplyVerdicts() {
-  if (dead_) return;
-  calls_.push_back([this] {
-    ForEachPeer([](net::Peer* peer) {
-      const net::PeerLock lock(*peer);
-      peer->ApplyVerdicts();
-      peer->RunToCompletion();
-    });
-  });
-  Wake();
 }
 
 void Process::Device(int rail, bool lost) {

@@ -5,15 +5,19 @@
 #ifndef R2CC_TESTS_SIM_PROCESS_H_
 #define R2CC_TESTS_SIM_PROCESS_H_
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "netplugin/transport/acceptor.h"
+#include "netplugin/transport/control_plane.h"
 #include "netplugin/transport/memory_table.h"
+#include "netplugin/transport/os/poller.h"
 #include "netplugin/transport/send_peer.h"
 #include "tests/sim/io.h"
+#include "tests/sim/sim_link_events.h"
 #include "tests/sim/sim_transport.h"
 
 namespace r2cc::sim {
@@ -22,15 +26,20 @@ class Process : public Network::Host {
  public:
   // Makes what carries the rails' links in the place of the simulated network, which keeps the out-of-band connection.
   using MakeRails = std::function<std::unique_ptr<net::Transport>(Io* io, net::Greet greet)>;
-  Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails = nullptr);
+  // `daemon`: the daemon of its node, by which its rails have names and verdicts; null: there is none, and `page` is what it would say.
+  Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails = nullptr,
+          std::unique_ptr<net::DaemonLink> daemon = nullptr);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   ~Process() override;
 
   int host() const { return io_.host; }
   Io& io() { return io_; }
-  // The page; it says nothing unless set.
+  // The page, without a daemon; it says nothing unless set.
   std::function<plan::Plan()> page = [] { return plan::Plan(); };
+
+  // Called when it ends: its kernel closes what it had open at its daemon.
+  std::function<void()> hangs_up;
 
   // ---- the job; call only from `progress` ----
 
@@ -85,6 +94,10 @@ class Process : public Network::Host {
   // The rail's device is lost, and with it all that it did; or it is back.
   void Device(int rail, bool lost);
 
+  // By what it has heard.
+  int rails_up() const {
+    return static_cast<int>(std::count_if(host_.rails.begin(), host_.rails.end(), [](const net::LocalRail& rail) { return rail.up; }));
+  }
   // What has left on the rail.
   uint64_t sent_bytes(int rail) const { return host_.rails[static_cast<size_t>(rail)].sent_bytes.value(); }
   const std::map<int, std::shared_ptr<net::SendPeer>>& send_peers() const { return send_peers_; }
@@ -93,11 +106,11 @@ class Process : public Network::Host {
  private:
   class VirtualClock final : public Clock {
    public:
-    explicit VirtualClock(const Timeline* timeline) : timeline_(timeline) {}
-    Nanos Now() const override { return timeline_->now(); }
+    explicit VirtualClock(const Io* io) : io_(io) {}
+    Nanos Now() const override { return io_->local_now(); }
 
    private:
-    const Timeline* const timeline_;
+    const Io* const io_;
   };
 
   void Arrived(Port) override { Wake(); }
@@ -109,6 +122,9 @@ class Process : public Network::Host {
   void Regreet();
   void RegionChanged(const net::Region& region);
   void ForEachPeer(const std::function<void(net::Peer*)>& call) const;
+  void StartControlPlane(std::unique_ptr<net::DaemonLink> daemon);
+  // As Engine's: with the locks of all peers.
+  void Exclusively(const std::function<void()>& call) const;
   void Turn();
   void TickPeers();
   void Plan(Nanos when);
@@ -120,6 +136,10 @@ class Process : public Network::Host {
   net::Host host_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<net::Transport> rails_;  // null: that
+  // Of the control plane, without which there is no daemon.
+  std::unique_ptr<net::Poller> poller_;
+  SimLinkEvents* link_events_ = nullptr;
+  std::unique_ptr<net::ControlPlane> control_plane_;
   std::unique_ptr<net::Acceptor> acceptor_;
   std::unique_ptr<net::MemoryTable> memory_;
   std::map<int, std::shared_ptr<net::SendPeer>> send_peers_;  // by peer

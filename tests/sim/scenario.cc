@@ -8,6 +8,26 @@ namespace {
 constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kSecond = kNanosPerSecond;
 
+uint64_t MakeSize(Random* random, uint32_t chunk) {
+  switch (random->Pick(10)) {
+    case 0: return 0;
+    case 1: return 1;
+    case 2: return 127;
+    case 3: return 128;
+    case 4: return chunk - 1;
+    case 5: return chunk;
+    case 6: return chunk + 1;
+    case 7: return static_cast<uint64_t>(random->Between(1, 4096));
+    case 8: return static_cast<uint64_t>(random->Between(1, 65536));
+    default: return static_cast<uint64_t>(chunk) * static_cast<uint64_t>(random->Between(2, 20)) + static_cast<uint64_t>(random->Pick(300));
+  }
+}
+
+// When something happens: within the job, mostly.
+Nanos MakeTime(Random* random) { return kNanosPerSecond + random->Between(0, random->Chance(3) ? 2500 * kMs : 800 * kMs); }
+
+}  // namespace
+
 void MakeTopology(Random* random, Scenario* scenario) {
   const int count = random->Chance(4) ? 3 : 2;
   const bool same = !random->Chance(4);
@@ -30,7 +50,6 @@ void MakeTopology(Random* random, Scenario* scenario) {
   scenario->receive_buffer_bytes = random->Of<size_t>({8192, 65536, 131072});
 }
 
-// Which rails are joined: all pairs of a full fabric; in a rail-only one those of one number, as links do.
 void MakePaths(Random* random, Scenario* scenario, Nanos jitter_most) {
   const Nanos delay = random->Of<Nanos>({5'000, 20'000, 100'000, kMs});
   // Slow rails keep bytes in flight while things happen. A queue of more than R2CC_SILENCE_MS is no calm.
@@ -59,21 +78,6 @@ void MakePaths(Random* random, Scenario* scenario, Nanos jitter_most) {
           scenario->paths.push_back({{{a, i}, {b, j}}, path});
         }
     }
-}
-
-uint64_t MakeSize(Random* random, uint32_t chunk) {
-  switch (random->Pick(10)) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return 127;
-    case 3: return 128;
-    case 4: return chunk - 1;
-    case 5: return chunk;
-    case 6: return chunk + 1;
-    case 7: return static_cast<uint64_t>(random->Between(1, 4096));
-    case 8: return static_cast<uint64_t>(random->Between(1, 65536));
-    default: return static_cast<uint64_t>(chunk) * static_cast<uint64_t>(random->Between(2, 20)) + static_cast<uint64_t>(random->Pick(300));
-  }
 }
 
 void MakeFlows(Random* random, Scenario* scenario) {
@@ -109,10 +113,7 @@ void MakeFlows(Random* random, Scenario* scenario) {
     }
 }
 
-// When something happens: within the job, mostly.
-Nanos MakeTime(Random* random) { return kNanosPerSecond + random->Between(0, random->Chance(3) ? 2500 * kMs : 800 * kMs); }
-
-// What the fabric does, and what the peers must be for it: messages wait for their grants, chunks of a few bytes tell nothing new.
+// Messages wait for their grants, chunks of a few bytes tell nothing new.
 void MakeVerbs(Random* random, bool link_monitor, Scenario* scenario) {
   VerbsRailsOptions& verbs = scenario->verbs.emplace();
   verbs.adaptive_routing = random->Chance(3);
@@ -187,6 +188,8 @@ Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
   }
   return fault;
 }
+
+namespace {
 
 // A flow on each rail whose receiver is always a little behind, so that the sender always waits for something: then a queue pair that
 // reports nothing is missed in time. Most of them do deliver: then nothing but their completions is missing.
@@ -332,15 +335,36 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
   return scenario;
 }
 
+std::vector<int> Scenario::Rails() const {
+  std::vector<int> rails;
+  for (const ProcessOptions& options : processes) rails.push_back(options.rails);
+  return rails;
+}
+
+Nanos Scenario::FirstStart(int a, int b) const {
+  Nanos first = 0;
+  for (const FlowPlan& flow : flows)
+    if (std::minmax(flow.sender, flow.receiver) == std::minmax(a, b)) first = first == 0 ? flow.start : std::min(first, flow.start);
+  return first;
+}
+
+Nanos Scenario::LastPost() const {
+  Nanos last = group.has_value() ? group->start + static_cast<Nanos>(group->operations) * group->gap : 0;
+  for (const FlowPlan& flow : flows)
+    last = std::max(last, flow.start + static_cast<Nanos>(flow.messages.size()) * std::max(flow.send_gap_most, flow.receive_gap_most));
+  return last;
+}
+
 std::string Scenario::Summary() const {
   std::string text = Name(kind);
-  if (kind == Class::kGone) text += std::string(", ") + sim::Name(faults.front().kind);
+  if (kind == Class::kGone && !faults.empty()) text += std::string(", ") + sim::Name(faults.front().kind);
   return text;
 }
 
 std::string Scenario::Text() const {
-  std::string text = std::string("class ") + Name(kind) + (full_fabric ? ", full fabric" : ", rail-only") + ", rails";
-  for (const ProcessOptions& options : processes) text += " " + std::to_string(options.rails);
+  std::string text = std::string("class ") + Name(kind) + (full_fabric ? ", full fabric" : ", rail-only") +
+                     (daemons > 0 ? ", " + std::to_string(daemons) + " daemons" : "") + ", rails";
+  for (const int rails : Rails()) text += " " + std::to_string(rails);
   text += ", sockets " + std::to_string(processes[0].sockets_per_rail) + ", chunk " + std::to_string(processes[0].chunk_bytes) +
           (!verbs ? "" : std::string(", verbs of ") + verbs->driver + (verbs->adaptive_routing ? ", adaptive routing" : "")) +
           (processes[0].link_monitor ? "" : ", ports without an interface") +

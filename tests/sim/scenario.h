@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/sim/faults.h"
+#include "tests/sim/group_job.h"
 #include "tests/sim/job.h"
 #include "tests/sim/verbs_rails.h"
 
@@ -31,14 +32,33 @@ struct Scenario {
   size_t backlog = 4096;                   // connections that wait to be accepted
   std::optional<VerbsRailsOptions> verbs;  // nothing: rails are the network's own
   std::vector<FlowPlan> flows;
+  std::optional<GroupPlan> group;  // of all processes
   std::vector<Fault> faults;
+  int daemons = 0;     // nodes with a daemon: those of the processes come first
+  bool twins = false;  // the daemons call NICs 0 and 1 by names of one hash
 
+  // Of each process.
+  std::vector<int> Rails() const;
+  // When one of the two first wants something of the other; 0: never.
+  Nanos FirstStart(int a, int b) const;
+  // When all is posted, if nothing holds it up.
+  Nanos LastPost() const;
   std::string Text() const;
   // The class, and the fault that makes it: to group what failed.
   std::string Summary() const;
 };
 
 Scenario MakeScenario(uint64_t seed, Rails rails = Rails::kNetwork);
+
+// What it consists of, in this order. `scenario->kind` is there.
+void MakeTopology(Random* random, Scenario* scenario);
+// Which rails are joined: all pairs of a full fabric; in a rail-only one those of one number, as links do.
+void MakePaths(Random* random, Scenario* scenario, Nanos jitter_most);
+void MakeFlows(Random* random, Scenario* scenario);
+// What a fabric does, and what the peers must be for it.
+void MakeVerbs(Random* random, bool link_monitor, Scenario* scenario);
+// Between the ends of some flow.
+Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind);
 
 }  // namespace r2cc::sim
 

@@ -65,7 +65,7 @@ void SimOob::Attach(std::unique_ptr<net::Connection> greeted, const net::HelloRe
 }
 
 void SimOob::Probe(Nanos heard) {
-  question_ = {port_->io->now(), heard};
+  question_ = {port_->io->local_now(), heard};
   port_->probes->Ask(address_, *question_);
 }
 

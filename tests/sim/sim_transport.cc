@@ -25,7 +25,7 @@ std::string HostName(int host) { return "host" + std::to_string(host); }
 
 std::string RailName(int rail) { return "rail" + std::to_string(rail); }
 
-int HostOf(const std::string& name) { return std::stoi(name.substr(4)); }
+int HostOf(const std::string& name) { return std::stoi(name.substr(name.find_first_of("0123456789"))); }
 
 // ---- a control channel ----
 
@@ -148,7 +148,7 @@ void SimTransport::Accepted(std::shared_ptr<Socket> socket) {
   const uint64_t id = next_caller_++;
   Caller& caller = callers_[id];
   caller.stream = std::make_unique<FrameStream>(socket);
-  caller.since = io_->now();
+  caller.since = io_->local_now();
   caller.token = ready_.Watch(socket, [this, id] { CallerSpeaks(id); });
 }
 

@@ -26,6 +26,7 @@ net::Endpoint EndpointOf(const RailAddress& address);
 RailAddress AddressOf(const net::Endpoint& endpoint);
 std::string HostName(int host);
 std::string RailName(int rail);
+// Of a name that ends with its number, as daemons may call its node otherwise.
 int HostOf(const std::string& name);
 
 class SimConnection final : public net::Connection {

@@ -3,6 +3,7 @@
 #ifndef R2CC_TESTS_SIM_TIMELINE_H_
 #define R2CC_TESTS_SIM_TIMELINE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -46,6 +47,11 @@ class Timeline {
   void Clear() { events_.clear(); }
   // Runs the earliest event; time is then its time. False if there is none.
   bool RunNext();
+  // Runs all events until then.
+  void RunUntil(Nanos when) {
+    while (next() <= when) RunNext();
+    now_ = std::max(now_, when);
+  }
   // When the earliest event is due; a time beyond all others if there is none.
   Nanos next() const;
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "tests/sim/checkers.h"
+#include "tests/sim/path_watch.h"
 
 namespace r2cc::sim {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 // No request may need longer than this once nothing is broken any more: back-offs of 2 s, a connect limit of 1 s and the kernel's
 // retransmission of up to 5 s may follow one another.
 constexpr Nanos kLiveness = 20 * kNanosPerSecond;
+// And daemons no longer than this: a NIC that has flapped proves itself for up to 30 s.
+constexpr Nanos kDaemonsRest = 40 * kNanosPerSecond;
 // A process that died is missed within this: silence, a probe, and the job's own pace.
 constexpr Nanos kMissedWithin = 2500 * kNanosPerMs;
 // How long a link may be away although its path is sound: a back-off and a connect.
@@ -25,21 +28,29 @@ constexpr Nanos kEndOfAll = 400 * kNanosPerSecond;
 
 class World : public Tap {
  public:
-  World(const Scenario& scenario, uint64_t seed, bool verbose)
-      : scenario_(scenario), verbose_(verbose), timeline_(seed), network_(&timeline_), checker_(&timeline_) {
+  World(const Scenario& scenario, uint64_t seed, bool verbose, const MakeDaemons& make_daemons)
+      : scenario_(scenario),
+        verbose_(verbose),
+        timeline_(seed),
+        network_(&timeline_),
+        paths_(&network_, scenario_.Rails()),
+        checker_(&timeline_) {
     network_.set_send_buffer_bytes(scenario.send_buffer_bytes);
     network_.set_receive_buffer_bytes(scenario.receive_buffer_bytes);
     network_.set_backlog(scenario.backlog);
     for (const auto& [ports, options] : scenario.paths) network_.SetPath(ports.first, ports.second, options);
     if (scenario.verbs) rails_ = std::make_shared<VerbsRails>(&network_, *scenario.verbs);
     const Process::MakeRails make_rails = [this](Io* io, net::Greet) { return rails_->Make(io); };
+    if (make_daemons) daemons_ = make_daemons(&network_, &checker_, scenario_);
     std::vector<Process*> processes;
     for (size_t host = 0; host < scenario.processes.size(); ++host) {
       processes_.push_back(std::make_unique<Process>(&network_, this, static_cast<int>(host), scenario.processes[host],
-                                                     rails_ == nullptr ? nullptr : make_rails));
+                                                     rails_ == nullptr ? nullptr : make_rails,
+                                                     daemons_ == nullptr ? nullptr : daemons_->NewLink(static_cast<int>(host))));
       processes_.back()->page = [this] { return faults_->Page(); };
       processes.push_back(processes_.back().get());
     }
+    if (daemons_ != nullptr) daemons_->SetProcesses(processes);
     job_ = std::make_unique<Job>(&checker_, processes, [this](int own, int other, const Job::Awaited& awaited) {
       return Excused(own, other) || Stranded(own, other, awaited);
     });
@@ -47,16 +58,22 @@ class World : public Tap {
         .network = &network_,
         .processes = processes,
         .rails = rails_.get(),
+        .daemons = daemons_.get(),
         .abort = [this](int host) { job_->Abort(host); },
-        .changed = [this] { NotePaths(); },
+        .changed = [this] { paths_.Note(); },
         .log = verbose ? std::function<void(const std::string&)>([this](const std::string& line) { Log(-1, line); }) : nullptr,
     });
     // Faults first: what is dead at the start is dead before anybody looks.
     for (const Fault& fault : scenario.faults) faults_->Plan(fault);
     for (const FlowPlan& flow : scenario.flows) job_->Add(flow);
+    if (scenario.group.has_value()) StartGroup(processes);
+    if (daemons_ != nullptr || group_ != nullptr) job_->stays = [this] { return Stays(); };
   }
 
-  ~World() override { timeline_.Clear(); }
+  ~World() override {
+    group_.reset();
+    timeline_.Clear();
+  }
 
   Result Run() {
     Result result;
@@ -64,12 +81,14 @@ class World : public Tap {
     while (checker_.violations().empty() && !job_->over() && timeline_.RunNext()) {
       ++result.events;
       JudgeStalls();
-      if (faults_->healed()) {
-        limit = std::max(faults_->last_healed(), LastStart()) + AckDelay();
+      if (IsHealed()) {
+        limit = std::max(faults_->last_healed(), scenario_.LastPost()) + AckDelay();
         if (timeline_.now() > limit) {
           Hung();
           break;
         }
+      } else if (timeline_.now() > kEndOfAll) {
+        checker_.Violation("hang", "a fault is not over after " + std::to_string(kEndOfAll / kNanosPerSecond) + " s");
       }
     }
     checker_.CheckAtEnd();
@@ -97,12 +116,44 @@ class World : public Tap {
            std::none_of(scenario_.faults.begin(), scenario_.faults.end(),
                         [now](const Fault& fault) { return fault.at <= now && now < fault.at + fault.duration + kNanosPerSecond; });
   }
+  // The group's part of a process's turn comes before that of the flows, which may end the process.
+  void StartGroup(const std::vector<Process*>& processes) {
+    group_ = std::make_unique<GroupJob>(&checker_, processes, *scenario_.group, [this] { return GroupIsExcused(); });
+    for (Process* const process : processes)
+      process->progress = [this, process, flows = process->progress] {
+        group_->Progress(process);
+        if (!Stays() || job_->aborted(process->host())) group_->Leave(*process);
+        flows();
+      };
+  }
+  bool GroupIsExcused() const {
+    for (size_t a = 0; a < processes_.size(); ++a)
+      for (size_t b = 0; b < processes_.size(); ++b)
+        if (a != b && Excused(static_cast<int>(a), static_cast<int>(b))) return true;
+    return false;
+  }
+  // A process that has done its part is needed by others, or waited for by a judge.
+  bool Stays() { return (group_ != nullptr && !group_->done()) || (daemons_ != nullptr && !IsRested()); }
+  bool IsHealed() const { return faults_->healed() && (daemons_ == nullptr || daemons_->answered()); }
+  // Looked at by every process in every turn; the answer of a moment ago is as good.
+  bool IsRested() {
+    constexpr Nanos kLookEvery = 50 * kNanosPerMs;
+    if (rested_ || timeline_.now() < look_at_) return rested_;
+    look_at_ = timeline_.now() + kLookEvery;
+    unrested_ = IsHealed() ? daemons_->Unrested() : "something is broken";
+    return rested_ = unrested_.empty();
+  }
   // ---- the tap ----
 
   void Reads(int, const std::byte* from, size_t bytes) override { checker_.Reads(from, bytes); }
   void DeviceReads(int, const std::byte* from) override { checker_.DeviceReads(from); }
   void Writes(int, const std::byte* to, size_t bytes) override { checker_.Writes(to, bytes); }
-  void ChunkSent(const Carrying& who, const net::Chunk& chunk) override { checker_.ChunkSent(who, chunk); }
+  void ChunkSent(const Carrying& who, const net::Chunk& chunk) override {
+    checker_.ChunkSent(who, chunk);
+    if (daemons_ == nullptr) return;
+    const net::SendLinks& links = processes_[static_cast<size_t>(who.sender)]->send_peers().at(who.receiver)->session().links();
+    daemons_->ChunkLeaves({who.sender, links.local_rail(who.link)}, {who.receiver, links.remote_rail(who.link)});
+  }
   void ChunkBegun(const Carrying& who, const net::Chunk& header, const std::byte* destination) override {
     checker_.ChunkBegun(who, header, destination);
   }
@@ -212,38 +263,6 @@ class World : public Tap {
   // At the end of a process its links close without anything being wrong.
   bool Ending(int a, int b) const { return processes_[static_cast<size_t>(a)]->exiting() || processes_[static_cast<size_t>(b)]->exiting(); }
 
-  static std::pair<int, int> PairOf(int a, int b) { return {std::min(a, b), std::max(a, b)}; }
-
-  int Rails(int host) const { return scenario_.processes[static_cast<size_t>(host)].rails; }
-
-  // Since when no rail has joined which processes.
-  void NotePaths() {
-    const int count = static_cast<int>(processes_.size());
-    for (int a = 0; a < count; ++a)
-      for (int b = a + 1; b < count; ++b) {
-        bool passes = false;
-        for (int i = 0; i < Rails(a); ++i)
-          for (int j = 0; j < Rails(b); ++j) passes |= network_.Passes({a, i}, {b, j}) && network_.Passes({b, j}, {a, i});
-        if (!passes) {
-          lost_since_.emplace(PairOf(a, b), timeline_.now());
-        } else if (lost_since_.erase(PairOf(a, b)) > 0) {
-          back_at_[PairOf(a, b)] = timeline_.now();
-        }
-        NoteRails(a, b);
-        NoteRails(b, a);
-      }
-  }
-
-  // Since when no rail of one process has reached which rails of the other.
-  void NoteRails(int from, int to) {
-    for (int there = 0; there < Rails(to); ++there) {
-      bool passes = false;
-      for (int here = 0; here < Rails(from); ++here)
-        passes |= network_.Passes({from, here}, {to, there}) && network_.Passes({to, there}, {from, here});
-      passes ? void(cut_off_since_.erase({from, to, there})) : void(cut_off_since_.emplace(std::tuple(from, to, there), timeline_.now()));
-    }
-  }
-
   // Errors are for a peer that is gone, or that no rail has reached for the deadline: never for one that is slow or stopped.
   bool Excused(int own, int other) const {
     if (faults_->gone(other) || faults_->gone(own) || job_->aborted(other)) return true;
@@ -252,17 +271,15 @@ class World : public Tap {
     // Last words are lost only if nothing could carry them while the process that had to say them was ending.
     const Process& peer = *processes_[static_cast<size_t>(other)];
     if (peer.gave_up() && (!faults_->healed() || faults_->last_healed() >= peer.exit_began())) return true;
-    const auto back = back_at_.find(PairOf(own, other));
-    if (scenario_.kind == Class::kDeadline && back != back_at_.end() && timeline_.now() - back->second < kReconnecting) return true;
-    const auto lost = lost_since_.find(PairOf(own, other));
+    const std::optional<Nanos> back = paths_.back_at(own, other), lost = paths_.lost_since(own, other);
+    if (scenario_.kind == Class::kDeadline && back.has_value() && timeline_.now() - *back < kReconnecting) return true;
     // A link that cannot be ended costs the flows on it, after the deadline.
     for (const int host : {own, other})
       if (const Nanos since = faults_->cannot_close_since(host);
           since != 0 && timeline_.now() - since >= scenario_.processes[static_cast<size_t>(own)].deadline)
         return true;
     // The session counts from its last link's end, which other faults may have brought about a little earlier.
-    return lost != lost_since_.end() &&
-           timeline_.now() - lost->second >= scenario_.processes[static_cast<size_t>(own)].deadline - kReconnecting;
+    return lost.has_value() && timeline_.now() - *lost >= scenario_.processes[static_cast<size_t>(own)].deadline - kReconnecting;
   }
 
   // A buffer awaits bytes that only rails reach which are cut off from all of the sender's, for the deadline. As above, the session counts
@@ -270,27 +287,20 @@ class World : public Tap {
   bool Stranded(int own, int other, const Job::Awaited& awaited) const {
     const Nanos least = scenario_.processes[static_cast<size_t>(own)].deadline - kReconnecting;
     const auto is_cut_off = [&](int rail) {
-      const auto since = cut_off_since_.find({own, other, rail});
-      return since != cut_off_since_.end() && timeline_.now() - since->second >= least;
+      const std::optional<Nanos> since = paths_.cut_off_since(own, other, rail);
+      return since.has_value() && timeline_.now() - *since >= least;
     };
     return std::any_of(awaited.begin(), awaited.end(), [&](const std::vector<int>& rails) {
       return !rails.empty() && std::all_of(rails.begin(), rails.end(), is_cut_off);
     });
   }
 
-  Nanos LastStart() const {
-    Nanos last = 0;
-    for (const FlowPlan& flow : scenario_.flows) {
-      const auto count = static_cast<Nanos>(flow.messages.size());
-      last = std::max(last, flow.start + count * std::max(flow.send_gap_most, flow.receive_gap_most));
-    }
-    return last;
-  }
   Nanos AckDelay() const {
     const bool lasting = scenario_.kind == Class::kGone || scenario_.kind == Class::kDeadline;
     const auto never = [](const Fault& fault) { return fault.kind == FaultKind::kCloseNever; };
     const bool kept = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), never);
-    return kLiveness + (lasting ? scenario_.processes[0].deadline : 0) + (kept ? Job::kCloseLimit : 0);
+    return kLiveness + (daemons_ != nullptr ? kDaemonsRest : 0) + (lasting ? scenario_.processes[0].deadline : 0) +
+           (kept ? Job::kCloseLimit : 0);
   }
 
   // A process that died while its host lives is soon missed.
@@ -301,7 +311,7 @@ class World : public Tap {
       if (fault.kind != FaultKind::kDeath && fault.kind != FaultKind::kDeathHeldOpen) continue;
       for (const auto& process : processes_) {
         const Nanos failed = job_->failed_at(process->host());
-        if (failed == 0 || failed <= fault.at + kMissedWithin) continue;
+        if (failed == 0 || failed <= std::max(fault.at, scenario_.FirstStart(fault.a, process->host())) + kMissedWithin) continue;
         checker_.Violation("late error", "process " + std::to_string(process->host()) + " heard of the death of " +
                                              std::to_string(fault.a) + " after " + std::to_string((failed - fault.at) / kNanosPerMs) +
                                              " ms");
@@ -317,7 +327,11 @@ class World : public Tap {
 
   void Hung() {
     std::string what = "nothing has been broken for " + std::to_string(AckDelay() / kNanosPerMs) + " ms, and still:";
+    if (daemons_ != nullptr && !rested_ && job_->done() && (group_ == nullptr || group_->done()))
+      return checker_.Violation("lost for ever", what + "\n    " + unrested_);
     for (const std::string& line : job_->Unfinished()) what += "\n    " + line;
+    if (group_ != nullptr)
+      for (const std::string& line : group_->Unfinished()) what += "\n    " + line;
     for (const auto& process : processes_) {
       if (process->dead()) continue;
       for (const auto& [host, peer] : process->send_peers()) {
@@ -340,25 +354,29 @@ class World : public Tap {
   const bool verbose_;
   Timeline timeline_;
   Network network_;
+  PathWatch paths_;
   Checker checker_;
   Coverage coverage_;
   std::unique_ptr<Faults> faults_;
   std::map<std::pair<int, int>, std::set<net::LinkId>> fencing_;
-  std::map<std::pair<int, int>, Nanos> lost_since_, back_at_;
-  std::map<std::tuple<int, int, int>, Nanos> cut_off_since_;
   std::map<verbs::QueuePairId, Nanos> stalled_since_;
   std::map<std::pair<verbs::QueuePairId, net::LinkId>, net::Incarnation> stalled_in_;  // when it was first seen; 0: it had ended
   std::shared_ptr<VerbsRails> rails_;                                                  // null: rails are the network's own
+  std::unique_ptr<Daemons> daemons_;                                                   // null: there are none
+  bool rested_ = false;
+  Nanos look_at_ = 0;
+  std::string unrested_;
   // The job holds peers, which end with their processes, and tell of it to all of the above.
   std::vector<std::unique_ptr<Process>> processes_;
   std::unique_ptr<Job> job_;
+  std::unique_ptr<GroupJob> group_;  // null: there is none
 };
 
 }  // namespace
 
-Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose) {
+Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose, const MakeDaemons& make_daemons) {
   if (verbose) std::printf("seed %llu: %s", static_cast<unsigned long long>(seed), scenario.Text().c_str());
-  World world(scenario, seed, verbose);
+  World world(scenario, seed, verbose, make_daemons);
   Result result = world.Run();
   result.seed = seed;
   return result;

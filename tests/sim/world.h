@@ -2,12 +2,14 @@
 #ifndef R2CC_TESTS_SIM_WORLD_H_
 #define R2CC_TESTS_SIM_WORLD_H_
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tests/sim/checkers.h"
 #include "tests/sim/coverage.h"
+#include "tests/sim/daemons.h"
 #include "tests/sim/scenario.h"
 
 namespace r2cc::sim {
@@ -22,7 +24,9 @@ struct Result {
 
 // `verbose`: an event log to standard output.
 Result RunSeed(uint64_t seed, bool verbose, Rails rails = Rails::kNetwork);
-Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose);
+// Makes the daemons of a world, which outlives them; null: it has none.
+using MakeDaemons = std::function<std::unique_ptr<Daemons>(Network* network, Checker* checker, const Scenario& scenario)>;
+Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose, const MakeDaemons& make_daemons = nullptr);
 
 }  // namespace r2cc::sim
 
