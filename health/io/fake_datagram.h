@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fake_executor.h"
+#include "base/executor.h"
 #include "health/io/datagram.h"
 
 namespace r2cc::health {
@@ -23,13 +23,12 @@ class FakeDatagramNet {
   // The delay of one datagram, or nothing if it is lost.
   using Path = std::function<std::optional<Nanos>(const DatagramAddress& from, const DatagramAddress& to)>;
 
-  explicit FakeDatagramNet(FakeExecutor* executor)
-      : executor_(executor), path_([](const auto&, const auto&) { return kNanosPerMs / 20; }) {}
+  explicit FakeDatagramNet(Executor* executor) : executor_(executor), path_([](const auto&, const auto&) { return kNanosPerMs / 20; }) {}
 
   void set_path(Path path) { path_ = std::move(path); }
   // The largest packet, with its headers, that passes from an address to another.
   void set_limit(std::function<size_t(const DatagramAddress& from, const DatagramAddress& to)> limit) { limit_ = std::move(limit); }
-  FakeExecutor* executor() const { return executor_; }
+  Executor* executor() const { return executor_; }
   bool IsOpen(const DatagramAddress& address) const { return sockets_.contains(address); }
   uint64_t sent() const { return sent_; }
 
@@ -93,7 +92,7 @@ class FakeDatagramNet {
     });
   }
 
-  FakeExecutor* const executor_;
+  Executor* const executor_;
   static constexpr size_t kHeaderBytes = 28;
   Path path_;
   std::function<size_t(const DatagramAddress& from, const DatagramAddress& to)> limit_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fake_executor.h"
+
 namespace r2cc::health {
 namespace {
 

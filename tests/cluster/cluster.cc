@@ -15,10 +15,11 @@ constexpr Nanos kStartSpread = kNanosPerSecond;
 
 Cluster::Cluster(const ClusterOptions& options)
     : options_(options),
-      network_(&queue_, options.network, options.nodes, options.rails, options.seed),
+      timeline_(options.seed),
+      network_(&ports_, options.network, options.nodes, options.rails),
       watch_(options.nodes, options.rails) {
   datagrams_.set_path([this](const auto& from, const auto& to) { return network_.Rail(from, to); });
-  const Surroundings around = {&queue_, &network_, &datagrams_, &directory_, &store_, &watch_};
+  const Surroundings around = {&timeline_, &network_, &datagrams_, &directory_, &store_, &watch_};
   for (int node = 0; node < options.nodes; ++node) nodes_.push_back(std::make_unique<Node>(node, options.rails, around));
 
   std::vector<int> all(static_cast<size_t>(options.nodes));
@@ -46,8 +47,8 @@ void Cluster::AddJob(const std::vector<int>& members) {
 
 bool Cluster::Start(Nanos limit) {
   for (int number = 0; number < options_.nodes; ++number)
-    queue_.RunAfter(static_cast<Nanos>(network_.Random() % kStartSpread), [this, number] { node(number).Start(); });
-  queue_.Advance(kStartSpread);
+    timeline_.After(timeline_.random().Between(0, kStartSpread), [this, number] { node(number).Start(); });
+  Run(kStartSpread);
   watch_.Await(AllNics(), /*usable=*/true, Running(), Now());
   store_.SetUp(true);
   return RunUntil([this] { return watch_.missing() == 0; }, limit) && RunUntilQuiet(limit);
@@ -56,7 +57,7 @@ bool Cluster::Start(Nanos limit) {
 bool Cluster::RunUntil(const std::function<bool()>& done, Nanos limit) {
   for (const Nanos end = Now() + limit; !done();) {
     if (Now() >= end) return false;
-    queue_.Advance(kStep);
+    Run(kStep);
   }
   return true;
 }
@@ -64,7 +65,7 @@ bool Cluster::RunUntil(const std::function<bool()>& done, Nanos limit) {
 bool Cluster::RunUntilQuiet(Nanos limit) {
   for (const Nanos end = Now() + limit; Now() < end;) {
     const int before = watch_.views();
-    queue_.Advance(kNanosPerSecond);
+    Run(kNanosPerSecond);
     if (watch_.views() == before) return true;
   }
   return false;

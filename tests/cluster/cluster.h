@@ -29,12 +29,12 @@ class Cluster {
   // that within `limit`.
   bool Start(Nanos limit);
 
-  void Run(Nanos time) { queue_.Advance(time); }
+  void Run(Nanos time) { timeline_.RunUntil(Now() + time); }
   // True when `done` was; false: `limit` has passed.
   bool RunUntil(const std::function<bool()>& done, Nanos limit);
   // Until no daemon has had anything new to say for a second.
   bool RunUntilQuiet(Nanos limit);
-  Nanos Now() const { return queue_.Now(); }
+  Nanos Now() const { return timeline_.now(); }
 
   std::vector<Nic> AllNics() const;
   std::vector<Nic> NicsOf(const std::set<int>& nodes) const;
@@ -58,11 +58,13 @@ class Cluster {
   void AddJob(const std::vector<int>& members);
 
   const ClusterOptions options_;
-  FakeExecutor queue_;
+  sim::Timeline timeline_;
+  sim::Network ports_{&timeline_};
   Network network_;
-  health::FakeDatagramNet datagrams_{&queue_};
+  Life wires_{&timeline_, {}};
+  health::FakeDatagramNet datagrams_{&wires_};
   PeerDirectory directory_{&network_};
-  StoreServer store_{&queue_, &network_};
+  StoreServer store_{&network_};
   Watch watch_;
   std::vector<std::unique_ptr<Node>> nodes_;
 };

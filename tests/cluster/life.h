@@ -2,39 +2,65 @@
 #ifndef R2CC_TESTS_CLUSTER_LIFE_H_
 #define R2CC_TESTS_CLUSTER_LIFE_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
-#include <utility>
+#include <unordered_map>
+#include <vector>
 
-#include "base/fake_executor.h"
+#include "base/fd_executor.h"
+#include "tests/sim/machine_clock.h"
+#include "tests/sim/timeline.h"
 
 namespace r2cc::cluster {
 
-// The cluster's one event queue as one daemon sees it, with the clock of that daemon's machine.
-class Life final : public Executor {
+// The cluster's one timeline as one daemon sees it, with the clock of that daemon's machine.
+class Life final : public FdExecutor {
  public:
-  // `ahead`: of the cluster's time, as machines do not boot together. `queue` outlives it.
-  Life(FakeExecutor* queue, Nanos ahead) : queue_(queue), ahead_(ahead) {}
+  // `timeline` outlives it.
+  Life(sim::Timeline* timeline, const sim::MachineClock& clock) : timeline_(timeline), clock_(clock) {}
   ~Life() override { End(); }
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
 
-  void Post(Task task) override { queue_->Post(Mine(std::move(task))); }
-  TimerId RunAfter(Nanos delay, Task task) override { return queue_->RunAfter(delay, Mine(std::move(task))); }
-  bool Cancel(TimerId timer) override { return queue_->Cancel(timer); }
-  Nanos Now() const override { return queue_->Now() + ahead_; }
+  void Post(Task task) override { RunAfter(0, std::move(task)); }
+  TimerId RunAfter(Nanos delay, Task task) override;
+  bool Cancel(TimerId timer) override { return state_->tasks.erase(timer) > 0; }
+  Nanos Now() const override { return clock_.At(timeline_->now()); }
+  absl::Status AddFd(int fd, uint32_t epoll_events, FdHandler handler) override;
+  absl::Status ModifyFd(int fd, uint32_t epoll_events) override;
+  void RemoveFd(int fd) override { watches_.erase(fd); }
 
-  void End() { *alive_ = false; }
+  // Somebody may have written to one of the descriptors: a turn later they are looked at.
+  void LookSoon();
+  // SIGSTOP and SIGCONT: what is due meanwhile is done afterwards, in the same order.
+  void Stop() { state_->stopped = true; }
+  void Continue();
+  bool stopped() const { return state_->stopped; }
+  void End() { state_->tasks.clear(); }
+  // What it has yet to do.
+  size_t tasks() const { return state_->tasks.size(); }
 
  private:
-  Task Mine(Task task) const {
-    return [alive = alive_, task = std::move(task)] {
-      if (*alive) task();
-    };
-  }
+  struct State {
+    std::unordered_map<TimerId, Task> tasks;
+    std::vector<TimerId> held;  // due while it was stopped
+    bool stopped = false;
 
-  FakeExecutor* const queue_;
-  const Nanos ahead_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+    void Run(TimerId id);
+  };
+  struct Watch {
+    uint32_t events = 0;
+    std::shared_ptr<FdHandler> handler;
+  };
+  void Look();
+
+  sim::Timeline* const timeline_;
+  const sim::MachineClock clock_;
+  TimerId last_id_ = 0;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::map<int, Watch> watches_;
+  bool look_planned_ = false;
 };
 
 }  // namespace r2cc::cluster

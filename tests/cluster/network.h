@@ -1,15 +1,18 @@
-// The two networks of the cluster: the rails, which carry probes, and the management network, which carries everything else.
+// The two networks of the cluster: the rails, which carry probes and a job's data, and the management network, which carries everything
+// else. What a port or a path carries, the simulation's network decides for all of them.
 #ifndef R2CC_TESTS_CLUSTER_NETWORK_H_
 #define R2CC_TESTS_CLUSTER_NETWORK_H_
 
+#include <map>
 #include <optional>
-#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "base/fake_executor.h"
+#include "base/executor.h"
 #include "health/io/datagram.h"
 #include "tests/cluster/traffic.h"
+#include "tests/sim/network.h"
 
 namespace r2cc::cluster {
 
@@ -20,10 +23,11 @@ struct Latency {
 };
 
 struct NetworkOptions {
-  Latency rail = {5'000, 60'000};           // one way, host to host
+  Nanos probe_jitter = 40'000;              // of a probe, beyond the delay of its path
   Latency management = {50'000, 400'000};   // one way, with the kernel's and gRPC's share
   Latency commit = {1'000'000, 5'000'000};  // of the store: its log is on disk on most of its members
   double probe_loss = 1e-4;
+  bool full_fabric = false;  // rail k reaches other rails, too
 };
 
 // The store's place in the management network.
@@ -31,11 +35,12 @@ constexpr int kStoreNode = -1;
 
 class Network {
  public:
-  Network(FakeExecutor* queue, const NetworkOptions& options, int nodes, int rails, uint64_t seed)
-      : queue_(queue),
+  // Rail k of node n is the port {n, k} of `ports`, and its management interface {n, kOobRail}. `ports` outlives it.
+  Network(sim::Network* ports, const NetworkOptions& options, int nodes, int rails)
+      : ports_(ports),
+        timeline_(ports->timeline()),
         options_(options),
         rails_(rails),
-        random_(seed),
         ports_dead_(static_cast<size_t>(nodes * rails)),
         side_(static_cast<size_t>(nodes)),
         off_(static_cast<size_t>(nodes)) {}
@@ -44,17 +49,22 @@ class Network {
   static std::string RailAddress(int node, int rail);
 
   // Nothing passes the port of `node` on `rail`, in either direction.
-  void SetPortDead(int node, int rail, bool dead) { ports_dead_[Port(node, rail)] = dead; }
-  bool IsPortDead(int node, int rail) const { return ports_dead_[Port(node, rail)]; }
+  void SetPortDead(int node, int rail, bool dead);
   // Without power: neither network carries anything of it.
   void SetOff(int node, bool off) { off_[static_cast<size_t>(node)] = off; }
+  // The process there is stopped: what its kernel takes for it waits.
+  void SetPaused(int node, bool paused);
   // Nodes talk to those of the same side of the management network only; the store is on side 0.
   void SetSide(int node, int side) { side_[static_cast<size_t>(node)] = side; }
 
   // What becomes of one probe: how long it takes, or nothing if it is lost.
   std::optional<Nanos> Rail(const health::DatagramAddress& from, const health::DatagramAddress& to);
+  // The largest packet, with its headers, that passes from one to the other.
+  size_t Limit(const health::DatagramAddress& from, const health::DatagramAddress& to) const;
 
-  bool Reaches(int from, int to) const { return !IsOff(from) && !IsOff(to) && Side(from) == Side(to); }
+  bool Reaches(int from, int to) const;
+  // A ping to the process there comes back.
+  bool Answers(int from, int to) const { return Reaches(from, to) && !held_.contains(to); }
   Nanos ManagementLatency() { return Draw(options_.management); }
   Nanos CommitLatency() { return Draw(options_.commit); }
 
@@ -66,23 +76,23 @@ class Network {
   void Send(Kind kind, size_t bytes, int from, int to, Lane* lane, Task arrive);
 
   const Counts& counts() const { return counts_; }
-  uint64_t Random() { return random_(); }
+  uint64_t Random() { return timeline_->random().Next(); }
+  sim::Timeline* timeline() const { return timeline_; }
 
  private:
-  size_t Port(int node, int rail) const { return static_cast<size_t>(node * rails_ + rail); }
   bool IsOff(int node) const { return node >= 0 && off_[static_cast<size_t>(node)]; }
   int Side(int node) const { return node < 0 ? 0 : side_[static_cast<size_t>(node)]; }
-  Nanos Draw(const Latency& latency) {
-    return latency.least + static_cast<Nanos>(random_() % static_cast<uint64_t>(latency.most - latency.least + 1));
-  }
+  Nanos Draw(const Latency& latency) { return timeline_->random().Between(latency.least, latency.most); }
 
-  FakeExecutor* const queue_;
+  sim::Network* const ports_;
+  sim::Timeline* const timeline_;
   const NetworkOptions options_;
   const int rails_;
-  std::mt19937_64 random_;
   std::vector<bool> ports_dead_;
   std::vector<int> side_;
   std::vector<bool> off_;
+  std::map<int, std::vector<Task>> held_;  // by node whose process is stopped
+  std::set<sim::Port> given_up_;           // see bug.h
   Counts counts_;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/core/check.h"
+#include "base/core/release.h"
 #include "plan/page/text.h"
 
 namespace r2cc::cluster {
@@ -26,13 +27,21 @@ daemon::Addresses::Map AddressesOf(int node, int rails) {
   return map;
 }
 
+std::unique_ptr<daemon::SharedPage> NewPage(bool shared) {
+  if (!shared) return nullptr;
+  auto page = daemon::SharedPage::Create();
+  R2CC_CHECK(page.ok());
+  return *std::move(page);
+}
+
 }  // namespace
 
 Node::Node(int number, int rails, Surroundings around)
     : number_(number),
       rails_(rails),
       around_(around),
-      ahead_(static_cast<Nanos>(around.network->Random() % 1'000'000) * kNanosPerMs),
+      clock_(around.clocks.empty() ? sim::MachineClock{around.timeline->random().Between(0, 1'000'000) * kNanosPerMs}
+                                   : around.clocks[static_cast<size_t>(number)]),
       links_up_(static_cast<size_t>(rails), true) {
   for (int rail = 0; rail < rails; ++rail) {
     const std::string folder = absl::StrCat("class/net/", Interface(rail));
@@ -48,10 +57,12 @@ Node::Node(int number, int rails, Surroundings around)
 }
 
 Node::Daemon::Daemon(Node* node)
-    : life(node->around_.queue, node->ahead_),
+    : life(node->around_.timeline, node->clock_),
       datagrams(node->around_.datagrams, &life),
       addresses(AddressesOf(node->number_, node->rails_)),
-      page(node),
+      files(&node->files_),
+      page(node, NewPage(!node->around_.attach.empty())),
+      attach(node->around_.attach.empty() ? nullptr : std::make_unique<Attach>(node, &life, page.fd())),
       peers(node->number_, ManagementAddress(node->number_), &life, node->around_.directory),
       store(node, &life) {
   for (int rail = 0; rail < node->rails_; ++rail)
@@ -72,7 +83,7 @@ daemon::Config Node::Config() const {
   config.state_dir = "/state";
   for (int rail = 0; rail < rails_; ++rail) {
     daemon::NicSpec nic;
-    nic.name = RailName(rail);
+    nic.name = nic_name(rail);
     nic.interface = Interface(rail);
     config.nics.push_back(std::move(nic));
   }
@@ -83,17 +94,17 @@ daemon::World Node::WorldOf(Daemon* daemon) {
   daemon::World world;
   world.core = &daemon->life;
   world.disk = &daemon->life;
-  world.boot_ns = [this] { return around_.queue->Now(); };
-  world.realtime_ns = [this] { return kEpochNs + around_.queue->Now() + clock_ahead_; };
+  world.boot_ns = [this] { return clock_.At(around_.timeline->now()); };
+  world.realtime_ns = [this] { return kEpochNs + clock_.At(around_.timeline->now()) - clock_.ahead + clock_ahead_; };
   world.links = &daemon->links;
   world.sysfs = &sysfs_;
   world.datagrams = &daemon->datagrams;
   world.fabric = &daemon->fabric;
   world.topology = &topology_;
   world.addresses = &daemon->addresses;
-  world.files = &files_;
+  world.files = &daemon->files;
   world.page = &daemon->page;
-  world.jobs = &daemon->attach;
+  world.jobs = daemon->attach != nullptr ? static_cast<daemon::AttachServer*>(daemon->attach.get()) : &daemon->calls;
   world.peers = &daemon->peers;
   world.store = &daemon->store;
   world.boot_id = absl::StrCat("boot ", boots_, " of ", NodeName(number_));
@@ -115,31 +126,70 @@ void Node::Start() {
   daemon_->peers.Serve(&daemon_->wiring->backend());
   R2CC_CHECK(daemon_->wiring->Start().ok());
   daemon_->wiring->SetPeerAddress(ManagementAddress(number_));
+  for (int rail = 0; rail < rails_; ++rail) around_.watch->OnLink(number_, rail, links_up_[static_cast<size_t>(rail)]);
   AttachJobs();
 }
 
-void Node::End() { daemon_.reset(); }
+void Node::End(bool killed) {
+  if (!running()) return;
+  if (killed) {
+    daemon_->files.Close();
+    if (daemon_->attach != nullptr) daemon_->attach->LeaveSocket();
+  } else {
+    daemon_->wiring->SayLastWord();
+  }
+  daemon_.reset();
+  // What waited for it finds nobody.
+  Continue();
+  around_.rings_jobs(number_);
+}
+
+void Node::Pause() {
+  if (!running()) return;
+  daemon_->life.Stop();
+  around_.network->SetPaused(number_, true);
+  for (int rail = 0; rail < rails_; ++rail) around_.datagrams->Freeze(Network::RailAddress(number_, rail));
+}
+
+void Node::Continue() {
+  around_.network->SetPaused(number_, false);
+  for (int rail = 0; rail < rails_; ++rail) around_.datagrams->Thaw(Network::RailAddress(number_, rail));
+  if (running()) daemon_->life.Continue();
+}
+
+void Node::LookSoon() {
+  if (running()) daemon_->life.LookSoon();
+}
+
+void Node::Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> hear) const {
+  daemon_->wiring->backend().Ask(request, {.kind = daemon::Caller::Kind::kLocal, .pid = 1}, std::move(hear));
+}
 
 void Node::Reimage(Nanos clock_ahead) {
   R2CC_CHECK(!running());
   files_.Lose();
-  clock_ahead_ += clock_ahead;
+  StepClock(clock_ahead);
   ++boots_;
+}
+
+plan::AttachRequest Node::RequestOf(const std::string& job) const {
+  plan::AttachRequest request{};
+  request.magic = plan::kAttachMagic;
+  request.version = plan::kAttachVersion;
+  request.rail_count = static_cast<uint32_t>(rails_);
+  plan::SetText(job, request.job);
+  plan::SetText(Release(), request.release);
+  for (int rail = 0; rail < rails_; ++rail) {
+    plan::SetText(Interface(rail), request.rails[rail].name);
+    plan::SetText(Network::RailAddress(number_, rail), request.rails[rail].address);
+  }
+  return request;
 }
 
 void Node::AttachJobs() {
   for (size_t job = 0; job < jobs_.size(); ++job) {
     const daemon::JobId id = job + 1;
-    plan::AttachRequest request{};
-    request.magic = plan::kAttachMagic;
-    request.version = plan::kAttachVersion;
-    request.rail_count = static_cast<uint32_t>(rails_);
-    plan::SetText("train", request.job);
-    for (int rail = 0; rail < rails_; ++rail) {
-      plan::SetText(Interface(rail), request.rails[rail].name);
-      plan::SetText(Network::RailAddress(number_, rail), request.rails[rail].address);
-    }
-    daemon_->attach.Attach(id, 1000 + static_cast<int32_t>(job), request);
+    daemon_->calls.Attach(id, 1000 + static_cast<int32_t>(job), RequestOf("train"));
     std::vector<plan::EvidenceRecord> records;
     for (const int peer : jobs_[job]) {
       for (int rail = 0; rail < rails_; ++rail) {
@@ -151,23 +201,38 @@ void Node::AttachJobs() {
         plan::SetText(RailName(rail), record.peer_nic);
       }
     }
-    daemon_->attach.Tell(id, records);
+    daemon_->calls.Tell(id, records);
   }
 }
 
 void Node::SetLink(int rail, bool up) {
   links_up_[static_cast<size_t>(rail)] = up;
-  if (daemon_ != nullptr) daemon_->links.Set(Interface(rail), up);
+  if (!running()) return;
+  daemon_->life.Post([this, rail, up] {
+    if (up || bug != Bug::kLinkEventLost) daemon_->links.Set(Interface(rail), up);
+    around_.watch->OnLink(number_, rail, up);
+  });
 }
 
-absl::Status Node::Page::Publish(const plan::Plan& plan, const std::string&, Nanos) {
-  node_->around_.watch->OnPage(node_->number_, plan, node_->around_.queue->Now());
-  return absl::OkStatus();
+absl::Status Node::Page::Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) {
+  node_->around_.watch->OnPage(node_->number_, plan, node_->around_.timeline->now());
+  return shared_ == nullptr ? absl::OkStatus() : shared_->Publish(plan, own_node, now);
+}
+
+absl::Status Node::Attach::Start(Callbacks callbacks) {
+  if (bug == Bug::kReportsDecide)
+    callbacks.on_evidence = [this, next = callbacks.on_evidence](auto id, const auto& records, uint64_t dropped) {
+      for (const plan::EvidenceRecord& record : records)
+        if (record.kind == static_cast<uint32_t>(plan::EvidenceKind::kLinkLost))
+          node_->daemon_->links.Set(Interface(static_cast<int>(record.local_rail)), false);
+      next(id, records, dropped);
+    };
+  return server_.Start(std::move(callbacks));
 }
 
 void Node::WatchedStore::Put(const std::string& key, const std::string& value, int64_t lease_ms) {
   v1::NodeView view;
-  if (view.ParseFromString(value)) node_->around_.watch->OnView(view, node_->number_, node_->around_.queue->Now());
+  if (view.ParseFromString(value)) node_->around_.watch->OnView(view, node_->number_, node_->around_.timeline->now());
   client_.Put(key, value, lease_ms);
 }
 

@@ -10,11 +10,14 @@
 
 #include "daemon/io/fake_attach_server.h"
 #include "daemon/io/fake_files.h"
+#include "daemon/io/page_sink.h"
+#include "daemon/io/socket_attach_server.h"
 #include "daemon/wiring.h"
 #include "health/io/fake_datagram.h"
 #include "health/io/fake_fabric.h"
 #include "health/io/fake_link_watch.h"
 #include "health/io/fake_sysfs.h"
+#include "tests/cluster/bug.h"
 #include "tests/cluster/peers.h"
 #include "tests/cluster/store.h"
 #include "tests/cluster/watch.h"
@@ -23,12 +26,19 @@ namespace r2cc::cluster {
 
 // What all nodes share. All outlive them.
 struct Surroundings {
-  FakeExecutor* queue;
+  sim::Timeline* timeline;
   Network* network;
   health::FakeDatagramNet* datagrams;
   PeerDirectory* directory;
   StoreServer* store;
-  Watch* watch;
+  Observer* watch;
+  // The prefix of the paths at which jobs attach, by the sockets and in the memory that they share with r2ccd; empty: jobs are AddJob()'s.
+  std::string attach;
+  // The clock of each node, which its jobs share; empty: one that nobody else knows.
+  std::vector<sim::MachineClock> clocks;
+  bool twins = false;  // rails 0 and 1 have names of one hash
+  // The daemon of a node has written to the sockets of its jobs.
+  std::function<void(int node)> rings_jobs = [](int) {};
 };
 
 // A job as one node's daemon knows it: the nodes that it talks to from here, over all rails.
@@ -43,11 +53,24 @@ class Node {
 
   // Begins a life of the daemon; its jobs attach at once.
   void Start();
-  // Ends it. Its kernel closes what it had open.
-  void End();
+  // Ends it on purpose, as systemd does; or it is killed: what it would have written then is lost. Its kernel closes what it had open.
+  void End(bool killed = true);
+  // SIGSTOP and SIGCONT.
+  void Pause();
+  void Continue();
+  // Some job has written to its daemon's socket, or closed it.
+  void LookSoon();
+  // Where jobs attach.
+  std::string attach_path() const { return around_.attach + std::to_string(number_); }
+  // The request of a process with all rails.
+  plan::AttachRequest RequestOf(const std::string& job) const;
   // The machine is imaged anew: its files are gone, and its clock is `ahead` of what it was.
   void Reimage(Nanos clock_ahead);
+  // The machine's time of day jumps.
+  void StepClock(Nanos by) { clock_ahead_ += by; }
   bool running() const { return daemon_ != nullptr; }
+  int rails() const { return rails_; }
+  std::string nic_name(int rail) const { return around_.twins && rail < 2 ? kTwins[rail] : RailName(rail); }
 
   void AddJob(JobPeers peers) { jobs_.push_back(std::move(peers)); }
   const std::vector<JobPeers>& jobs() const { return jobs_; }
@@ -62,20 +85,75 @@ class Node {
                                    });
   }
 
+  // An operator's word to this daemon, about a NIC of any node; `hear` gets the answer. REQUIRES: running().
+  void Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> hear) const;
+  daemon::FakeFiles& files() { return files_; }
+  // What its daemon has yet to do: timers, tasks, messages.
+  size_t tasks() const { return daemon_ == nullptr ? 0 : daemon_->life.tasks(); }
+
   // Streams with other daemons.
   size_t connections() const { return daemon_ == nullptr ? 0 : daemon_->peers.connections(); }
 
  private:
   class Page final : public daemon::PageSink {
    public:
-    explicit Page(const Node* node) : node_(node) {}
+    // `shared`: null if no job looks at it.
+    Page(const Node* node, std::unique_ptr<daemon::SharedPage> shared) : node_(node), shared_(std::move(shared)) {}
     absl::Status Publish(const plan::Plan& plan, const std::string& own_node, Nanos now) override;
     std::vector<plan::PageConflict> conflicts() const override { return {}; }
-    void Heartbeat(Nanos) override {}
-    void LastWord(Nanos) override {}
+    void Heartbeat(Nanos now) override {
+      if (shared_ != nullptr) shared_->Heartbeat(now);
+    }
+    void LastWord(Nanos now) override {
+      if (shared_ != nullptr) shared_->LastWord(now);
+    }
+    int fd() const { return shared_->fd(); }
 
    private:
     const Node* const node_;
+    const std::unique_ptr<daemon::SharedPage> shared_;
+  };
+  // The shipped server of a socket, whose daemon has no thread that waits for it.
+  class Attach final : public daemon::AttachServer {
+   public:
+    Attach(const Node* node, Life* life, int page_fd) : node_(node), server_(life, node->attach_path(), page_fd, {}) {}
+    absl::Status Start(Callbacks callbacks) override;
+    void RingPageDoorbell() override {
+      server_.RingPageDoorbell();
+      node_->around_.rings_jobs(node_->number_);
+    }
+    void DrainRings() override { server_.DrainRings(); }
+    void SetAccess(const daemon::AttachAccess& access) override { server_.SetAccess(access); }
+    // Jobs name their rails.
+    void OfferRails(const RailsFile&) override {}
+    void Stop() override { server_.Stop(); }
+    uint64_t refused() const override { return server_.refused(); }
+    // A daemon that is killed leaves the socket's file.
+    void LeaveSocket() { server_.LeaveSocket(); }
+
+   private:
+    const Node* const node_;
+    daemon::SocketAttachServer server_;
+  };
+  // The files of one life: a daemon that is killed writes nothing any more.
+  class LifeFiles final : public daemon::Files {
+   public:
+    explicit LifeFiles(daemon::FakeFiles* files) : files_(files) {}
+    void Close() { closed_ = true; }
+    absl::StatusOr<std::string> Read(const std::string& path) override { return files_->Read(path); }
+    absl::Status WriteAtomically(const std::string& path, const std::string& contents) override {
+      return closed_ || bug == Bug::kWordForgotten ? absl::OkStatus() : files_->WriteAtomically(path, contents);
+    }
+    absl::Status Append(const std::string& path, const std::string& text) override {
+      return closed_ ? absl::OkStatus() : files_->Append(path, text);
+    }
+    absl::Status Rename(const std::string& from, const std::string& to) override {
+      return closed_ ? absl::OkStatus() : files_->Rename(from, to);
+    }
+
+   private:
+    daemon::FakeFiles* const files_;
+    bool closed_ = false;
   };
   // Sees what the daemon says of its node on its way to the store.
   class WatchedStore final : public daemon::Store {
@@ -97,8 +175,10 @@ class Node {
     health::FakeDatagrams datagrams;
     health::FakeFabric fabric;
     daemon::FakeAddresses addresses;
+    LifeFiles files;
     Page page;
-    daemon::FakeAttachServer attach;
+    std::unique_ptr<Attach> attach;  // null: jobs are function calls
+    daemon::FakeAttachServer calls;
     Peers peers;
     WatchedStore store;
     std::unique_ptr<daemon::Wiring> wiring;
@@ -110,7 +190,7 @@ class Node {
   const int number_;
   const int rails_;
   const Surroundings around_;
-  const Nanos ahead_;  // of its monotonic clock
+  const sim::MachineClock clock_;
   Nanos clock_ahead_ = 0;
   int boots_ = 1;
   std::vector<JobPeers> jobs_;

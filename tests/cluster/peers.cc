@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace r2cc::cluster {
+namespace {
+
+// As daemon/rpc's calls to other daemons.
+constexpr Nanos kActLimit = 3 * kNanosPerSecond;
+
+}  // namespace
 
 // One connection, shared by its two ends. Each end leaves by itself; the other hears of it, or finds out when nothing comes any more.
 struct Peers::Stream {
@@ -81,7 +87,7 @@ void Peers::Connect(const std::string& peer) {
     Link& link = links_.at(peer);
     link.timer = 0;
     Peers* const server = directory_->Find(link.spec.address);
-    if (server != nullptr && network()->Reaches(node_, server->node_)) return Open(peer, server);
+    if (server != nullptr && network()->Answers(node_, server->node_)) return Open(peer, server);
     OnEnd(peer, server == nullptr ? "Connection refused" : "no route");
   });
 }
@@ -158,7 +164,7 @@ void Peers::CheckStreams() {
     const bool calls = stream->caller.who == this;
     Stream::End& own = calls ? stream->caller : stream->called;
     const Stream::End& other = calls ? stream->called : stream->caller;
-    if (other.who != nullptr && network()->Reaches(own.node, other.node)) {
+    if (other.who != nullptr && network()->Answers(own.node, other.node)) {
       own.silent_since = 0;
     } else if (own.silent_since == 0) {
       own.silent_since = now;
@@ -180,12 +186,36 @@ void Peers::Stop() {
   for (auto& [peer, link] : links_) Retire(&link);
   links_.clear();
   while (!streams_.empty()) Leave(std::shared_ptr(streams_.begin()->second));
+  calls_.clear();
+}
+
+void Peers::Act(const daemon::PeerSpec& peer, const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> answer) {
+  const Peers* const found = directory_->Find(peer.address);
+  if (found == nullptr) return answer(absl::UnavailableError("Connection refused"));
+  const uint64_t call = directory_->NextStream();
+  calls_.emplace(call, std::move(answer));
+  life_->RunAfter(kActLimit, [this, call] { Answered(call, absl::UnavailableError("it does not answer")); });
+  Network::Lane lane;
+  network()->Send(Kind::kPush, request.ByteSizeLong(), node_, found->node_, &lane,
+                  [directory = directory_, from = node_, own = address_, to = peer.address, request, call] {
+                    Peers* const server = directory->Find(to);
+                    if (server == nullptr) return;
+                    const auto back = [directory, at = server->node_, from, own, call](const absl::StatusOr<v1::NicActionReply>& reply) {
+                      Network::Lane lane;
+                      directory->network()->Send(Kind::kPush, reply.ok() ? reply->ByteSizeLong() : 0, at, from, &lane,
+                                                 [directory, own, call, reply] {
+                                                   if (Peers* const caller = directory->Find(own)) caller->Answered(call, reply);
+                                                 });
+                    };
+                    server->backend_->Ask(request, daemon::FromAsker(request.asker(), {.kind = daemon::Caller::Kind::kNode}), back);
+                  });
+}
+
+void Peers::Answered(uint64_t call, const absl::StatusOr<v1::NicActionReply>& reply) {
+  if (const auto answer = calls_.extract(call)) answer.mapped()(reply);
 }
 
 // Only r2ccctl asks for these.
-void Peers::Act(const daemon::PeerSpec&, const v1::NicActionRequest&, daemon::Answer<v1::NicActionReply> answer) {
-  answer(absl::UnimplementedError("nobody operates the simulated cluster"));
-}
 void Peers::ForgetNode(const daemon::PeerSpec&, const v1::ForgetNodeRequest&, daemon::Answer<v1::ForgetNodeReply> answer) {
   answer(absl::UnimplementedError("nobody asks the simulated cluster"));
 }

@@ -79,6 +79,7 @@ class Peers final : public daemon::PeerTransport {
   // `stream`'s end here is over.
   void Leave(const std::shared_ptr<Stream>& stream);
   void CheckStreams();
+  void Answered(uint64_t call, const absl::StatusOr<v1::NicActionReply>& reply);
   Network* network() const { return directory_->network(); }
 
   const int node_;
@@ -89,7 +90,8 @@ class Peers final : public daemon::PeerTransport {
   daemon::ViewBroadcaster* broadcaster_ = nullptr;
   Callbacks callbacks_;
   std::map<std::string, Link> links_;
-  std::map<uint64_t, std::shared_ptr<Stream>> streams_;  // of both kinds, by their age
+  std::map<uint64_t, std::shared_ptr<Stream>> streams_;           // of both kinds, by their age
+  std::map<uint64_t, daemon::Answer<v1::NicActionReply>> calls_;  // that other daemons have not answered yet
   bool running_ = false;
 };
 

@@ -19,7 +19,7 @@ size_t EntryBytes(const daemon::StoreChange& change) { return change.key.size() 
 
 }  // namespace
 
-StoreServer::StoreServer(FakeExecutor* queue, Network* network) : queue_(queue), network_(network) { Expire(); }
+StoreServer::StoreServer(Network* network) : network_(network), timeline_(network->timeline()) { Expire(); }
 
 void StoreServer::SetUp(bool up) {
   if (std::exchange(up_, up) == up) return;
@@ -57,11 +57,11 @@ void StoreServer::Leave(StoreClient* client) {
 }
 
 void StoreServer::Put(const std::string& key, const std::string& value, int64_t lease_ms, Task done) {
-  committed_ = std::max(committed_, queue_->Now() + network_->CommitLatency());
-  queue_->RunAfter(committed_ - queue_->Now(), [this, key, value, lease_ms, done = std::move(done)] {
+  committed_ = std::max(committed_, timeline_->now() + network_->CommitLatency());
+  timeline_->At(committed_, [this, key, value, lease_ms, done = std::move(done)] {
     if (!up_) return;
     lease_ms_[key] = lease_ms;
-    const auto change = table_.Put(key, value, lease_ms, queue_->Now());
+    const auto change = table_.Put(key, value, lease_ms, timeline_->now());
     if (change.ok() && change->has_value()) Tell(**change);
     done();
   });
@@ -69,7 +69,7 @@ void StoreServer::Put(const std::string& key, const std::string& value, int64_t 
 
 void StoreServer::KeepAlive(const std::string& key, int64_t lease_ms) {
   const std::vector<daemon::StoreChange> entry = table_.Snapshot(key);
-  if (!entry.empty() && entry.front().key == key) (void)table_.Put(key, entry.front().value, lease_ms, queue_->Now());
+  if (!entry.empty() && entry.front().key == key) (void)table_.Put(key, entry.front().value, lease_ms, timeline_->now());
 }
 
 void StoreServer::Tell(const daemon::StoreChange& change) {
@@ -81,12 +81,12 @@ void StoreServer::Tell(const daemon::StoreChange& change) {
 
 void StoreServer::Expire() {
   if (up_) {
-    for (const daemon::StoreChange& change : table_.Expire(queue_->Now())) {
+    for (const daemon::StoreChange& change : table_.Expire(timeline_->now())) {
       lease_ms_.erase(change.key);
       Tell(change);
     }
   }
-  queue_->RunAfter(kTickInterval, [this] { Expire(); });
+  timeline_->After(kTickInterval, [this] { Expire(); });
 }
 
 StoreClient::StoreClient(int node, Life* life, Network* network, StoreServer* server)

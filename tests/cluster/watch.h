@@ -24,9 +24,24 @@ struct Nic {
 // "n0017", so that the order of names is that of numbers.
 std::string NodeName(int node);
 std::string RailName(int rail);
+// Names for rails 0 and 1 that have one hash, as a page knows them.
+extern const char* const kTwins[2];
+// Of either name.
+Nic NicOf(const plan::PlannedNic& planned);
 
 // Sees every page and every view as its daemon publishes it. Times are the cluster's.
-class Watch {
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // A node's daemon is one that has just started: what it says is no change.
+  virtual void Forget(int node) = 0;
+  virtual void OnPage(int node, const plan::Plan& plan, Nanos now) = 0;
+  virtual void OnView(const v1::NodeView& view, int node, Nanos now) = 0;
+  // A daemon has heard from its kernel of a link.
+  virtual void OnLink(int /*node*/, int /*rail*/, bool /*up*/) {}
+};
+
+class Watch final : public Observer {
  public:
   Watch(int nodes, int rails) : rails_(rails), waiting_(static_cast<size_t>(nodes)), states_(static_cast<size_t>(nodes * rails)) {}
 
@@ -35,8 +50,7 @@ class Watch {
   void Recovered() { broken_.clear(); }
   // While daemons cannot hear of each other: that a path to a broken NIC carries nothing is then all that they can know, and right.
   void AllowPaths(bool allow) { paths_allowed_ = allow; }
-  // A node's daemon is one that has just started: what it says is no change.
-  void Forget(int node);
+  void Forget(int node) override;
 
   // Waits, from `now`, until each page of `nodes` forbids all of `nics`, or (`usable`) gives all of them their full weight.
   void Await(const std::vector<Nic>& nics, bool usable, const std::set<int>& nodes, Nanos now);
@@ -45,8 +59,8 @@ class Watch {
   // When each page was right, after the Await. In no order.
   const std::vector<Nanos>& delays() const { return delays_; }
 
-  void OnPage(int node, const plan::Plan& plan, Nanos now);
-  void OnView(const v1::NodeView& view, int node, Nanos now);
+  void OnPage(int node, const plan::Plan& plan, Nanos now) override;
+  void OnView(const v1::NodeView& view, int node, Nanos now) override;
 
   // Changes of state that daemons told of their own NICs since ResetCounts; to FAILED, DEGRADED or SUSPECT.
   int verdicts() const { return verdicts_; }
