@@ -195,8 +195,7 @@ void Peers::Act(const daemon::PeerSpec& peer, const v1::NicActionRequest& reques
   const uint64_t call = directory_->NextStream();
   calls_.emplace(call, std::move(answer));
   life_->RunAfter(kActLimit, [this, call] { Answered(call, absl::UnavailableError("it does not answer")); });
-  Network::Lane lane;
-  network()->Send(Kind::kPush, request.ByteSizeLong(), node_, found->node_, &lane,
+  network()->Send(Kind::kPush, request.ByteSizeLong(), node_, found->node_, &call_lanes_[peer.address],
                   [directory = directory_, from = node_, own = address_, to = peer.address, request, call] {
                     Peers* const server = directory->Find(to);
                     if (server == nullptr) return;

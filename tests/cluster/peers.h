@@ -92,6 +92,7 @@ class Peers final : public daemon::PeerTransport {
   std::map<std::string, Link> links_;
   std::map<uint64_t, std::shared_ptr<Stream>> streams_;           // of both kinds, by their age
   std::map<uint64_t, daemon::Answer<v1::NicActionReply>> calls_;  // that other daemons have not answered yet
+  std::map<std::string, Network::Lane> call_lanes_;               // by address
   bool running_ = false;
 };
 

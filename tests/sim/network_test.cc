@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/sim/machine_clock.h"
+
 namespace r2cc::sim {
 namespace {
 
@@ -225,6 +227,17 @@ TEST_F(NetworkTest, KeepAliveEndsAConnectionToAHostThatVanished) {
   EXPECT_FALSE(socket->broken());
   RunFor(5 * kNanosPerSecond);
   EXPECT_TRUE(socket->broken());
+}
+
+TEST(MachineClock, SaysWhenItShowsATime) {
+  Random random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const MachineClock clock{random.Between(-kNanosPerSecond, 1000 * kNanosPerSecond), random.Between(-1000, 1000)};
+    const Nanos local = clock.ahead + random.Between(1, 1000 * kNanosPerSecond);
+    const Nanos when = clock.When(local);
+    EXPECT_GE(clock.At(when), local);
+    EXPECT_LE(clock.At(when - 2), local) << "a nanosecond is lost where it is rounded";
+  }
 }
 
 }  // namespace

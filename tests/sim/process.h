@@ -94,6 +94,8 @@ class Process : public Network::Host {
   // The rail's device is lost, and with it all that it did; or it is back.
   void Device(int rail, bool lost);
 
+  // What the page in force says of its own rails, and of those of another node.
+  net::PageView::Judgement Judge(const net::NamesOnPage& other) const { return host_.page()->Judge(host_.names, other); }
   // By what it has heard.
   int rails_up() const {
     return static_cast<int>(std::count_if(host_.rails.begin(), host_.rails.end(), [](const net::LocalRail& rail) { return rail.up; }));
