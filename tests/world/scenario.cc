@@ -1,0 +1,151 @@
+#include "tests/world/scenario.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/world/daemons.h"
+
+namespace r2cc::world {
+namespace {
+
+using sim::Class;
+using sim::Fault;
+using sim::FaultKind;
+
+constexpr Nanos kMs = kNanosPerMs;
+constexpr Nanos kSecond = kNanosPerSecond;
+
+// Of a job of processes that are slow, stopped or paused, and of daemons that come and go. Nothing else is wrong.
+const std::vector<FaultKind> kCalm = {FaultKind::kStopShort,    FaultKind::kPause,       FaultKind::kPause,     FaultKind::kDaemonKilled,
+                                      FaultKind::kDaemonEnded,  FaultKind::kDaemonEnded, FaultKind::kStoreDown, FaultKind::kClockStep,
+                                      FaultKind::kDaemonPaused, FaultKind::kReaderStuck, FaultKind::kStopLong};
+const std::vector<FaultKind> kLinks = {FaultKind::kCutSenderSees,
+                                       FaultKind::kCutSenderSees,
+                                       FaultKind::kCutReceiverSees,
+                                       FaultKind::kCutBothSee,
+                                       FaultKind::kCutNoneSees,
+                                       FaultKind::kCutNoneSees,
+                                       FaultKind::kSilenceForward,
+                                       FaultKind::kSilenceBack,
+                                       FaultKind::kSilenceBoth,
+                                       FaultKind::kClogShort,
+                                       FaultKind::kClogLong,
+                                       FaultKind::kFlap,
+                                       FaultKind::kGray,
+                                       FaultKind::kReset,
+                                       FaultKind::kSwallowed,
+                                       FaultKind::kLargeLost,
+                                       FaultKind::kDeadAtStart,
+                                       FaultKind::kDiesSlowly,
+                                       FaultKind::kConnectRefused,
+                                       FaultKind::kFaultInConnect,
+                                       FaultKind::kFaultInProof,
+                                       FaultKind::kOobLost,
+                                       FaultKind::kOobReset,
+                                       FaultKind::kPartition,
+                                       FaultKind::kAllRailsDown,
+                                       FaultKind::kFaultInFence,
+                                       FaultKind::kFaultInReplay,
+                                       FaultKind::kRailSaidDown,
+                                       FaultKind::kCloseLate,
+                                       FaultKind::kStopShort,
+                                       FaultKind::kStopLong,
+                                       FaultKind::kPause,
+                                       FaultKind::kReaderStuck,
+                                       FaultKind::kConnectUnanswered};
+const std::vector<FaultKind> kControl = {
+    FaultKind::kDaemonKilled, FaultKind::kDaemonKilled, FaultKind::kDaemonEnded, FaultKind::kDaemonPaused, FaultKind::kStoreDown,
+    FaultKind::kIsolated,     FaultKind::kDrained,      FaultKind::kDrained,     FaultKind::kDrained,      FaultKind::kClockStep};
+// Of RDMA devices, in worlds that have some.
+const std::vector<FaultKind> kDevices = {FaultKind::kQueuePairError, FaultKind::kStatus,          FaultKind::kPostFails,
+                                         FaultKind::kSlowCalls,      FaultKind::kCompletionError, FaultKind::kStalledPair,
+                                         FaultKind::kStalledDevice};
+const std::vector<FaultKind> kGone = {FaultKind::kDeath, FaultKind::kDeathHeldOpen, FaultKind::kVanish, FaultKind::kAbort};
+
+// Daemons and jobs have found each other after about 1.5 s; until then some faults happen, too.
+Nanos MakeTime(sim::Random* random) { return kSecond + random->Between(random->Chance(8) ? 0 : kSecond, 6 * kSecond); }
+
+Fault MakeWorldFault(sim::Random* random, const sim::Scenario& scenario, FaultKind kind) {
+  Fault fault = sim::MakeFault(random, scenario, kind);
+  if (fault.at != 0) fault.at = MakeTime(random);
+  switch (kind) {
+    // A NIC that has flapped often proves itself for 30 s, which is a matter of health/view's tests.
+    case FaultKind::kFlap: fault.degree = static_cast<int>(random->Between(2, 4)); break;
+    case FaultKind::kDrained:
+      fault.degree = random->Pick(8);
+      fault.duration = random->Between(100 * kMs, 6 * kSecond);
+      break;
+    case FaultKind::kDaemonKilled:
+    case FaultKind::kDaemonEnded:
+    case FaultKind::kDaemonPaused:
+    case FaultKind::kStoreDown:
+    case FaultKind::kIsolated: fault.duration = random->Between(10 * kMs, random->Chance(3) ? 6 * kSecond : kSecond); break;
+    case FaultKind::kClockStep: fault.degree = random->Of<int>({-3600, -5, -1, 1, 5, 3600, 86'400 * 365}); break;
+    default: break;
+  }
+  if (kind == FaultKind::kDaemonKilled || kind == FaultKind::kDaemonEnded || kind == FaultKind::kDaemonPaused)
+    fault.a = random->Pick(scenario.daemons);
+  return fault;
+}
+
+}  // namespace
+
+sim::Scenario MakeScenario(uint64_t seed) {
+  sim::Random random(seed * 0x9e3779b97f4a7c15ULL + 2);
+  sim::Scenario scenario;
+  scenario.kind = seed % 10 == 0 ? Class::kCalm : seed % 10 == 1 ? Class::kGone : Class::kHealing;
+  MakeTopology(&random, &scenario);
+  MakePaths(&random, &scenario, random.Of<Nanos>({0, 10'000, 200'000, 5 * kMs}));
+  MakeFlows(&random, &scenario);
+  for (sim::FlowPlan& flow : scenario.flows) {
+    flow.start += random.Between(0, 2 * kSecond);
+    flow.send_gap_most = random.Between(10 * kMs, 250 * kMs);
+  }
+  const bool verbs = seed / 3 % 8 == 5 || seed % 20 == 10;
+  for (sim::ProcessOptions& options : scenario.processes) {
+    options.deadline = scenario.kind == Class::kGone ? random.Between(2 * kSecond, 10 * kSecond) : 30 * kSecond;
+    options.keys = seed / 10 % 2 == 1;
+    // Machines boot at different times, and a quartz is off by some hundred millionths at most. Those of RDMA rails have the world's time,
+    // as the fake fabric does.
+    if (!verbs) options.clock = {random.Between(0, 1'000'000) * kMs, random.Between(-1000, 1000)};
+  }
+  scenario.daemons = static_cast<int>(scenario.processes.size()) + random.Pick(3);
+  scenario.twins = seed % 7 == 3;
+  // Members name no registered memory.
+  if (!verbs && !scenario.processes[0].keys && random.Chance(2)) {
+    scenario.group = {.operations = static_cast<uint64_t>(random.Between(5, 60)), .count = static_cast<size_t>(random.Between(1, 8000))};
+    scenario.group->start = kSecond + random.Between(100 * kMs, 2 * kSecond);
+    scenario.group->gap = random.Between(kMs, 80 * kMs);
+  }
+  if (verbs) MakeVerbs(&random, /*link_monitor=*/seed / 8 % 2 == 0, &scenario);
+  const auto add = [&](std::vector<FaultKind> kinds, int count) {
+    if (verbs) std::erase_if(kinds, [](FaultKind kind) { return kind < FaultKind::kDaemonKilled && !HappensTo(sim::Rails::kVerbs, kind); });
+    for (int i = 0; i < count; ++i) scenario.faults.push_back(MakeWorldFault(&random, scenario, random.Of(kinds)));
+  };
+  if (scenario.kind == Class::kGone) add(kGone, 1);
+  if (scenario.kind == Class::kHealing) {
+    add(kLinks, static_cast<int>(random.Between(1, 6)));
+    add(kControl, static_cast<int>(random.Between(0, 4)));
+    if (verbs) add(kDevices, static_cast<int>(random.Between(0, 3)));
+  } else {
+    add(kCalm, static_cast<int>(random.Between(0, 4)));
+  }
+  // A storm: everything at about the same time, each fault while the one before is still being dealt with.
+  if (scenario.kind == Class::kHealing && random.Chance(3)) {
+    Nanos when = MakeTime(&random);
+    for (Fault& fault : scenario.faults) {
+      if (fault.moment.has_value() || fault.kind == FaultKind::kDeadAtStart) continue;
+      fault.at = when;
+      when += random.Between(0, random.Chance(3) ? 500 * kMs : 50 * kMs);
+    }
+  }
+  return scenario;
+}
+
+sim::Result RunWorld(const sim::Scenario& scenario, uint64_t seed, bool verbose) {
+  return sim::RunScenario(scenario, seed, verbose, [](sim::Network* network, sim::Checker* checker, const sim::Scenario& made) {
+    return std::make_unique<ClusterDaemons>(network, checker, made);
+  });
+}
+
+}  // namespace r2cc::world
