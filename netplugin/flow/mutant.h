@@ -63,6 +63,12 @@ enum class Mutant {
   kSameDomain,        // memory is registered again in the domain of the queue pair that could not be ended
   // Shares. The simulation's checkers do not check them: link/fair_weights_test does.
   kWeightIgnored,  // flows share a link equally whatever their weights
+  // What daemons and kernels say. //tests/world looks at them.
+  kPageFrozen,           // the first page with a plan is in force for ever
+  kNamesUnheeded,        // rails keep the job's names, whatever the daemon calls them
+  kPeerVerdictUnheeded,  // a page's word on the NICs of a peer is left out
+  kOwnerUnproved,        // an entry of the page counts for every name with its hashes
+  kRepairUnheeded,       // a rail that has come back is not used again
 };
 
 #ifdef R2CC_SHIPPED

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "netplugin/flow/mutant.h"
 #include "netplugin/flow/tuning.h"
 #include "netplugin/transport/record.h"
 
@@ -42,7 +43,7 @@ bool ControlPlane::RefreshIdentity() {
   for (size_t i = 0; i < host_->rails.size() && i < plan::kAttachRailsMax; ++i) {
     LocalRail& rail = host_->rails[i];
     const std::string before = rail.page_name();
-    rail.matched = reply.nics[i][0] != '\0';
+    rail.matched = reply.nics[i][0] != '\0' && !IsActive(Mutant::kNamesUnheeded);
     rail.nic = rail.matched ? reply.nics[i] : rail.name;
     changed |= rail.page_name() != before;
   }
@@ -67,6 +68,7 @@ void ControlPlane::Poll(Nanos now) {
 void ControlPlane::LinkEventsCame(const std::vector<RailLinkEvent>& events) {
   for (const RailLinkEvent& event : events) {
     const auto rail = static_cast<uint16_t>(event.rail);
+    if (event.up && IsActive(Mutant::kRepairUnheeded)) continue;
     if (event.up && !event.address.empty()) listener_.address(rail, event.address);
     RailEvent(rail, event.up, event.reason);
   }
@@ -102,7 +104,7 @@ void ControlPlane::PollDaemon(Nanos now) {
     Report(RunRecord(*host_, started_));
     ReportTotals(now);
   }
-  if (generation != page_generation_) {
+  if (generation != page_generation_ && !(page_generation_ > 0 && IsActive(Mutant::kPageFrozen))) {
     page_generation_ = generation;
     std::shared_ptr<const PageView> former = view;
     {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/core/hash.h"
+#include "netplugin/flow/mutant.h"
 
 namespace r2cc::net {
 namespace {
@@ -51,7 +52,8 @@ std::vector<RailVerdict> PageView::Verdicts(const NamesOnPage& names) const {
   verdicts.reserve(names.nics().size());
   const Entries of_node = Of(names.node_hash());
   for (const NamesOnPage::Nic& nic : names.nics()) {
-    const plan::PageEntry* entry = page_.Theirs(Find(of_node, nic.hash), names.node(), nic.name);
+    const plan::PageEntry* const found = Find(of_node, nic.hash);
+    const plan::PageEntry* entry = IsActive(Mutant::kOwnerUnproved) ? found : page_.Theirs(found, names.node(), nic.name);
     verdicts.push_back(entry == nullptr ? RailVerdict{} : RailVerdict{IsFailed(*entry), entry->weight_permille});
     if (job_named_ && page_.Theirs(Find(Of(nic.path_end_hash), job_hash_), nic.path_end, job_name_) != nullptr)
       verdicts.back().weight_permille = 0;
@@ -61,6 +63,7 @@ std::vector<RailVerdict> PageView::Verdicts(const NamesOnPage& names) const {
 
 PageView::Judgement PageView::Judge(const NamesOnPage& local, const NamesOnPage& remote) const {
   Judgement judgement{Verdicts(local), Verdicts(remote), {}};
+  if (IsActive(Mutant::kPeerVerdictUnheeded)) std::fill(judgement.remote.begin(), judgement.remote.end(), RailVerdict{});
   // A path is found at its end of the earlier node, and mostly nothing is there.
   const bool local_first = local.node() < remote.node();
   const NamesOnPage& first = local_first ? local : remote;
