@@ -79,9 +79,11 @@ void AttachClient::Disconnect(Nanos now) {
 bool AttachClient::AskAgain(const std::vector<char>& packet, size_t bytes, Nanos now) {
   const uint32_t version = attached_ ? 0 : VersionToAskIn(packet.data(), bytes, request_.version);
   if (version == 0) return false;
-  ClosePacketSocket(std::exchange(fd_, -1));
+  // Closed last, so that the next one has another number: whoever polls fd() would take it for the old one, which epoll forgets.
+  const int refused = std::exchange(fd_, -1);
   request_.version = version;
   Connect(now);
+  ClosePacketSocket(refused);
   return true;
 }
 

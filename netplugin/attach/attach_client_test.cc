@@ -203,8 +203,10 @@ TEST_F(AttachClientTest, AnOlderDaemonIsAskedInItsVersionAndTheNextOneInTheNewes
   refusal.magic = plan::kAttachMagic;
   refusal.version = plan::kAttachVersionLeast;
   refusal.status = static_cast<uint32_t>(plan::AttachStatus::kWrongVersion);
+  const int refused = client_->fd();
   server.Send(refusal);
   Poll();
+  EXPECT_NE(client_->fd(), refused) << "a poller that knows the old one would not hear of the new one";
   ask(plan::kAttachVersionLeast);
   plan::AttachReply acceptance = Server::Acceptance();
   acceptance.version = plan::kAttachVersionLeast;
