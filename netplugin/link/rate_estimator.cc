@@ -18,7 +18,9 @@ void RateEstimator::Sample(LinkId id, uint64_t bytes, Nanos busy, bool limited) 
   link.bytes += bytes;
   link.busy += busy;
   if (busy > 0) link.votes.Add(limited);
-  if (link.bytes < tuning::kBytesLeast || link.busy < tuning::kBusyLeast) return;
+  // The transport wants to know the rate of a new link soon: the first estimates together take as long as each later one.
+  const Nanos busy_least = Known(link) ? tuning::kBusyLeast : tuning::kBusyLeast / tuning::kEstimatesLeast;
+  if (link.bytes < tuning::kBytesLeast || link.busy < busy_least) return;
   const double rate = static_cast<double>(link.bytes) * kNanosPerSecond / static_cast<double>(link.busy);
   link.limiting = link.votes.most();
   const double average = Known(link) ? tuning::kNewWeight * rate + (1 - tuning::kNewWeight) * link.rate_bytes_per_s : rate;
