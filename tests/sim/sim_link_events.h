@@ -7,8 +7,8 @@
 
 #include <vector>
 
+#include "base/core/unique_fd.h"
 #include "netplugin/rails/fake_link_events.h"
-#include "netplugin/transport/os/unique_fd.h"
 
 namespace r2cc::sim {
 
@@ -28,7 +28,7 @@ class SimLinkEvents final : public net::LinkEvents {
 
  private:
   net::FakeLinkEvents events_;
-  const net::UniqueFd fd_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const UniqueFd fd_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
 }  // namespace r2cc::sim
