@@ -84,7 +84,7 @@ TEST_F(RecordPassedTest, WithoutAProfilerOrAStallThereAreNone) {
 
 // R2CC_FAIL_RAILS takes the link of its rail down.
 TEST_F(RecordGaveUpTest, ARailThatTheJobAsksToLoseIsNoFault) {
-  Action action{.kind = Action::Kind::kLinkLost};
+  SessionAction action{.kind = SessionAction::Kind::kLinkLost};
   action.report.cause = plan::EvidenceCause::kLinkDown;
   RecordLost(&host, action, {2, "n1", "rail2"});
   host.rails[3].lost_on_purpose = true;
