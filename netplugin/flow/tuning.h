@@ -58,8 +58,8 @@ constexpr int kUnusedRoundsMost = 200;
 // Losses, of which each halves in kFlapHalfLife: up to here a rail is welcome at once. Not measured.
 constexpr double kFreeLosses = 2.5;
 constexpr Nanos kFlapHalfLife = 5 * kNanosPerSecond;
-// The longest hold beyond that. It begins with kSlowRetryLeast and doubles with each loss more. For a collective, too, a path that is back
-// is in use no sooner, as operations wait when it is lost again. Not measured.
+// The longest hold beyond that. It begins with half of kSlowRetryLeast and doubles with each loss. For a collective, too, a path that is
+// back is in use no sooner, as operations wait when it is lost again. Not measured.
 constexpr Nanos kFlapHoldMost = 10 * kNanosPerSecond;
 // Factor. What a rail is slow with, and not lost, takes so many times what is expected at most: a ping behind bytes that the peer's kernel
 // takes, of R2CC_SILENCE_MS, as a working rail's queue holds some milliseconds; and requests of an RDMA device, which are reported as a
