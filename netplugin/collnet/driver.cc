@@ -229,7 +229,7 @@ void Driver::StartIfPath(net::FlowRef stranger, FlowQueue* queue) {
 }
 
 void Driver::ObservePaths(Nanos now) {
-  if (now - observed_ < (connected_ ? net::tuning::kTickMost : net::tuning::kLookSoon)) return;
+  if (now - observed_ < (connected_ ? net::tuning::kObserveEvery : net::tuning::kObserveEveryFirst)) return;
   observed_ = now;
   net::FlowPort* const port = means_.flows->port();
   bool changed = false;

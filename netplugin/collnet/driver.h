@@ -131,7 +131,7 @@ class Driver {
   bool dealt_ = false;
   PathMonitor paths_;
   std::vector<uint32_t> unreachable_;             // from `paths_`
-  Nanos observed_ = -net::tuning::kTickMost;      // when the paths were observed last
+  Nanos observed_ = -net::tuning::kObserveEvery;  // when the paths were observed last
   bool sent_ready_ = false;
   bool connected_ = false;
 };

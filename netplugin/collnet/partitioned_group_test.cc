@@ -85,10 +85,10 @@ TEST_F(PartitionedGroup, UsesAPathAgainOnceItHasStayed) {
   RunAll(5);
   EXPECT_FALSE(AllOwn());
   network_.Heal(0, 1);
-  RunFor(net::tuning::kFlapHoldMost / 2);
+  RunFor(net::tuning::kPathBackAfter / 2);
   RunAll(20);
   EXPECT_FALSE(AllOwn());
-  RunFor(net::tuning::kFlapHoldMost);
+  RunFor(net::tuning::kPathBackAfter);
   RunAll(20);
   EXPECT_TRUE(AllOwn());
   EXPECT_TRUE(NoErrors());
@@ -104,7 +104,7 @@ TEST_F(PartitionedGroup, APairThatIsCutInMidOperationIsWaitedForAndThenAvoided) 
   CallAll(2);
   Turn();
   network_.Cut(1, 2);
-  RunFor(2 * net::tuning::kConnectMost);
+  RunFor(2 * net::tuning::kPathLostAfter);
   EXPECT_FALSE(AllDone());
   EXPECT_TRUE(NoErrors());
   network_.Heal(1, 2);
@@ -132,7 +132,7 @@ TEST_F(PartitionedGroup, AMemberThatNobodyReachedHearsAllOnceItIsBack) {
     };
     others([&](uint32_t member) { network_.Cut(gone, member); });
     CallAll(40);
-    RunFor(2 * net::tuning::kConnectMost);
+    RunFor(2 * net::tuning::kPathLostAfter);
     EXPECT_FALSE(AllDone());
     others([&](uint32_t member) { network_.Heal(gone, member); });
     RunUntil([this] { return AllDone(); });
@@ -145,7 +145,7 @@ TEST_F(PartitionedGroup, AMemberThatNobodyReachedHearsAllOnceItIsBack) {
 
 TEST_F(PartitionedGroup, WhereNobodyReachesAllNobodyIsConnectedAndTheDeadlineEndsAll) {
   MakePartitioned({{0, 1}, {2, 3}}, 5 * kNanosPerSecond);
-  RunFor(2 * net::tuning::kConnectMost);
+  RunFor(2 * net::tuning::kPathLostAfter);
   for (const Member& member : members_) {
     EXPECT_FALSE(member.driver->connected());
     EXPECT_EQ(member.driver->unreachable().size(), 1u);

@@ -14,8 +14,8 @@ bool PathMonitor::Observe(uint32_t member, bool up, bool in_use, Nanos now) {
     path.differs = 0;
     return false;
   }
-  path.differs += std::clamp<Nanos>(now - before, 0, 2 * net::tuning::kTickMost);
-  if (path.differs < (path.up ? net::tuning::kConnectMost : in_use ? net::tuning::kFlapHoldMost : 0)) return false;
+  path.differs += std::clamp<Nanos>(now - before, 0, 2 * net::tuning::kObserveEvery);
+  if (path.differs < (path.up ? net::tuning::kPathLostAfter : in_use ? net::tuning::kPathBackAfter : 0)) return false;
   path.up = up;
   path.differs = 0;
   return true;

@@ -23,11 +23,11 @@ TEST(PathMonitorTest, IsLostSoonAndBackLate) {
   PathMonitor monitor(3);
   Nanos now = 0;
   monitor.Observe(1, true, true, now);
-  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), net::tuning::kConnectMost);
+  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), net::tuning::kPathLostAfter);
   EXPECT_EQ(monitor.Unreachable(), std::vector<uint32_t>{1});
   EXPECT_FALSE(monitor.HasPath(1));
   EXPECT_TRUE(monitor.HasPath(2));
-  EXPECT_EQ(TimeUntilChange(&monitor, true, &now), net::tuning::kFlapHoldMost);
+  EXPECT_EQ(TimeUntilChange(&monitor, true, &now), net::tuning::kPathBackAfter);
   EXPECT_TRUE(monitor.Unreachable().empty());
 }
 
@@ -35,7 +35,7 @@ TEST(PathMonitorTest, ALossThatPassesIsNone) {
   PathMonitor monitor(2);
   Nanos now = 0;
   for (int i = 0; i < 100; ++i) {
-    for (Nanos lost = 0; lost < net::tuning::kConnectMost; lost += kStep) ASSERT_FALSE(monitor.Observe(1, false, true, now += kStep - 1));
+    for (Nanos lost = 0; lost < net::tuning::kPathLostAfter; lost += kStep) ASSERT_FALSE(monitor.Observe(1, false, true, now += kStep - 1));
     ASSERT_FALSE(monitor.Observe(1, true, true, now += kStep));
   }
 }
@@ -47,7 +47,7 @@ TEST(PathMonitorTest, TimeInWhichNobodyObservesDoesNotCount) {
   int observations = 0;
   do ++observations, now += 3600 * kNanosPerSecond;
   while (!monitor.Observe(1, false, true, now));
-  EXPECT_EQ(observations, net::tuning::kConnectMost / (2 * net::tuning::kTickMost));
+  EXPECT_EQ(observations, net::tuning::kPathLostAfter / (2 * net::tuning::kObserveEvery));
 }
 
 // A process that starts late makes no group wait for longer.
@@ -55,7 +55,7 @@ TEST(PathMonitorTest, WhatComesBackBeforeItIsInUseCountsAtOnce) {
   PathMonitor monitor(2);
   Nanos now = 0;
   monitor.Observe(1, false, false, now);
-  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), net::tuning::kConnectMost);
+  EXPECT_EQ(TimeUntilChange(&monitor, false, &now), net::tuning::kPathLostAfter);
   EXPECT_TRUE(monitor.Observe(1, true, false, now += kStep));
   EXPECT_TRUE(monitor.HasPath(1));
 }

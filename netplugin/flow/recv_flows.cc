@@ -137,7 +137,7 @@ Nanos RecvFlows::AckDelay(const Flow& flow, uint64_t to_ack, uint64_t to_grant) 
   if (!large) return std::max(to_ack, to_grant) >= tuning::kSmallTogether ? 0 : tuning::kSmallTogetherFor;
   if (!whole_) return 0;
   const uint64_t grants_left = flow.granted_through > placed ? flow.granted_through - placed : 0;
-  const bool may_send_on = grants_left >= (to_grant > 0 ? tuning::kLargeTogether : 1);
+  const bool may_send_on = grants_left >= (to_grant > 0 ? tuning::kGrantsEnough : 1);
   return may_send_on && to_ack < tuning::kLargeTogether ? tuning::kLargeTogetherFor : 0;
 }
 

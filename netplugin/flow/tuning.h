@@ -17,10 +17,12 @@ namespace r2cc::net::tuning {
 // Messages, and time. Small messages that no sender waits for are acknowledged together. Not measured.
 constexpr uint64_t kSmallTogether = kEagerWindow / 2;
 constexpr Nanos kSmallTogetherFor = 4 * kNanosPerMs;
-// Messages, and time. NCCL has four large messages under way in a flow: a sender that has grants for half of them may send on, and its
-// receiver keeps the acknowledgements of the other half. A frame costs both processors several microseconds; the limits are not measured.
+// Messages, and time. NCCL has four large messages under way in a flow, so a sender that may send on waits for few. A frame costs both
+// processors several microseconds; the limits are not measured.
 constexpr uint64_t kLargeTogether = 2;
 constexpr Nanos kLargeTogetherFor = 1 * kNanosPerMs;
+// Messages. A sender with so many grants left may send on. Not measured.
+constexpr uint64_t kGrantsEnough = 2;
 
 // ---- chunks (link/chunk_size.cc) ----
 
@@ -57,21 +59,21 @@ constexpr int kUnusedRoundsMost = 200;
 
 // Losses, of which each halves in kFlapHalfLife: up to here a rail is welcome at once. Not measured.
 constexpr double kFreeLosses = 2.5;
+// The first hold beyond that; it doubles with each loss more. So a rail whose address changes four times in a row is in use again within
+// two seconds.
+constexpr Nanos kHoldFirst = kNanosPerSecond / 2;
 constexpr Nanos kFlapHalfLife = 5 * kNanosPerSecond;
-// The longest hold beyond that. It begins with half of kSlowRetryLeast and doubles with each loss. For a collective, too, a path that is
-// back is in use no sooner, as operations wait when it is lost again. Not measured.
 constexpr Nanos kFlapHoldMost = 10 * kNanosPerSecond;
-// Factor. What a rail is slow with, and not lost, takes so many times what is expected at most: a ping behind bytes that the peer's kernel
-// takes, of R2CC_SILENCE_MS, as a working rail's queue holds some milliseconds; and requests of an RDMA device, which are reported as a
-// whole, of what the measured rate says. Not measured.
-constexpr int kSlowerMost = 4;
+// Times R2CC_SILENCE_MS (250). A ping may wait so long behind bytes that the peer's kernel takes: a working rail's queue holds some
+// milliseconds. Not measured.
+constexpr int kExcuseSilences = 4;
 // Retransmission timeouts. Control frames queue behind the chunks of their own rail. While those move, one timeout may be congestion. The
 // second comes 600 ms after the last acknowledgement (Linux waits 200 ms first, then twice as long), which no queue of a working rail
 // explains.
 constexpr uint32_t kTimeoutsBehindBulk = 2;
-// A process that is busy or stopped is waited for so long. Its data check is with its kernel, but a proxy that acknowledges and hands
-// nothing on looks the same, so another attempt begins then. A probe that it asked for, and does not ask for any more, ends. Not measured.
-constexpr Nanos kStoppedMost = 10 * kNanosPerSecond;
+// A data check that is with the peer's kernel waits for a process that is stopped. A proxy that acknowledges and hands nothing on looks
+// the same, so another attempt begins after so long. Not measured.
+constexpr Nanos kUnreadMost = 10 * kNanosPerSecond;
 // The daemon needs totals, the reason why attempts fail, and that a rail is slow, no more often. Attempts may follow each other every 50
 // ms. Nor is a lost link called a fault sooner: a process that is gone is found gone within R2CC_SILENCE_MS, mostly, as its address refuses
 // connections.
@@ -80,14 +82,13 @@ constexpr Nanos kReportEvery = kNanosPerSecond;
 // ---- attempts (link/retry_policy.h, link/cross_rail.h, link/oob_watch.cc) ----
 
 // The wait after the first attempt that failed, and the longest one: it doubles, with jitter. Where no link is up it bounds the wait of
-// pairs of rails, too. A link that was up for less than the longest wait is not steady, and its wait goes on doubling. Nothing begins
-// another attempt sooner than the least: RAIL UP comes on every channel, and its copies end no attempt. Not measured.
+// pairs of rails, too. A link that was up for less than the longest wait is not steady, and its wait goes on doubling. Not measured.
 constexpr Nanos kRetryWaitLeast = 50 * kNanosPerMs;
 constexpr Nanos kRetryWaitMost = 2 * kNanosPerSecond;
-// The first wait before something is tried again that a moment does not mend: a rail that flaps, a link that stalls under load, rails that
+// The first wait before something is tried again that a moment does not mend: a link that stalls under load, rails that
 // cannot be joined, a fence that cannot be proved, a device that is lost. It grows each time, but a fence's. Not measured.
 constexpr Nanos kSlowRetryLeast = kNanosPerSecond;
-// The least time that an attempt is given, and the links of a device until they are closed. Not measured.
+// The least time that an attempt is given. Not measured.
 constexpr Nanos kAttemptLeast = kNanosPerSecond;
 // An acceptor keeps a connection that has to wait for the end of the previous incarnation: as long as its initiator waits at least.
 constexpr Nanos kConnectionKeptMost = kAttemptLeast;
@@ -101,9 +102,10 @@ constexpr Nanos kStallHoldMost = 300 * kNanosPerSecond;
 // The longest wait between attempts to join two rails that have different numbers. A fabric of separate rails never joins them. Not
 // measured.
 constexpr Nanos kPairWaitMost = 60 * kNanosPerSecond;
-// A connection, or a probe: a round trip, or a second more if the first packet is lost. A device's own retries take 0.94 s. A collective
-// takes a path for lost no sooner: members that start together, or fail over, are not without one.
+// A probe, or a connection on the management network: a round trip, or a second more if the first packet is lost.
 constexpr Nanos kConnectMost = 2 * kNanosPerSecond;
+// A probe that nobody asks for ends. Who waits for a peer asks several times a second; a busy process leaves less between two questions.
+constexpr Nanos kProbeUnaskedFor = 10 * kNanosPerSecond;
 // A rail's NIC reports that it is up; it counts when that has lasted. Measured: an emulated switch forwards after 3 ms.
 constexpr Nanos kRailSettle = 20 * kNanosPerMs;
 // A peer that no rail reaches is reported. Longer than a job's start and than a lost packet takes to be sent again; R2CC_DEADLINE_MS is
@@ -114,14 +116,15 @@ constexpr Nanos kReachEarly = 3 * kNanosPerSecond;
 
 // A frame that was not answered is sent again. Not measured.
 constexpr Nanos kResendAfter = 100 * kNanosPerMs;
+// RAIL UP comes on every channel. Its copies come within the round trips of the slowest; a rail does not go down and up again in that
+// time. Not measured.
+constexpr Nanos kCopiesWithin = 50 * kNanosPerMs;
 // A peer that is silent is probed so often. Not measured.
 constexpr Nanos kProbeEvery = 250 * kNanosPerMs;
 // What changes seldom is looked at so often: whether requests make progress, and whether the out-of-band channel of a peer works whose
 // links bring nothing. The kernel asks as often (TCP_KEEPIDLE, TCP_KEEPINTVL). Not measured.
 constexpr Nanos kLookEvery = kNanosPerSecond;
-// The longest between two ticks: the engine's thread wakes up so often while nothing is to be done. A process that was stopped itself does
-// not count more of that time as its peer's. A collective observes its paths as often, which takes each peer's lock; nobody observes while
-// the job computes, so a gap counts as two times this at most. Not measured.
+// A process that was stopped itself does not count more of that time as its peer's. Ticks come every 5 to 10 ms.
 constexpr Nanos kTickMost = 100 * kNanosPerMs;
 // A closed flow's buffers are waited for so long, at either end; then the link that may still use them ends. It takes a round trip and a
 // look of the peer's process, and 134 ms more where a device sends a lost packet again.
@@ -139,8 +142,10 @@ constexpr Nanos kTickEvery = 5 * kNanosPerMs;
 // The engine's thread wakes up so often while NCCL's threads do the work, only to see that they still do, and no more often it looks for
 // the control plane's back-off and staleness: the link monitor and the daemon wake it by their descriptors. Not measured.
 constexpr Nanos kEngineLookEvery = 10 * kNanosPerMs;
+// It wakes up so often while nothing is to be done. Not measured.
+constexpr Nanos kIdleWait = 100 * kNanosPerMs;
 // What takes milliseconds, and is seldom waited for, is looked at so often: the links of a close, a call of the device that must come back
-// first, the daemon's answer to an attachment, the paths of a collective that begins.
+// first, the daemon's answer to an attachment.
 constexpr Nanos kLookSoon = kNanosPerMs;
 // A thread of NCCL's looks where its message is expected. It looks at all links only so often: soon while it waits, seldom on the way of a
 // message, and with workers only to see that all goes on, as the lock is theirs. Not measured.
@@ -225,18 +230,33 @@ constexpr Nanos kDrainEvery = 200'000;
 constexpr Nanos kFenceSoon = 10 * kNanosPerMs;
 // A device that is lost is looked for at last this often: a driver takes seconds to come back.
 constexpr Nanos kDeviceLookMost = 4 * kNanosPerSecond;
+// The end waits so long for the links of a device to be closed. A fence takes milliseconds; one that cannot be proved never ends.
+constexpr Nanos kClosingMost = kNanosPerSecond;
+// The device's own retries take 0.94 s.
+constexpr Nanos kGpuProofMost = 2 * kNanosPerSecond;
 // One of so many requests is signaled: completions give back the queue's places, eight in a full queue, so its end is never waited for.
-// Receives, 128 of a link, are posted again in lists of as many. Measured: with 16 a message of 512 KiB cost 1.30 completions, not 1.2.
 constexpr uint32_t kSignalEvery = 32;
+// Receives, 128 of a link, are posted again in lists of so many. Measured: with 16 a message of 512 KiB cost 1.30 completions, not 1.2.
+constexpr uint32_t kReceivesTogether = 32;
 // Chunks that the device has at least, so that it never waits for us, and places that bulk leaves to credit and control words.
 constexpr size_t kDeviceChunksLeast = 2;
 constexpr uint32_t kRequestsKept = 4;
+// Factor. A request is reported as a whole. A rail that became slower than its measured rate takes so many times as long at most.
+constexpr double kSlowerMost = 4;
 
 // ---- collectives (collnet/) ----
 
 // Steps of a lane, each way, so that its next message does not wait for the answer to the one before: all of NCCL's longest vector, 4 MiB.
 // Measured: half of a node's rails lost, rails of 4 Gbit/s, 256 MiB: 309 ms, with one step 348.
 constexpr uint32_t kStepsUnderWay = 8;
+// Paths are observed so often, which takes each peer's lock; more often until the group is connected. A gap counts as two times this at
+// most, as nobody observes while the job computes. Not measured.
+constexpr Nanos kObserveEvery = 100 * kNanosPerMs;
+constexpr Nanos kObserveEveryFirst = kNanosPerMs;
+// A connection whose first packet was lost is tried again after a second, and only then other rails: members that start together, or fail
+// over, are not without a path. Operations wait when a path that is in use again is lost again.
+constexpr Nanos kPathLostAfter = 2 * kNanosPerSecond;
+constexpr Nanos kPathBackAfter = 10 * kNanosPerSecond;
 
 }  // namespace r2cc::net::tuning
 

@@ -27,7 +27,7 @@ void FailureDetector::Heard(ChannelId channel, Nanos now) {
 
 void FailureDetector::Delivered(ChannelId channel, Nanos now) {
   const auto it = channels_.find(channel);
-  if (it == channels_.end() || now - it->second.heard >= tuning::kSlowerMost * silence_) return;
+  if (it == channels_.end() || now - it->second.heard >= tuning::kExcuseSilences * silence_) return;
   it->second.ping = {};
 }
 

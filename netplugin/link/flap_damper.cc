@@ -19,11 +19,9 @@ void FlapDamper::Lost(Nanos now) {
 }
 
 Nanos FlapDamper::Hold(Nanos now) const {
-  // So a rail whose address changes four times in a row is in use again within two seconds.
-  constexpr Nanos first = tuning::kSlowRetryLeast / 2;
   Nanos hold = 0;
   for (double over = PenaltyAt(now) - tuning::kFreeLosses; over > 0 && hold < tuning::kFlapHoldMost; over -= 1)
-    hold = std::min(tuning::kFlapHoldMost, hold == 0 ? first : 2 * hold);
+    hold = std::min(tuning::kFlapHoldMost, hold == 0 ? tuning::kHoldFirst : 2 * hold);
   return hold;
 }
 

@@ -85,7 +85,7 @@ void SendLinks::Tick(Nanos now) {
     const Link& link = links_[i];
     const bool proving = link.state == InitiatorState::kProving;
     const Nanos limit = link.retry.attempt_limit();
-    const Nanos most = proving && link.progress.bulk_delivered() ? std::max(limit, tuning::kStoppedMost) : limit;
+    const Nanos most = proving && link.progress.bulk_delivered() ? std::max(limit, tuning::kUnreadMost) : limit;
     if ((proving || link.state == InitiatorState::kConnecting) && now - link.since >= most)
       Step(i, InitiatorEvent::kTrouble, link.progress.Diagnose(proving).cause, now);
   }

@@ -13,7 +13,7 @@ SessionRails::SessionRails(std::vector<TransportSet> local_transports) {
 
 std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> remote_rails) {
   const bool first = remote_.empty();
-  if (first) remote_.resize(remote_rails.size(), {.reported_up = -tuning::kRetryWaitLeast});
+  if (first) remote_.resize(remote_rails.size(), {.reported_up = -tuning::kCopiesWithin});
   std::vector<uint16_t> moved;
   if (remote_.size() != remote_rails.size()) return moved;
   for (uint16_t rail = 0; rail < remote_.size(); ++rail) {
@@ -23,7 +23,7 @@ std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> rem
     if (first) remote.transports = TransportsOf(info);
     if (std::exchange(remote.endpoints, info.endpoints) == info.endpoints || !info.up) continue;
     // What was told of the old place is no copy of what is told of this one.
-    remote.reported_up = -tuning::kRetryWaitLeast;
+    remote.reported_up = -tuning::kCopiesWithin;
     moved.push_back(rail);
   }
   return moved;
@@ -31,7 +31,7 @@ std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> rem
 
 bool SessionRails::ReportedUp(uint16_t rail, Nanos now) {
   remote_[rail].up = true;
-  return now - std::exchange(remote_[rail].reported_up, now) >= tuning::kRetryWaitLeast;
+  return now - std::exchange(remote_[rail].reported_up, now) >= tuning::kCopiesWithin;
 }
 
 bool SessionRails::SetLocalVerdict(uint16_t rail, RailVerdict verdict) { return std::exchange(local_[rail].verdict, verdict) != verdict; }

@@ -37,7 +37,7 @@ void PeerWatch::Disarm(Watched* watched) {
 }
 
 int PeerWatch::WaitMs() {
-  auto wait_ms = static_cast<int>(tuning::kTickMost / kNanosPerMs);
+  auto wait_ms = static_cast<int>(tuning::kIdleWait / kNanosPerMs);
   for (auto& [peer, watched] : watched_) {
     const bool driven = std::exchange(watched.progress, peer->progress_calls()) != watched.progress;
     if (!driven) Arm(peer, &watched);

@@ -51,7 +51,7 @@ void Probes::Tick(Nanos now) {
     const Entry probe = at++;
     if (probe->second.state == ProbeState::kConnecting && now - probe->second.since >= tuning::kConnectMost)
       Do(probe, ProbeEvent::kLate, ProbeResult::kSilent, now);
-    if (now - probe->second.asked >= tuning::kStoppedMost) Do(probe, ProbeEvent::kUnasked, ProbeResult::kSilent, now);
+    if (now - probe->second.asked >= tuning::kProbeUnaskedFor) Do(probe, ProbeEvent::kUnasked, ProbeResult::kSilent, now);
   }
 }
 

@@ -101,14 +101,14 @@ TEST_F(ProbesTest, WhatNobodyAsksForIsClosedAndForgotten) {
   Ask(0, kOther);
   EXPECT_EQ(Actions(), "cc");
   probes_.Connected(last_, now_);
-  probes_.Tick(now_ + tuning::kStoppedMost - 1);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor - 1);
   EXPECT_EQ(Actions(), "x") << "that of the peer that does not answer";
-  probes_.Tick(now_ + tuning::kStoppedMost);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor);
   EXPECT_EQ(Actions(), "x");
   EXPECT_EQ(probes_.AnswerTo(kOther, {now_, 0}), std::nullopt);
-  probes_.Tick(now_ + tuning::kStoppedMost + 1);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor + 1);
   EXPECT_EQ(Answer(), std::nullopt) << "its failure is forgotten, too";
-  probes_.Tick(now_ + tuning::kStoppedMost + 2);
+  probes_.Tick(now_ + tuning::kProbeUnaskedFor + 2);
   EXPECT_EQ(Actions(), "");
 }
 

@@ -125,7 +125,7 @@ TEST_P(PartitionedGroup, BeginsWithoutAPathAndTakesItOnceItIsThere) {
   group.RunFor(kDeadline + 5 * kNanosPerSecond);
   group.RunUntil(40);
   group.SetPartitioned(false);
-  group.RunFor(2 * net::tuning::kFlapHoldMost);
+  group.RunFor(2 * net::tuning::kPathBackAfter);
   group.RunUntil(80);
   EXPECT_EQ(group.Parts(0), (std::vector<uint32_t>(kMembers, collnet::PlanSpec::kWhole / kMembers)));
   EXPECT_EQ(group.Errors(), std::vector<std::string>(kMembers));
@@ -144,7 +144,7 @@ TEST_P(PartitionedGroup, IsWaitedForWhenAPairIsCutInMidOperation) {
   RunIntoOperations(&group, GetParam());
   ASSERT_FALSE(group.AllDone());
   group.SetPartitioned(true);
-  group.RunFor(2 * net::tuning::kConnectMost);
+  group.RunFor(2 * net::tuning::kPathLostAfter);
   EXPECT_FALSE(group.AllDone());
   EXPECT_EQ(group.Errors(), std::vector<std::string>(kMembers));
   group.SetPartitioned(false);
@@ -157,7 +157,7 @@ TEST_P(PartitionedGroup, IsWaitedForWhenAPairIsCutInMidOperation) {
   group.RunFor(kDeadline + 5 * kNanosPerSecond);
   group.RunUntil(group.called() + 20);
   group.SetPartitioned(false);
-  group.RunFor(2 * net::tuning::kFlapHoldMost);
+  group.RunFor(2 * net::tuning::kPathBackAfter);
   group.RunUntil(group.called() + 40);
   EXPECT_EQ(group.Parts(0)[kOne], 0u);
   EXPECT_EQ(group.Errors(), std::vector<std::string>(kMembers));

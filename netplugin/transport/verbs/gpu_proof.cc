@@ -29,7 +29,7 @@ struct GpuProof::Means {
 };
 
 bool GpuProof::Await(LoopbackPair* pair, uint32_t requests) const {
-  const Nanos until = options_.clock->Now() + tuning::kConnectMost;
+  const Nanos until = options_.clock->Now() + tuning::kGpuProofMost;
   while (requests > 0) {
     uint32_t ended = 0;
     if (!pair->Poll(&ended) || options_.clock->Now() >= until) return false;

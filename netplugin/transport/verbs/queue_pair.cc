@@ -130,7 +130,7 @@ int QueuePair::PostReceives(std::span<const uint32_t> slots) {
 
 int QueuePair::Reuse(uint32_t slot) {
   to_post_.push_back(slot);
-  if (to_post_.size() < tuning::kSignalEvery) return 0;
+  if (to_post_.size() < tuning::kReceivesTogether) return 0;
   const int failed = PostReceives(to_post_);
   to_post_.clear();
   return failed;

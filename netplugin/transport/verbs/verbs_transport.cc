@@ -273,7 +273,7 @@ void VerbsTransport::StopThreads() {
   std::vector<std::shared_ptr<Device>> all = replaced_;
   for (const auto& [name, watched] : watched_) all.push_back(watched.device);
   for (const auto& device : all) {
-    device->control()->FinishClosing(tuning::kAttemptLeast);
+    device->control()->FinishClosing(tuning::kClosingMost);
     device->control()->Stop();
   }
 }
