@@ -61,7 +61,8 @@ bool HttpServer::Serve(Connection* connection) {
     if (const auto* refusal = std::get_if<HttpRefusal>(&judged)) return Refuse(connection, *refusal);
     caller = std::get<Caller>(std::move(judged));
   }
-  if (!requests_.Take(thread_.loop().Now()))
+  TokenBucket& allowance = clear_ || !connection->pem.empty() ? requests_ : unproven_;
+  if (!allowance.Take(thread_.loop().Now()))
     return Refuse(connection, {429, "too-often", absl::StrCat("more than ", kRequestsPerSecond, " requests a second")});
   if (const auto* events = std::get_if<v1::EventsRequest>(&route)) return BeginStream(connection, *events);
   connection->state = Connection::State::kAsking;

@@ -108,9 +108,11 @@ bool HttpServer::MakeRoom(const std::string& address) {
     const bool asks = connection->state != Connection::State::kReading && connection->state != Connection::State::kGreeting;
     if (!asks && (idle == nullptr || connection->deadline < idle->deadline)) idle = connection.get();
   }
-  parts_.refusals->Count(
-      kHttpListener, "too-many", idle == nullptr ? address : idle->address,
-      absl::StrCat("a connection beyond ", kConnectionsMax, idle == nullptr ? "" : ", one that asked nothing for longest"));
+  const char* which = ", one that asked nothing for longest";
+  for (auto at = connections_.begin(); !clear_ && idle == nullptr && at != connections_.end(); ++at)
+    if (at->second->pem.empty()) idle = at->second.get(), which = ", the oldest one without a certificate";
+  parts_.refusals->Count(kHttpListener, "too-many", idle == nullptr ? address : idle->address,
+                         absl::StrCat("a connection beyond ", kConnectionsMax, idle == nullptr ? "" : which));
   if (idle != nullptr) End(idle);
   return idle != nullptr;
 }

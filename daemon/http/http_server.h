@@ -26,7 +26,7 @@ namespace r2cc::daemon {
 class HttpServer {
  public:
   // Connections at a time. A scraper has one, a browser six. Beyond that the one goes that has asked nothing for longest; if all have
-  // asked, the new one does.
+  // asked, the oldest one without a certificate does (TLS), or the new one.
   static constexpr size_t kConnectionsMax = 128;
   // Connections that follow events.
   static constexpr size_t kStreamsMax = 16;
@@ -112,6 +112,7 @@ class HttpServer {
   uint64_t last_id_ = 0;
   size_t large_ = 0;
   TokenBucket requests_{kRequestsPerSecond, kRequestsBurst};
+  TokenBucket unproven_{kRequestsPerSecond, kRequestsBurst};  // over TLS, of clients without a certificate
   ServerTls server_tls_;
   TimerId sweep_ = 0;
   TimerId again_ = 0;
