@@ -202,9 +202,11 @@ TEST_F(R2ccdHttpTest, BeyondLoopbackItSpeaksTlsAndAsksForAnOperator) {
   EXPECT_THAT(get("/api/v1/who", "alice", "operator"), testing::AllOf(HasSubstr("\"name\": \"alice\""), HasSubstr("\"may_drill\": true")));
   // Somebody without a certificate asks without end, over several connections.
   const std::string flood = folder_ + "/flood";
-  std::ofstream(flood) << ("while [ -e " + flood + R"( ]; do printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n%.0s' $(seq 500); done |)" +
-                       " timeout 60 openssl s_client -quiet -connect 127.0.0.1:" + std::to_string(port_) + " -CAfile " + authority + "/ca.crt");
-  for (const char* client : {"1", "2", "3"}) ASSERT_EQ(std::system(("sh " + flood + " > " + flood + client + " 2> /dev/null &").c_str()), 0);
+  std::ofstream(flood) << "while [ -e " + flood
+                       << R"( ]; do printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n%.0s' $(seq 500); done |)"
+                       << " timeout 60 openssl s_client -quiet -connect 127.0.0.1:" << port_ << " -CAfile " << authority << "/ca.crt";
+  for (const char* client : {"1", "2", "3"})
+    ASSERT_EQ(std::system(("sh " + flood + " > " + flood + client + " 2> /dev/null &").c_str()), 0);
   for (const char* client : {"1", "2", "3"})
     EXPECT_TRUE(WaitUntil([&] { return ReadFile(flood + client).find("HTTP/1.1 429") != std::string::npos; })) << client;
   for (int i = 0; i < 5; ++i) EXPECT_THAT(get("/metrics", "alice", "operator"), StartsWith("HTTP/1.1 200"));
