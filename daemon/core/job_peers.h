@@ -2,16 +2,15 @@
 #ifndef R2CC_DAEMON_CORE_JOB_PEERS_H_
 #define R2CC_DAEMON_CORE_JOB_PEERS_H_
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 
 namespace r2cc::daemon {
 
-// The nodes that the jobs of each user (uid) communicate with. By user, because the daemon's work for jobs is shared among users: a user
-// that names many nodes has its share spread over them.
-using JobPeers = std::map<uint32_t, std::set<std::string>>;
+// The nodes that the jobs of each share (JobProcess::share) communicate with. By share, because the daemon's work for jobs is divided among
+// users and containers: one that names many nodes has its part spread over them.
+using JobPeers = std::map<std::string, std::set<std::string>>;
 
 }  // namespace r2cc::daemon
 

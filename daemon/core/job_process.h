@@ -7,6 +7,9 @@
 
 namespace r2cc::daemon {
 
+// The share of the processes of `uid` on the machine itself.
+inline std::string ShareOfUser(uint32_t uid) { return "uid " + std::to_string(uid); }
+
 // One attached process, named by its connection.
 using JobId = uint64_t;
 
@@ -16,7 +19,7 @@ struct JobProcess {
   uint32_t uid = 0;
   // The kernel shows no pid, because the process is in another pid namespace: `pid` is what the job sent.
   bool pid_claimed = false;
-  // In which its events count: a user, or a container, whose root chooses its uids. Empty: its user.
+  // Who bears what it costs: its user, or its container, whose root chooses its uids. Empty: its user.
   std::string share = {};
 };
 

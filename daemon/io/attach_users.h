@@ -11,6 +11,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/token_bucket.h"
+#include "daemon/core/job_process.h"
 
 namespace r2cc::daemon {
 
@@ -35,7 +36,7 @@ class AttachUsers {
   static constexpr int kLinesBurst = 64;
 
   // The share of processes of `uid` on the machine itself.
-  static std::string ShareOf(uint32_t uid) { return "uid " + std::to_string(uid); }
+  static std::string ShareOf(uint32_t uid) { return ShareOfUser(uid); }
 
   // A connection of `uid` came in. False: it is one too many, and not counted.
   bool Connect(uint32_t uid);

@@ -28,6 +28,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
   entry.job.set_pid(process.pid);
   entry.job.set_pid_claimed(process.pid_claimed);
   entry.job.set_uid(process.uid);
+  entry.job.set_share(process.share.empty() ? ShareOfUser(process.uid) : process.share);
   entry.job.set_job(CleanText(request.job, sizeof(request.job)));
   entry.job.set_release(CleanText(request.release, sizeof(request.release)));
   entry.job.set_process_id(absl::StrFormat("%016x", request.process_id));
@@ -39,7 +40,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
     rail->set_rail(CleanText(request.rails[i].name, sizeof(request.rails[i].name)));
     if (i < nics.size()) rail->set_nic(nics[i]);
   }
-  ++users_[process.uid];
+  ++users_[entry.job.share()];
   changed_ = true;
   // It was attached before: to a former life of the daemon, mostly.
   if (std::optional<v1::Job> known = TakeKnown(entry.job); known.has_value()) {
@@ -81,7 +82,7 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   auto* rail = entry.job.mutable_rails(static_cast<int>(record.local_rail));
   const std::string peer = CleanText(record.peer_node, sizeof(record.peer_node));
   const bool names_peer = kind != plan::EvidenceKind::kRun && kind != plan::EvidenceKind::kOperationHeld;
-  if (names_peer && !peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.uid(), peer)) {
+  if (names_peer && !peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.share(), peer)) {
     entry.peers.insert(peer);
     const auto& known = entry.job.peer_nodes();
     if (std::find(known.begin(), known.end(), peer) == known.end()) entry.job.add_peer_nodes(peer);
@@ -129,33 +130,33 @@ void JobRegistry::SetWaiting(JobId id, std::optional<v1::JobWaiting> waiting) {
     found->second.job.clear_waiting();
 }
 
-bool JobRegistry::CountPeer(uint32_t uid, const std::string& node) {
-  if (peer_names_in_all_ >= kPeerNamesMax || peer_names_[uid] >= kPeerNamesPerUserMax) return false;
-  auto& processes = processes_[uid];
+bool JobRegistry::CountPeer(const std::string& share, const std::string& node) {
+  if (peer_names_in_all_ >= kPeerNamesMax || peer_names_[share] >= kPeerNamesPerUserMax) return false;
+  auto& processes = processes_[share];
   if (!processes.contains(node) && processes.size() >= kPeersPerUserMax) return false;
-  ++peer_names_[uid];
+  ++peer_names_[share];
   ++peer_names_in_all_;
-  if (++processes[node] == 1) peers_[uid].insert(node);
+  if (++processes[node] == 1) peers_[share].insert(node);
   return true;
 }
 
 bool JobRegistry::Remove(JobId id, int64_t now_realtime_ns) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return false;
-  const uint32_t uid = found->second.job.uid();
-  if (--users_.at(uid) == 0) users_.erase(uid);
-  auto& processes = processes_[uid];
+  const std::string share = found->second.job.share();
+  if (--users_.at(share) == 0) users_.erase(share);
+  auto& processes = processes_[share];
   for (const std::string& node : found->second.peers)
     if (--processes.at(node) == 0) {
       processes.erase(node);
-      peers_[uid].erase(node);
+      peers_[share].erase(node);
     }
-  peer_names_[uid] -= found->second.peers.size();
+  peer_names_[share] -= found->second.peers.size();
   peer_names_in_all_ -= found->second.peers.size();
   if (processes.empty()) {
-    peer_names_.erase(uid);
-    processes_.erase(uid);
-    peers_.erase(uid);
+    peer_names_.erase(share);
+    processes_.erase(share);
+    peers_.erase(share);
   }
   found->second.job.set_ended_ns(now_realtime_ns);
   EndReduced(now_realtime_ns, found->second.job.mutable_reduced());
@@ -283,7 +284,7 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
 std::optional<v1::Job> JobRegistry::TakeKnown(const v1::Job& process) {
   const auto same = [&](const v1::Job& other) {
     return process.process_id() != kNoProcessId && other.process_id() == process.process_id() && other.uid() == process.uid() &&
-           other.pid() == process.pid() && other.job() == process.job();
+           other.share() == process.share() && other.pid() == process.pid() && other.job() == process.job();
   };
   const auto known = std::find_if(all_ended_.begin(), all_ended_.end(), same);
   if (known == all_ended_.end()) return std::nullopt;
@@ -305,6 +306,7 @@ v1::KeptJobs JobRegistry::ToKeep(int64_t now_realtime_ns) const {
 
 void JobRegistry::Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns) {
   const auto restore = [&](v1::Job job, std::deque<v1::Job>* to) {
+    if (job.share().empty()) job.set_share(ShareOfUser(job.uid()));  // of a release before 0.3.0
     job.set_ended_ns(std::clamp<int64_t>(job.ended_ns(), 1, std::max<int64_t>(now_realtime_ns, 1)));
     if (now_realtime_ns - job.ended_ns() <= kEndedAgeMaxNs) KeepEnded(Cleaned(std::move(job)), to);
   };
@@ -319,7 +321,7 @@ void JobRegistry::Restore(const v1::KeptJobs& kept, int64_t now_realtime_ns) {
 }
 
 void JobRegistry::KeepEnded(v1::Job job, std::deque<v1::Job>* kept) {
-  const auto his = [uid = job.uid()](const v1::Job& other) { return other.uid() == uid; };
+  const auto his = [share = job.share()](const v1::Job& other) { return other.share() == share; };
   const auto drop = [&](std::deque<v1::Job>::iterator oldest) {
     if (kept == &all_ended_) saved_.Add(*oldest);
     kept->erase(oldest);

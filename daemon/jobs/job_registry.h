@@ -73,8 +73,8 @@ class JobRegistry {
     return static_cast<uint32_t>(std::count_if(jobs_.begin(), jobs_.end(), hangs));
   }
 
-  // Jobs that ended and are kept with their reports: the last kEndedPerUserMax of each user, kEndedMax of all. Those that gave up on a peer
-  // have places of their own.
+  // Jobs that ended and are kept with their reports: the last kEndedPerUserMax of each share, kEndedMax of all. Those that gave up on a
+  // peer have places of their own.
   static constexpr size_t kEndedMax = 256;
   static constexpr size_t kEndedPerUserMax = 64;
   // Peers that one process gives up on: one, mostly, as NCCL ends then.
@@ -94,7 +94,7 @@ class JobRegistry {
   const JobPeers& peers() const { return peers_; }
 
   size_t size() const { return jobs_.size(); }
-  // All attached processes are of one user.
+  // All attached processes are of one user, or of one container.
   bool HasOneUser() const { return users_.size() <= 1; }
   // The number of attached processes whose plugin is of another release than `own`.
   uint32_t OfOtherReleases(const std::string& own) const;
@@ -121,16 +121,17 @@ class JobRegistry {
     bool heard_totals = false;  // or was known from a connection before
   };
   // False: the user's jobs talk to too many nodes already.
-  bool CountPeer(uint32_t uid, const std::string& node);
+  bool CountPeer(const std::string& share, const std::string& node);
   std::map<JobId, Entry> jobs_;
   bool changed_ = false;
   JobPeers peers_;
   std::deque<v1::Job> ended_;      // those that gave up on a peer, oldest first
   std::deque<v1::Job> all_ended_;  // all processes that ended
   SavedRuns saved_;
-  std::map<uint32_t, std::map<std::string, size_t>> processes_;  // of each user, that talk to a node
-  std::map<uint32_t, size_t> users_;                             // attached processes of each
-  std::map<uint32_t, size_t> peer_names_;                        // that a user's processes keep
+  // By share (JobProcess::share).
+  std::map<std::string, std::map<std::string, size_t>> processes_;  // that talk to a node
+  std::map<std::string, size_t> users_;                             // attached processes
+  std::map<std::string, size_t> peer_names_;                        // that its processes keep
   size_t peer_names_in_all_ = 0;
 };
 

@@ -239,45 +239,6 @@ TEST(JobRegistryTest, PeersAreBounded) {
   EXPECT_EQ(static_cast<size_t>(registry.Find(1)->peer_nodes_size()), JobRegistry::kPeersPerUserMax);
 }
 
-TEST(JobRegistryTest, OneUsersJobsNameABoundedNumberOfNodes) {
-  JobRegistry registry;
-  for (JobId id = 1; id <= 3; ++id) registry.Add(id, {static_cast<int32_t>(id), 1000}, TwoRails(), {}, 0);
-  registry.Add(4, {4, 1001}, TwoRails(), {}, 0);
-  for (int i = 0; i < 4096; ++i) registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
-  registry.Record(2, Of(plan::EvidenceKind::kFlowOpened, 0, "n0"));
-  registry.Record(2, Of(plan::EvidenceKind::kFlowOpened, 0, "new"));
-  registry.Record(4, Of(plan::EvidenceKind::kFlowOpened, 0, "new"));
-  EXPECT_EQ(registry.peers().at(1000).size(), JobRegistry::kPeersPerUserMax);
-  EXPECT_EQ(registry.Find(2)->peer_nodes_size(), 1) << "a node that the user has named already is none more";
-  EXPECT_EQ(registry.peers().at(1001), std::set<std::string>{"new"}) << "another user's jobs";
-  EXPECT_TRUE(registry.Remove(1, 9));
-  EXPECT_EQ(registry.peers().at(1000), std::set<std::string>{"n0"});
-  EXPECT_TRUE(registry.Remove(2, 9));
-  EXPECT_FALSE(registry.peers().contains(1000));
-}
-
-// 64 processes that each name 1,024 nodes would be 13 MB of one user, and 4,096 of many users more than the daemon may have.
-TEST(JobRegistryTest, NamesThatProcessesKeepAreBounded) {
-  JobRegistry registry;
-  size_t kept = 0;
-  const auto fill = [&](uint32_t uid, JobId first) {
-    kept = 0;
-    for (JobId id = first; id < first + 16; ++id) {
-      registry.Add(id, {static_cast<int32_t>(id), uid}, TwoRails(), {}, 0);
-      for (size_t i = 0; i < JobRegistry::kPeersPerUserMax; ++i)
-        registry.Record(id, Of(plan::EvidenceKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
-      kept += static_cast<size_t>(registry.Find(id)->peer_nodes_size());
-    }
-    return kept;
-  };
-  EXPECT_EQ(fill(1000, 1), JobRegistry::kPeerNamesPerUserMax);
-  EXPECT_EQ(registry.peers().at(1000).size(), JobRegistry::kPeersPerUserMax) << "the daemon knows them all the same";
-  for (JobId id = 1; id <= 16; ++id) registry.Remove(id, 9);
-  size_t in_all = 0;
-  for (uint32_t uid = 0; uid < 20; ++uid) in_all += fill(2000 + uid, 100 + 16 * uid);
-  EXPECT_EQ(in_all, JobRegistry::kPeerNamesMax);
-}
-
 TEST(JobRegistryTest, AJobThatGaveUpIsKept) {
   JobRegistry registry;
   registry.Add(1, {1, 1000}, TwoRails(), {}, 0);

@@ -90,7 +90,7 @@ AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const p
                                                   unmatched.empty() ? "" : absl::StrCat("; none of this node's NICs: ", unmatched)));
   event.set_pid(process.pid);
   event.set_job(job.job());
-  shares_[id] = process.share.empty() ? absl::StrCat("uid ", process.uid) : process.share;
+  shares_[id] = process.share.empty() ? ShareOfUser(process.uid) : process.share;
   if (MayTell(shares_[id])) reporter_->Tell(std::move(event));
   return decision;
 }

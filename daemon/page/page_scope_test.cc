@@ -30,7 +30,7 @@ TEST_F(PageScopeTest, HoldsAllThatFit) {
 }
 
 TEST_F(PageScopeTest, DropsWhatMattersLeast) {
-  const JobPeers jobs = {{1000, {"b", "c", "x"}}, {1001, {"z"}}};
+  const JobPeers jobs = {{"uid 1000", {"b", "c", "x"}}, {"uid 1001", {"z"}}};
   PageScope scope = ChooseScope(view_, "own", {}, 6);
   EXPECT_EQ(scope.nodes, (std::set<std::string>{"own", "a", "b"}));
   EXPECT_EQ(scope.left_out, 4u);

@@ -54,7 +54,7 @@ TEST_F(PlanPublisherTest, GhostNodesDoNotFreezeThePlan) {
   view_.Merge(Node("peer", 2), 0);
   ASSERT_TRUE(Update());
   EXPECT_TRUE(publisher_.Alarms().empty());
-  publisher_.SetJobPeers({{1000, {"peer"}}});
+  publisher_.SetJobPeers({{"uid 1000", {"peer"}}});
   for (int ghost = 0; ghost < 4100; ++ghost) view_.Merge(Node("ghost" + std::to_string(ghost), 16), 0);
   ASSERT_TRUE(Update()) << publisher_.trouble();
   ASSERT_EQ(publisher_.Alarms().size(), 1u);
@@ -74,7 +74,7 @@ TEST_F(PlanPublisherTest, GhostNodesDoNotFreezeThePlan) {
   EXPECT_EQ(Weight("peer", "r0"), 0);
 
   // A job that begins to talk to a node brings it in.
-  publisher_.SetJobPeers({{1000, {"peer", "ghost999"}}});
+  publisher_.SetJobPeers({{"uid 1000", {"peer", "ghost999"}}});
   ASSERT_TRUE(Update()) << publisher_.trouble();
   EXPECT_EQ(Weight("ghost999", "r0"), 1000);
   EXPECT_EQ(Weight("own", "r0"), 0);

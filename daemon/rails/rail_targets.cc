@@ -13,14 +13,14 @@ namespace {
 // Of pairs that this node looks at for others.
 constexpr uint32_t kNobody = UINT32_MAX;
 
-// To whose account each node's pairs go: of the users who talk to it the one with the fewest nodes, whose are probed most often.
+// To whose account each node's pairs go, by a number: of those that talk to it the one with the fewest nodes, whose are probed most often.
 std::map<std::string_view, uint32_t> UserOfNodes(const JobPeers& job_peers) {
-  std::vector<std::pair<size_t, uint32_t>> users;
-  for (const auto& [user, nodes] : job_peers) users.emplace_back(nodes.size(), user);
-  std::sort(users.begin(), users.end());
+  std::vector<std::pair<size_t, const std::set<std::string>*>> users;
+  for (const auto& [share, nodes] : job_peers) users.emplace_back(nodes.size(), &nodes);
+  std::stable_sort(users.begin(), users.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::map<std::string_view, uint32_t> user_of;
-  for (const auto& [count, user] : users)
-    for (const std::string& node : job_peers.at(user)) user_of.emplace(node, user);
+  for (uint32_t user = 0; user < users.size(); ++user)
+    for (const std::string& node : *users[user].second) user_of.emplace(node, user);
   return user_of;
 }
 

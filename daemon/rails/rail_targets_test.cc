@@ -72,7 +72,7 @@ TEST_F(RailTargetsTest, WhatTakesNoProbesIsLeftOut) {
 
 TEST_F(RailTargetsTest, JobsPeersAndAccusedPortsAreActive) {
   for (const char* const name : {"n1", "n2", "n3"}) view_.Merge(Node(name, {"r0", "r1"}), 0);
-  job_peers_ = {{1000, {"n1"}}};
+  job_peers_ = {{"uid 1000", {"n1"}}};
   accused_ = {{"n2", "r1"}};
   for (const health::RailTarget& target : Choose())
     EXPECT_EQ(target.active, target.key.peer.node == "n1" || target.key.peer == NicKey("n2", "r1")) << target.key.peer.ToString();
@@ -81,7 +81,7 @@ TEST_F(RailTargetsTest, JobsPeersAndAccusedPortsAreActive) {
 
 TEST_F(RailTargetsTest, OfPairsThatNobodyUsesThereIsALimit) {
   for (int node = 1; node <= 400; ++node) view_.Merge(Node("n" + std::to_string(node), {"r0", "r1"}), 0);
-  for (int node = 301; node <= 400; ++node) job_peers_[1000].insert("n" + std::to_string(node));
+  for (int node = 301; node <= 400; ++node) job_peers_["uid 1000"].insert("n" + std::to_string(node));
   const std::vector<health::RailTarget> targets = Choose();
   const auto active = std::count_if(targets.begin(), targets.end(), [](const auto& target) { return target.active; });
   EXPECT_EQ(active, 200);
@@ -91,16 +91,18 @@ TEST_F(RailTargetsTest, OfPairsThatNobodyUsesThereIsALimit) {
 // A job that names every node of the cluster takes nobody's place among the pairs that are probed.
 TEST_F(RailTargetsTest, AUserWhoNamesManyNodesLeavesTheOthersTheirs) {
   for (int node = 1; node <= 2000; ++node) view_.Merge(Node("n" + std::to_string(node), {"r0", "r1"}), 0);
-  for (int node = 1; node <= 2000; ++node) job_peers_[1000].insert("n" + std::to_string(node));
-  job_peers_[1001] = {"n7", "n8"};
+  for (int node = 1; node <= 2000; ++node) job_peers_["uid 1000"].insert("n" + std::to_string(node));
+  job_peers_["uid 1001"] = {"n7", "n8"};
   std::vector<health::RailTarget> targets = Choose();
   ASSERT_GT(targets.size(), health::kRailPairsMax);
   targets.resize(health::kRailPairsMax);
+  // Numbers of users: the one with the fewest nodes comes first.
+  constexpr uint32_t few = 0, many = 1;
   size_t crowd = 0;
   std::set<NicKey> others;
   for (const health::RailTarget& target : targets) {
-    crowd += target.active && target.user == 1000;
-    if (target.active && target.user == 1001) others.insert(target.key.peer);
+    crowd += target.active && target.user == many;
+    if (target.active && target.user == few) others.insert(target.key.peer);
   }
   EXPECT_EQ(others, (std::set<NicKey>{{"n7", "r0"}, {"n7", "r1"}, {"n8", "r0"}, {"n8", "r1"}}));
   EXPECT_EQ(crowd, kActivePairsPerUserMax);

@@ -32,7 +32,7 @@ TEST_F(RailWatchTest, TheHalfOfARailIsFailedAndNobodyElse) {
   for (int node = 0; node < 24; ++node) {
     std::set<std::string> peers;
     for (const int step : {1, 2, 7, 17, 22, 23}) peers.insert(Name((node + step) % 24));
-    nodes_[node]->watch->SetJobPeers({{0, peers}});
+    nodes_[node]->watch->SetJobPeers({{"uid 0", peers}});
   }
   core_.Advance(10'000 * kMs);
   const auto dead = [](const std::string& address) { return address.starts_with("10.0.1.") && std::stoi(address.substr(7)) <= 12; };
@@ -54,7 +54,7 @@ TEST_F(RailWatchTest, NodesOfWhichNothingIsHeardForAWhileAccuseNobody) {
   for (int node = 0; node < 24; ++node) {
     std::set<std::string> peers;
     for (const int step : {1, 2, 7, 17, 22, 23}) peers.insert(Name((node + step) % 24));
-    nodes_[node]->watch->SetJobPeers({{0, peers}});
+    nodes_[node]->watch->SetJobPeers({{"uid 0", peers}});
   }
   core_.Advance(10'000 * kMs);
   const auto gone = [](const std::string& address) { return std::stoi(address.substr(address.rfind('.') + 1)) <= 8; };
@@ -73,7 +73,7 @@ TEST_F(RailWatchTest, OldAnswersOfManyDoNotKeepADeadPortAlive) {
   for (int node = 0; node < 24; ++node) {
     std::set<std::string> peers;
     for (const int step : {1, 2, 22, 23}) peers.insert(Name((node + step) % 24));
-    nodes_[node]->watch->SetJobPeers({{0, peers}});
+    nodes_[node]->watch->SetJobPeers({{"uid 0", peers}});
   }
   core_.Advance(10'000 * kMs);
   BreakPort(5, 1);

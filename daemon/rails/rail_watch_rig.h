@@ -94,7 +94,7 @@ class RailWatchTest : public testing::Test {
     }
     std::set<std::string> all;
     for (auto& node : nodes_) all.insert(node->name);
-    for (auto& node : nodes_) node->watch->SetJobPeers({{0, all}});
+    for (auto& node : nodes_) node->watch->SetJobPeers({{"uid 0", all}});
     core_.Advance(1500 * kMs);
   }
   void TearDown() override {

@@ -231,8 +231,8 @@ TEST_F(RailWatchTest, ADownLinkIsNotAskedForAndBeginsAgain) {
 TEST_F(RailWatchTest, OthersLendTheirEyesWhereNoJobUsesThem) {
   Make(4, 2);
   // Only n0 and n1 share a job; n2 and n3 probe in turn, and say nothing of what works.
-  nodes_[0]->watch->SetJobPeers({{0, {"n1"}}});
-  nodes_[1]->watch->SetJobPeers({{0, {"n0"}}});
+  nodes_[0]->watch->SetJobPeers({{"uid 0", {"n1"}}});
+  nodes_[1]->watch->SetJobPeers({{"uid 0", {"n0"}}});
   nodes_[2]->watch->SetJobPeers({});
   nodes_[3]->watch->SetJobPeers({});
   for (auto& node : nodes_) Publish(node.get());
