@@ -273,6 +273,22 @@ TEST(CollNetCalls, ThereAreNoDevicesUnlessTheJobWantsThem) {
   ExpectFine({{"NCCL_COLLNET_ENABLE", "1"}}, devices_are(4));
 }
 
+// NCCL 2.28.3 ends a context that is not null by the table of a communicator that has none if there are no devices.
+TEST(CollNetCalls, InitLeavesNoContext) {
+  for (const char* enabled : {"0", "1"}) {
+    ExpectFine({{"NCCL_COLLNET_ENABLE", enabled}}, [] {
+      for (int version : {11, 12}) {
+        const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), version);
+        int stale = 0;
+        void* context = &stale;
+        R2CC_MUST(net->Init(&context) == Result::kSuccess && context == nullptr);
+        R2CC_MUST(net->Finalize(context) == Result::kSuccess);
+      }
+      return 0;
+    });
+  }
+}
+
 TEST(CollNetCalls, WhatMembersAreAtMostIsAskedForAgain) {
   ExpectFine({}, [] {
     const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), 11);
