@@ -37,6 +37,7 @@ class Context:
   def __init__(self, setup: Setup, results: Results):
     self.setup, self.results = setup, results
     self.case = ""  # the one that runs
+    self.broken_ends = 0  # benches whose ranks did not end well
     self._stack = contextlib.ExitStack()
     self._key: tuple[Any, ...] | None = None
     self._bench: Bench | None = None
@@ -69,6 +70,7 @@ class Context:
         self.results.add("exit", variant, **bench.stage.end_job(bench.job))
       except JobBroken as broken:
         self.results.add("exit", variant, broken=str(broken)[:1500])
+        self.broken_ends += 1
       finally:
         self.drop_bench()
 

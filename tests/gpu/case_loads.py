@@ -50,6 +50,8 @@ def _check(context: Context, case: str, label: str, algorithm: str, protocol: st
   context.results.add(case, variant, loaded=loaded, **found, passed=len(answers[0]["passed"]), wrong=sum(wrong.values()), wrong_in=wrong,
                       passed_names=answers[0]["passed"] if (algorithm, protocol) == COMBINATIONS[0] else None,
                       refused=answers[0]["refused"])
+  if wrong or (context.setup.device == "cuda" and not loaded):
+    raise JobBroken(f"{variant}: {sum(wrong.values())} wrong elements, NCCL uses {found['network']}")
 
 
 def loads(context: Context, case: str, daemons: bool = False) -> None:
@@ -60,6 +62,7 @@ def loads(context: Context, case: str, daemons: bool = False) -> None:
   libraries = [("torch's", None)] + [("system's" if setup.nccl is None else "given", path) for path in systems]
   if setup.nccl is not None:
     libraries = libraries[1:]
+  broken_variants = []
   with Stage(setup, case, setup.nodes, setup.rate) as stage:
     for label, path in libraries:
       jobs = []
@@ -75,3 +78,6 @@ def loads(context: Context, case: str, daemons: bool = False) -> None:
         except JobBroken as broken:
           context.results.add(case, f"{label} {algorithm} {protocol}", broken=str(broken)[:600], **evidence(job.logs(0)))
           job.kill()
+          broken_variants.append(f"{label} {algorithm} {protocol}")
+  if broken_variants:
+    raise JobBroken(f"{len(broken_variants)} jobs broke: {', '.join(broken_variants)}")

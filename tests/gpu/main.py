@@ -175,12 +175,8 @@ def run_all(options: argparse.Namespace, context: Context) -> int:
   failed = 0
   for case in options.chosen:
     failed += not run_case(case, context)
-  try:
-    context.end_bench()
-  except JobBroken as error:
-    context.results.add("exit", "broken", reason=str(error)[:1500])
-    failed += 1
-  return failed
+  context.end_bench()
+  return failed + context.broken_ends
 
 
 def main(program: pathlib.Path) -> int:

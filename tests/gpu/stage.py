@@ -14,7 +14,7 @@ from testing.lab.lab import RailId
 from testing.lab.namespaces import NamespaceLab
 from testing.lab.processes import ManagedProcess, Processes
 from tests.bench import traffic
-from tests.gpu.job import Job, TICK_S
+from tests.gpu.job import Job, JobBroken, TICK_S
 from tests.gpu.placement import Network, Placement, dealt_processors, rank_environment
 
 # A repaired rail is back when it has carried so much; it is waited for so long.
@@ -147,9 +147,13 @@ class Stage:
       job.keep_to_processors(rank, processors[rank // (job.world // self.nodes)])
 
   def end_job(self, job: Job) -> dict[str, Any]:
+    """JobBroken if a rank ended otherwise than well: a crash at the end is a fault, too."""
     self._jobs.remove(job)
     try:
-      return job.quit()
+      said = job.quit()
+      if set(said["exit_codes"]) != {0}:
+        raise JobBroken(f"{job.name}: the ranks' exit codes are {said['exit_codes']}, {said['exit_s']} s after they were asked to end")
+      return said
     finally:
       job.kill()
 
