@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from bazel import unittest_main
-from deploy.drill.rig.processes import Processes, wait_until
+from testing.lab.processes import Processes, wait_until
 from tests.kubernetes import api_server
 from tests.kubernetes import manifests
 
@@ -132,7 +132,12 @@ class ApiServerTest(unittest.TestCase):
     status, answer = self.server.ask("POST", "/api/v1/namespaces/r2cc/serviceaccounts/r2cc-conditions/token",
                                      {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
     self.assertEqual(status, 201, answer)
-    self.make("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-8"}})
+    # Kubernetes 1.20 keeps the writers of a Node's fields only once it was applied by the server.
+    node_file = self.folder / "node.json"
+    node_file.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-8", "labels": {"rack": "3"}}}),
+                         encoding="ascii")
+    applied = self.server.kubectl("apply", "--server-side", "-f", node_file)
+    self.assertEqual(applied.returncode, 0, applied.stderr)
     account = self.folder / "account"
     account.mkdir()
     (account / "token").write_text(answer["status"]["token"], encoding="ascii")
