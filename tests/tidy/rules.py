@@ -256,6 +256,19 @@ def too_new_for_old_glibc(source):
     yield from _matches(source, r"\brandom_device\b|\barc4random\w*", "{} needs a glibc newer than 2.34: use getrandom()")
 
 
+# Bazel looks at a target's labels only when it builds the target, and few builds reach the long tier.
+_LABEL = re.compile(r'"//(?!visibility|conditions)([\w./-]*)(?::(?!__)|")')
+
+
+def missing_packages(sources):
+  """Labels of the BUILD files whose folder is no package: (path, message)."""
+  builds = [source for source in sources if source.path.endswith("BUILD.bazel")]
+  packages = {source.path.removesuffix("BUILD.bazel").rstrip("/") for source in builds}
+  for source in builds:
+    for package in sorted(set(_LABEL.findall(source.text)) - packages):
+      yield source.path, f"//{package} is no package"
+
+
 def unbuilt_files(sources):
   """Of all sources of the tree, those that no BUILD file names and no room holds: (path, message)."""
   packages = {source.path[:-len("BUILD.bazel")]: source.text for source in sources if source.path.endswith("BUILD.bazel")}

@@ -162,6 +162,12 @@ class RulesTest(unittest.TestCase):
     self.assertEqual([path for path, _ in rules.unbuilt_files(sources)],
                      ["a/z.cc", "b/w.py", "c/q.py", "d/sub/x.cc", "d/x.py", "d/x.proto", "e/x.cc"])
 
+  def test_missing_packages(self):
+    sources = [rules.Source("BUILD.bazel", ""), rules.Source("a/b/BUILD.bazel", '"//visibility:public", "//a/b", "//a/b:c", ":d", "//:e"'),
+               rules.Source("a/BUILD.bazel", 'deps = ["//a/gone", "//a/b:c", "//lost:x"]'), rules.Source("a/x.py", '"//nowhere"')]
+    self.assertEqual(list(rules.missing_packages(sources)),
+                     [("a/BUILD.bazel", "//a/gone is no package"), ("a/BUILD.bazel", "//lost is no package")])
+
   def test_double_classes(self):
     fake = "namespace r2cc {\nclass Fake final : public Real {\n};\n}  // namespace r2cc\n"
     sources = [rules.Source("a/x.h", fake), rules.Source("a/y.h", fake), rules.Source("b/x.h", fake.replace("r2cc {", "r2cc::b {")),

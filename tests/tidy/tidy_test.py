@@ -30,6 +30,9 @@ class TidyTest(unittest.TestCase):
   def test_every_file_is_built(self):
     self.check("unbuilt_files", [(path, f"{path}: {message}") for path, message in rules.unbuilt_files(self.sources)])
 
+  def test_every_label_names_a_package(self):
+    self.check("missing_packages", [(path, f"{path}: {message}") for path, message in rules.missing_packages(self.sources)])
+
   def test_no_two_classes_have_one_name(self):
     self.check("double_classes", [(path, f"{path}: {message}") for path, message in rules.double_classes(self.sources)])
 
@@ -42,7 +45,7 @@ class TidyTest(unittest.TestCase):
     self.assertEqual(needs, lists - {"base", "fuzz", "kube"})
 
   def test_every_excuse_names_a_rule(self):
-    self.assertLessEqual({rule for rule, _ in allowed.ALLOWED}, set(rules.RULES) | {"double_classes", "unbuilt_files"})
+    self.assertLessEqual({rule for rule, _ in allowed.ALLOWED}, set(rules.RULES) | {"double_classes", "missing_packages", "unbuilt_files"})
 
 
 def _add_test(name, function):
