@@ -2,11 +2,13 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/core/fork_guard.h"
+#include "base/core/mutex.h"
 #include "netplugin/plugin/guard.h"
 #include "netplugin/plugin/process.h"
 #include "netplugin/plugin/seat_watch.h"
@@ -31,10 +33,59 @@ struct Context {
   std::atomic<bool> seat{false};
 };
 
+// NCCL holds a context by a number that is never used again, and never by a pointer. NCCL 2.28.3 ends the context of a communicator while
+// others that share its resources live, and makes their connections with it. Any thread.
+class Contexts {
+ public:
+  void* Open(uint64_t communicator) {
+    Context* opened = nullptr;
+    uintptr_t number = 0;
+    {
+      const MutexLock lock(mutex_);
+      number = ++opened_;
+      opened = &all_[number];
+      opened->communicator = communicator;
+    }
+    watch_.Note(opened, 0);
+    return reinterpret_cast<void*>(number);
+  }
+
+  // False: it has ended, or there was none.
+  bool Close(const void* context) {
+    std::map<uintptr_t, Context>::node_type closed;
+    {
+      const MutexLock lock(mutex_);
+      closed = all_.extract(reinterpret_cast<uintptr_t>(context));
+    }
+    if (closed.empty()) return false;
+    watch_.Forget(&closed.mapped());
+    return true;
+  }
+
+  struct Facts {
+    uint64_t communicator = 0;  // 0: it has ended, or there was none
+    bool seat = false;
+  };
+  Facts Find(const void* context) {
+    const MutexLock lock(mutex_);
+    const auto found = all_.find(reinterpret_cast<uintptr_t>(context));
+    if (found == all_.end()) return {};
+    return {found->second.communicator, found->second.seat.load(std::memory_order_acquire)};
+  }
+
+  SeatWatch<Context>& watch() { return watch_; }
+
+ private:
+  SeatWatch<Context> watch_;
+  Mutex mutex_;
+  uintptr_t opened_ R2CC_GUARDED_BY(mutex_) = 0;
+  std::map<uintptr_t, Context> all_ R2CC_GUARDED_BY(mutex_);
+};
+
 // Never destroyed: NCCL may call while the process exits.
-SeatWatch<Context>& TheSeatWatch() {
-  static auto* const watch = new SeatWatch<Context>;
-  return *watch;
+Contexts& AllContexts() {
+  static auto* const all = new Contexts;
+  return *all;
 }
 
 struct ListenHandle {
@@ -57,10 +108,6 @@ struct CommHandle {
 };
 using SendHandle = CommHandle<SendComm>;
 using RecvHandle = CommHandle<RecvComm>;
-
-bool IsSeat(const void* context) {
-  return context != nullptr && static_cast<const Context*>(context)->seat.load(std::memory_order_acquire);
-}
 
 // Where the plugin's ways of failing become NCCL's.
 Result Failed(Comm* comm) {
@@ -109,10 +156,7 @@ Result CallOpenContext(void** context, uint64_t communicator, abi::Logger logger
   if (result == Result::kSuccess) result = CallUse(config);
   if (result != Result::kSuccess) return result;
   return Guarded([&] {
-    auto* const made = new Context;
-    made->communicator = communicator;
-    *context = made;
-    TheSeatWatch().Note(made, 0);
+    *context = AllContexts().Open(communicator);
     Process::Get().AddContext();
     return Result::kSuccess;
   });
@@ -120,10 +164,7 @@ Result CallOpenContext(void** context, uint64_t communicator, abi::Logger logger
 
 Result CallFinalize(void* context) {
   return Guarded([&] {
-    auto* const ended = static_cast<Context*>(context);
-    TheSeatWatch().Forget(ended);
-    delete ended;
-    Process::Get().RemoveContext();
+    if (AllContexts().Close(context)) Process::Get().RemoveContext();
     return Result::kSuccess;
   });
 }
@@ -168,10 +209,10 @@ Result CallListen(int device, void* handle, void** listen_comm) {
   });
 }
 
-void WatchForSeatFlows() noexcept { TheSeatWatch().Begin(0); }
+void WatchForSeatFlows() noexcept { AllContexts().watch().Begin(0); }
 
 int MarkSeatFlows(int dealt) noexcept {
-  return TheSeatWatch().End([dealt](Context* context) { context->seat.store(dealt == 1, std::memory_order_release); }) ? 1 : 0;
+  return AllContexts().watch().End([dealt](Context* context) { context->seat.store(dealt == 1, std::memory_order_release); }) ? 1 : 0;
 }
 
 Result CallConnect(const void* context, int device, const void* handle, void** send_comm) {
@@ -190,8 +231,8 @@ Result CallConnect(const void* context, int device, const void* handle, void** s
     if (comm == nullptr) {
       for (auto& abandoned : process.pending_connects().TakeAbandoned(process.Now())) process.engine().Close(std::move(abandoned));
       std::string error;
-      comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error, IsSeat(context),
-                                      context == nullptr ? 0 : static_cast<const Context*>(context)->communicator);
+      const Contexts::Facts facts = AllContexts().Find(context);
+      comm = process.engine().Connect(theirs, static_cast<uint16_t>(device), &error, facts.seat, facts.communicator);
       if (comm == nullptr) return Refuse(Result::kRemoteError, error);
     }
     switch (comm->state.load(std::memory_order_acquire)) {

@@ -34,7 +34,7 @@ abi::Result CallDevice(int index, RailProperties* device);
 abi::Result CallListen(int device, void* handle, void** listen_comm);
 // What NCCL passes for one communicator, as it begins (v11) or with each of its connections (v10). Null: nothing.
 abi::Result CallUse(const abi::NetCommConfig* config);
-// Null comm and success: not yet, call again. `context`: the communicator's; null if NCCL has none.
+// Null comm and success: not yet, call again. `context`: the communicator's, also one that has ended; null if NCCL has none.
 abi::Result CallConnect(const void* context, int device, const void* handle, void** send_comm);
 abi::Result CallAccept(void* listen_comm, void** recv_comm);
 // The comm is ignored: all comms of a process share its rails, and a handle is valid for any (regIsGlobal).
@@ -49,6 +49,7 @@ abi::Result CallCloseReceive(void* recv_comm);
 abi::Result CallCloseListen(void* listen_comm);
 // `communicator`: its commId.
 abi::Result CallOpenContext(void** context, uint64_t communicator, abi::Logger logger, const abi::NetCommConfig* config);
+// Success also if the context has ended, or is none of ours.
 abi::Result CallFinalize(void* context);
 
 // For libr2cc-nccl.so: see abi/seat_v2.h. A node in a seat carries all its traffic on the rails that it has left, so its neighbours have to

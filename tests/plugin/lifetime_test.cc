@@ -69,6 +69,37 @@ TEST(Lifetime, InitAgainAfterTheLastFinalize) {
   });
 }
 
+// NCCL 2.28.3 ends the context of a communicator while others that share its resources live, and makes their connections with it.
+TEST(Lifetime, AContextThatHasEndedIsUsed) {
+  ExpectFine([] {
+    const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kNewest);
+    void* parent = InitOf(net.get());
+    void* child = InitOf(net.get());
+    R2CC_MUST(net->Finalize(parent) == Result::kSuccess);
+    R2CC_MUST(net->Finalize(parent) == Result::kSuccess);
+    void* other = InitOf(net.get());
+    R2CC_MUST(other != parent);
+    Pair pair = Pair::Open(net.get(), parent, 0);
+    pair.Transfer(1, 100'000, 100'000);
+    pair.Close();
+    R2CC_MUST(net->Finalize(child) == Result::kSuccess);
+    R2CC_MUST(net->Finalize(other) == Result::kSuccess);
+    return 0;
+  });
+}
+
+// NCCL 2.28 and 2.29 end a context after an init that failed: none, or that of another plugin.
+TEST(Lifetime, AContextOfAnotherPluginIsEnded) {
+  ExpectFine([] {
+    const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kNewest);
+    void* context = InitOf(net.get());
+    int others = 0;
+    for (void* none : {static_cast<void*>(nullptr), static_cast<void*>(&others)}) R2CC_MUST(net->Finalize(none) == Result::kSuccess);
+    R2CC_MUST(net->Finalize(context) == Result::kSuccess);
+    return 0;
+  });
+}
+
 // NCCL 2.22 and 2.23 close the library and open it again without calling init.
 TEST(Lifetime, ReloadWithoutInit) {
   ExpectFine([] {
