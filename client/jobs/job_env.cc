@@ -17,7 +17,8 @@ constexpr char kPlugin[] = "/usr/lib/x86_64-linux-gnu/libnccl-net-r2cc.so";
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 Variables VariablesOf(const JobEnvCommand& command) {
-  Variables variables = {{"NCCL_NET_PLUGIN", "r2cc"}, {"NCCL_NET", "R2CC"}};
+  // NCCL 2.28 and 2.29 forget the plugin's name with the last communicator, and the next one fails. A first reference keeps it.
+  Variables variables = {{"NCCL_NET_PLUGIN", "r2cc"}, {"NCCL_NET", "R2CC"}, {"NCCL_NET_PLUGIN_REF_COUNT", "1"}};
   if (!command.library_directory.empty()) variables.emplace_back("LD_LIBRARY_PATH", command.library_directory);
   if (!command.rails.empty()) variables.emplace_back("R2CC_RAILS", command.rails);
   if (!command.job.empty()) variables.emplace_back("R2CC_JOB", command.job);

@@ -36,6 +36,7 @@ TEST(JobEnv, ShellsReadTheLines) {
     const std::string lines = FormatJobEnv({launcher, "it's $HOME", "eth1,eth2", "/opt/r2cc lib", "/run/other"});
     EXPECT_EQ(InShell(lines, "NCCL_NET_PLUGIN"), "r2cc") << lines;
     EXPECT_EQ(InShell(lines, "NCCL_NET"), "R2CC");
+    EXPECT_EQ(InShell(lines, "NCCL_NET_PLUGIN_REF_COUNT"), "1");
     EXPECT_EQ(InShell(lines, "R2CC_RAILS"), "eth1,eth2");
     EXPECT_EQ(InShell(lines, "R2CC_JOB"), "it's $HOME");
     EXPECT_EQ(InShell(lines, "LD_LIBRARY_PATH"), "/opt/r2cc lib:/mine");
@@ -59,15 +60,16 @@ TEST(JobEnv, ASeatOnlyWhereItIsAskedFor) {
 TEST(JobEnv, EachLauncherHasItsOwn) {
   EXPECT_EQ(FormatJobEnv({"torchrun", "", "", "", "/run/r2cc"}),
             "# In the script that each node runs, before torchrun: its workers inherit them.\n"
-            "export NCCL_NET_PLUGIN=r2cc\nexport NCCL_NET=R2CC\n"
+            "export NCCL_NET_PLUGIN=r2cc\nexport NCCL_NET=R2CC\nexport NCCL_NET_PLUGIN_REF_COUNT=1\n"
             "export R2CC_JOB=${R2CC_JOB:-train}  # the name in `r2ccctl jobs` and `r2ccctl job report`\n"
             "# With torchrun --rdzv_id=ID each run has a report of its own: r2ccctl job report ID\n");
   EXPECT_THAT(FormatJobEnv({"mpirun", "", "", "", "/run/r2cc"}),
-              AllOf(HasSubstr("mpirun -x NCCL_NET_PLUGIN -x NCCL_NET ..."), HasSubstr("mpirun -genvlist NCCL_NET_PLUGIN,NCCL_NET ...")));
+              AllOf(HasSubstr("mpirun -x NCCL_NET_PLUGIN -x NCCL_NET -x NCCL_NET_PLUGIN_REF_COUNT ..."),
+                    HasSubstr("mpirun -genvlist NCCL_NET_PLUGIN,NCCL_NET,NCCL_NET_PLUGIN_REF_COUNT ...")));
   EXPECT_THAT(FormatJobEnv({"slurm", "", "", "", "/run/r2cc"}),
               AllOf(HasSubstr("R2CC_JOB=slurm-"), HasSubstr("echo \"export NCCL_NET=R2CC\""), testing::Not(HasSubstr("doctor")),
                     HasSubstr("srun --container-mounts=/run/r2cc:/run/r2cc,/usr/lib/"),
-                    HasSubstr("--container-env=NCCL_NET_PLUGIN,NCCL_NET,R2CC_JOB ...")));
+                    HasSubstr("--container-env=NCCL_NET_PLUGIN,NCCL_NET,NCCL_NET_PLUGIN_REF_COUNT,R2CC_JOB ...")));
   EXPECT_THAT(FormatJobEnv({"kubernetes", "train", "", "", "/run/r2cc"}),
               AllOf(HasSubstr("- {name: R2CC_JOB, value: \"train\"}"), HasSubstr("mountPath: /run/r2cc, readOnly: true"),
                     HasSubstr("hostPath: {path: /run/r2cc, type: Directory}")));

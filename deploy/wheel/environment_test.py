@@ -6,7 +6,7 @@ import unittest
 from r2cc import environment
 
 LIBRARIES = pathlib.Path("/venv/r2cc/lib")
-OURS = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "LD_LIBRARY_PATH": "/venv/r2cc/lib"}
+OURS = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "NCCL_NET_PLUGIN_REF_COUNT": "1", "LD_LIBRARY_PATH": "/venv/r2cc/lib"}
 
 
 class EnvironmentTest(unittest.TestCase):
@@ -18,6 +18,9 @@ class EnvironmentTest(unittest.TestCase):
     once = environment.variables(LIBRARIES, {"LD_LIBRARY_PATH": "/opt/cuda::/opt/mpi"})
     self.assertEqual(once["LD_LIBRARY_PATH"], "/venv/r2cc/lib:/opt/cuda:/opt/mpi")
     self.assertEqual(environment.variables(LIBRARIES, once), once)
+
+  def test_the_users_count_of_references_stays(self):
+    self.assertEqual(environment.variables(LIBRARIES, {"NCCL_NET_PLUGIN_REF_COUNT": "2"}), OURS | {"NCCL_NET_PLUGIN_REF_COUNT": "2"})
 
   def test_the_plugin_by_its_file_is_ours(self):
     for value in ("libnccl-net-r2cc.so", "/venv/r2cc/lib/libnccl-net-r2cc.so"):
