@@ -37,7 +37,7 @@ abi::Result CallUse(const abi::NetCommConfig* config);
 // Null comm and success: not yet, call again. `context`: the communicator's, also one that has ended; null if NCCL has none.
 abi::Result CallConnect(const void* context, int device, const void* handle, void** send_comm);
 abi::Result CallAccept(void* listen_comm, void** recv_comm);
-// The comm is ignored: all comms of a process share its rails, and a handle is valid for any (regIsGlobal).
+// The comm is ignored: all comms of a process share its rails, and a handle is valid for any.
 abi::Result CallRegister(void* data, size_t bytes, int type, void** mhandle);
 abi::Result CallRegisterDmaBuf(void* data, size_t bytes, uint64_t offset, int descriptor, void** mhandle);
 abi::Result CallDeregister(void* mhandle);

@@ -47,9 +47,23 @@ constexpr abi::CollNetTableV7 TableV7() {
 }
 
 constexpr abi::CollNetTableV8 TableV8() {
-  return {kNetName,          CallInit,       CallCollDevices, FillV8,        CallCollListen,     CallCollConnect,
-          CallReduceSupport, CollRegisterV8, nullptr,         Deregister,    AllReduceV7,        nullptr,
-          nullptr,           Flush,          CallCollTest,    CallCloseColl, CallCollCloseListen};
+  return {kNetName,
+          CallInit,
+          CallCollDevices,
+          Fill<abi::NetPropertiesV8>,
+          CallCollListen,
+          CallCollConnect,
+          CallReduceSupport,
+          CollRegisterV8,
+          nullptr,
+          Deregister,
+          AllReduceV7,
+          nullptr,
+          nullptr,
+          Flush,
+          CallCollTest,
+          CallCloseColl,
+          CallCollCloseListen};
 }
 
 constexpr abi::CollNetTableV9 TableV9() {
@@ -75,8 +89,8 @@ constexpr abi::CollNetTableV9 TableV9() {
 
 template <typename Table, auto kFill>
 constexpr Table FromV11() {
-  return {kNetName,       InitV11,       CallCollDevices,     kFill,         ListenV11,   CallCollConnect, CallReduceSupport,
-          CollRegisterV8, nullptr,       Deregister,          CallAllReduce, nullptr,     nullptr,         Flush,
+  return {kNetName,       InitV11,       CallCollDevices,     kFill,         ListenV11,  CallCollConnect, CallReduceSupport,
+          CollRegisterV8, nullptr,       Deregister,          CallAllReduce, nullptr,    nullptr,         Flush,
           CallCollTest,   CallCloseColl, CallCollCloseListen, nullptr,       FinalizeV11};
 }
 

@@ -6,7 +6,6 @@
 
 #include "netplugin/abi/nccl_types.h"
 #include "netplugin/abi/net_v12.h"
-#include "netplugin/abi/net_v8.h"
 #include "netplugin/plugin/calls.h"
 
 namespace r2cc::net {
@@ -15,6 +14,9 @@ namespace r2cc::net {
 constexpr int kCommsMax = 65'536;
 
 // Sets the fields that every version has. The rest is zero, which means "host device, nothing special" in all of them.
+//
+// So v8 has no reg_is_global, although handles are global. With it NCCL 2.20 to 2.22 sends from memory that the job has registered, also
+// more than the peer receives, and takes what the peer received for sent. The plugin fails such a flow.
 template <typename Properties>
 abi::Result Fill(int index, Properties* out) {
   RailProperties device{};
@@ -49,12 +51,6 @@ template <typename Properties>
 abi::Result FillV11(int index, Properties* out) {
   const abi::Result result = FillV9(index, out);
   if (result == abi::Result::kSuccess) out->max_multi_request_size = 1;
-  return result;
-}
-
-inline abi::Result FillV8(int index, abi::NetPropertiesV8* out) {
-  const abi::Result result = Fill(index, out);
-  if (result == abi::Result::kSuccess) out->reg_is_global = 1;
   return result;
 }
 

@@ -98,10 +98,25 @@ R2CC_EXPORT abi::NetTableV7 ncclNetPlugin_v7 = {net::kNetName,
                                                 nullptr,
                                                 nullptr};
 
-R2CC_EXPORT abi::NetTableV8 ncclNetPlugin_v8 = {
-    net::kNetName,      net::CallInit,         net::CallDevices,     net::FillV8, net::ListenV7,  net::ConnectV7, net::AcceptV7,
-    net::RegisterV8,    net::RegisterDmaBuf,   net::Deregister,      net::SendV7, net::ReceiveV7, net::Flush,     net::CallTest,
-    net::CallCloseSend, net::CallCloseReceive, net::CallCloseListen, nullptr,     nullptr};
+R2CC_EXPORT abi::NetTableV8 ncclNetPlugin_v8 = {net::kNetName,
+                                                net::CallInit,
+                                                net::CallDevices,
+                                                net::Fill<abi::NetPropertiesV8>,
+                                                net::ListenV7,
+                                                net::ConnectV7,
+                                                net::AcceptV7,
+                                                net::RegisterV8,
+                                                net::RegisterDmaBuf,
+                                                net::Deregister,
+                                                net::SendV7,
+                                                net::ReceiveV7,
+                                                net::Flush,
+                                                net::CallTest,
+                                                net::CallCloseSend,
+                                                net::CallCloseReceive,
+                                                net::CallCloseListen,
+                                                nullptr,
+                                                nullptr};
 
 R2CC_EXPORT abi::NetTableV9 ncclNetPlugin_v9 = {net::kNetName,
                                                 net::CallInit,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "netplugin/abi/net_v8.h"
 #include "netplugin/abi/seat_v2.h"
 #include "tests/plugin/net_table.h"
 #include "tests/plugin/own_process.h"
@@ -130,6 +131,16 @@ TEST_P(TableTest, WhatIsNotThereIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(AllVersions, TableTest, testing::Range(kVersionLeast, kVersionNewest + 1),
                          [](const auto& info) { return "v" + std::to_string(info.param); });
+
+// NCCL 2.20 to 2.22 would send more than the peer receives, from memory that the job has registered.
+TEST(Tables, V8OffersNoGlobalRegistration) {
+  ExpectFine([] {
+    const auto* const table = static_cast<const abi::NetTableV8*>(TableOf(OpenLibrary(), 8));
+    abi::NetPropertiesV8 properties{};
+    R2CC_MUST(table->get_properties(0, &properties) == Result::kSuccess && properties.reg_is_global == 0);
+    return 0;
+  });
+}
 
 // Two versions in one process: one registry behind all of them.
 TEST(Tables, AFlowMayJoinTwoVersions) {
