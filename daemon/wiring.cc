@@ -89,7 +89,7 @@ void Wiring::FollowAddresses() {
   for (const auto& [nic, address] : news) {
     v1::Event event = reporter_.New("nic-address", absl::StrCat("it has another address: ", address));
     event.set_nic(nic);
-    reporter_.Tell(std::move(event));
+    reporter_.Report(std::move(event));
     probes_.SetAddress(nic, address);
   }
 }
@@ -98,20 +98,20 @@ absl::Status Wiring::Start() {
   if (!kept_.loaded.ok()) return kept_.loaded.status();
   RestoreFormerLives();
   if (world_.refusals != nullptr)
-    world_.refusals->Tell([this, alive = alive_, core = world_.core](const Refusals::Line& line) {
+    world_.refusals->Subscribe([this, alive = alive_, core = world_.core](const Refusals::Line& line) {
       // What a known person may not do is written where he asked for it.
       if (line.reason == "role") return;
       core->Post([this, alive, line] {
         if (*alive) kept_.audit.AddStranger({line.listener, line.reason, line.who, line.what, line.times});
       });
     });
-  reporter_.Tell("daemon-started", absl::StrCat("r2ccd ", Release(), " on node ", config_.node, " with ", config_.nics.size(), " NICs and ",
-                                                config_.peers.size(), " peers; ",
-                                                kept_.first_start ? "it has no files of an earlier run"
-                                                : kept_.same_boot ? "it ran before in this boot"
-                                                                  : "the machine was rebooted"));
+  reporter_.Report("daemon-started", absl::StrCat("r2ccd ", Release(), " on node ", config_.node, " with ", config_.nics.size(),
+                                                  " NICs and ", config_.peers.size(), " peers; ",
+                                                  kept_.first_start ? "it has no files of an earlier run"
+                                                  : kept_.same_boot ? "it ran before in this boot"
+                                                                    : "the machine was rebooted"));
   if (config_.nics.empty()) LogWarning("this node has no NICs: name them in the configuration", {{"node", config_.node}});
-  for (const std::string& nic : kept_.ended_drills) services_.operators.TellEndedBefore(nic);
+  for (const std::string& nic : kept_.ended_drills) services_.operators.ReportEndedBefore(nic);
   services_.operators.Save(nullptr);
   ReadTopology();
   if (auto status = probes_.local.Start(); !status.ok()) return status;
@@ -212,7 +212,7 @@ void Wiring::ReadTopology() {
 
 void Wiring::Stop() {
   if (!std::exchange(*alive_, false)) return;
-  if (world_.refusals != nullptr) world_.refusals->Tell(nullptr);
+  if (world_.refusals != nullptr) world_.refusals->Subscribe(nullptr);
   probes_.rails.Stop();
   world_.jobs->DrainRings();
   kept_.jobs.Save(jobs_.registry().ToKeep(reporter_.Now().realtime_ns));

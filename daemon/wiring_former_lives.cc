@@ -42,7 +42,7 @@ void Wiring::RestoreFormerLives() {
   for (const std::string& line : {kept_.trouble, audit_trouble, history_trouble, jobs_trouble}) {
     if (line.empty()) continue;
     LogWarning(line);
-    reporter_.Tell("state", line);
+    reporter_.Report("state", line);
   }
 }
 

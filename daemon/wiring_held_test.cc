@@ -29,7 +29,7 @@ TEST_F(WiringTest, AnOperationThatWaitedIsOneEventOfTheFault) {
     held.replayed_bytes = plan::HeldRank(static_cast<int32_t>(id), 8);
     plan::SetText("tp0", held.peer_node);
     plan::SetText("AllReduce", held.peer_nic);
-    jobs_->Tell(id, {record, held});
+    jobs_->Deliver(id, {record, held});
   }
   Settle();
   EXPECT_EQ(Count("operation-held"), 0);

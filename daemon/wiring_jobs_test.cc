@@ -25,7 +25,7 @@ TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
   fenced.duration_ns = 3'000'000;
   plan::SetText("n1", fenced.peer_node);
   plan::SetText("rail0", fenced.peer_nic);
-  jobs_->Tell(1, {fenced});
+  jobs_->Deliver(1, {fenced});
   Settle();
   const v1::Event event = Newest("failover");
   EXPECT_EQ(event.nic(), "rail1");
@@ -63,7 +63,7 @@ TEST_F(WiringTest, AJobThatHangsIsNamedWithWhatItWaitsFor) {
     record.replayed_bytes = static_cast<uint64_t>(plan::WaitFor::kRail);
     plan::SetText("n1", record.peer_node);
     plan::SetText("rail1", record.peer_nic);
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
     Settle();
   };
   for (int i = 0; i < 9; ++i) {
@@ -114,7 +114,7 @@ TEST_F(WiringTest, AWaitThatMakesNoSenseHarmsNobody) {
   record.bytes = record.replayed_bytes = record.duration_ns = UINT64_MAX;
   for (const int64_t time_ns : {int64_t{0}, int64_t{1}, INT64_MAX}) {
     record.time_ns = time_ns;
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
     Settle();
     core_.Advance(kNanosPerSecond);
   }
@@ -124,7 +124,7 @@ TEST_F(WiringTest, AWaitThatMakesNoSenseHarmsNobody) {
 
 TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
-  const auto tell = [this](plan::EvidenceKind kind, plan::EvidenceCause cause, uint64_t bytes) {
+  const auto deliver = [this](plan::EvidenceKind kind, plan::EvidenceCause cause, uint64_t bytes) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(kind);
     record.cause = static_cast<uint32_t>(cause);
@@ -133,7 +133,7 @@ TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
     record.bytes = bytes;
     plan::SetText("n1", record.peer_node);
     plan::SetText("rail1", record.peer_nic);
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
     Settle();
   };
   const auto reason = [this] {
@@ -145,25 +145,25 @@ TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
     Settle();
     return explained.nic().reason();
   };
-  tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{1} << 32) | 4);
+  deliver(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{1} << 32) | 4);
   EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("n1/rail1: one of 4 connections carries nothing; 0 bytes replayed"));
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect);
   EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: one of 4 connections carries nothing"));
-  tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{3} << 32) | 2);
+  deliver(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{3} << 32) | 2);
   EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("some of its connections carry nothing"));
-  tell(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{2} << 32) | 2);
+  deliver(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{2} << 32) | 2);
   EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("all 2 connections carry nothing"));
 
-  tell(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, 1500);
+  deliver(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, 1500);
   EXPECT_THAT(Newest("link-unproven").message(), testing::HasSubstr("n1/rail1: packets over 1500 bytes are lost; it goes on"));
   EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: packets over 1500 bytes are lost; "));
   // It says so each second; that is told once, until the link carries data.
-  const uint64_t told = Newest("link-unproven").sequence();
-  tell(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, UINT64_MAX);
-  EXPECT_EQ(Newest("link-unproven").sequence(), told);
-  tell(plan::EvidenceKind::kLinkUp, plan::EvidenceCause::kNone, 0);
-  tell(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kSilence, 0);
-  EXPECT_GT(Newest("link-unproven").sequence(), told);
+  const uint64_t sequence = Newest("link-unproven").sequence();
+  deliver(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, UINT64_MAX);
+  EXPECT_EQ(Newest("link-unproven").sequence(), sequence);
+  deliver(plan::EvidenceKind::kLinkUp, plan::EvidenceCause::kNone, 0);
+  deliver(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kSilence, 0);
+  EXPECT_GT(Newest("link-unproven").sequence(), sequence);
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect) << "one job's word";
 }
 
@@ -223,10 +223,10 @@ TEST_F(WiringTest, WhatTravelsOverANicIsSaidWithItsExplanation) {
     v1::ExplainNicRequest request;
     request.set_node("n0");
     request.set_nic(nic);
-    v1::NicTraffic told;
-    wiring_->backend().Ask(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { told = reply->traffic(); });
+    v1::NicTraffic shown;
+    wiring_->backend().Ask(request, kRoot, [&](absl::StatusOr<v1::ExplainNicReply> reply) { shown = reply->traffic(); });
     Settle();
-    return told;
+    return shown;
   };
   const auto report = [this](uint64_t bytes) {
     plan::EvidenceRecord record{};
@@ -234,7 +234,7 @@ TEST_F(WiringTest, WhatTravelsOverANicIsSaidWithItsExplanation) {
     record.time_ns = core_.Now();
     record.local_rail = 1;
     record.bytes = bytes;
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
     Settle();
   };
   EXPECT_EQ(traffic("rail1").jobs_size(), 0);
@@ -262,7 +262,7 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
     record.share_permille = permille;
     plan::SetText("n1", record.peer_node);
     plan::SetText("rail0", record.peer_nic);
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
     Settle();
   };
   say(plan::EvidenceKind::kRailSlow, 612);
@@ -304,10 +304,10 @@ TEST_F(WiringTest, AJobThatNeverStopsTalkingIsCountedAndNotTold) {
   plan::EvidenceRecord up{};
   up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
   up.time_ns = core_.Now();
-  jobs_->Tell(1, std::vector<plan::EvidenceRecord>(10'000, up));
+  jobs_->Deliver(1, std::vector<plan::EvidenceRecord>(10'000, up));
   EXPECT_EQ(Count("job-attached") + Count("link-up"), 1024);
   core_.Advance(kNanosPerSecond);
-  jobs_->Tell(1, std::vector<plan::EvidenceRecord>(10'000, up));
+  jobs_->Deliver(1, std::vector<plan::EvidenceRecord>(10'000, up));
   EXPECT_EQ(Count("job-attached") + Count("link-up"), 1024 + 32);
 }
 
@@ -317,7 +317,7 @@ TEST_F(WiringTest, JobsOfAUserShareWhatHeMayTellAlsoThoseThatComeAndGo) {
   up.time_ns = core_.Now();
   for (JobId id = 1; id <= 4; ++id) {
     jobs_->Attach(id, 4710 + static_cast<int32_t>(id), JobWithRails({"10.0.0.1"}), 1000);
-    jobs_->Tell(id, std::vector<plan::EvidenceRecord>(10'000, up));
+    jobs_->Deliver(id, std::vector<plan::EvidenceRecord>(10'000, up));
   }
   EXPECT_EQ(Count("link-up") + Count("job-attached"), 1024);
   for (JobId id = 10; id < 3000; ++id) {
@@ -340,7 +340,7 @@ TEST_F(WiringTest, AJobThatKnowsNothingOfItsRailsNamesNone) {
   record.duration_ns = 30 * kNanosPerSecond;
   record.bytes = plan::kNoRail;
   plan::SetText("n1", record.peer_node);
-  jobs_->Tell(1, {record});
+  jobs_->Deliver(1, {record});
   EXPECT_EQ(Newest("job-gave-up").message(),
             "job train (pid 4711) on n0 gave up on n1 after 30.0 s: no rail reached it; r2ccctl path probe n0 n1");
 }
@@ -360,7 +360,7 @@ TEST_F(WiringTest, AJobThatGaveUpIsKeptWithWhatItSaid) {
     plan::SetText("n1", record.peer_node);
     plan::SetText("rail" + std::to_string(rail), record.peer_nic);
   }
-  jobs_->Tell(1, records);
+  jobs_->Deliver(1, records);
   const std::string text = Newest("job-gave-up").message();
   const std::string since = plan::TimeOfDay(1'700'000'000'000'000'000 + core_.Now() - 30 * kNanosPerSecond);
   EXPECT_EQ(text, "job train (pid 4711) on n0 gave up on n1 after 30.0 s: rail0 port of n1 silent since " + since +

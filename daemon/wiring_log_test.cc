@@ -35,7 +35,7 @@ class WiringLogTest : public WiringTest {
     plan::EvidenceRecord passed = lost;
     passed.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed);
     passed.received_bytes = 3;
-    jobs_->Tell(1, {lost, fenced, passed});
+    jobs_->Deliver(1, {lost, fenced, passed});
     Settle();
     Settle();
   }

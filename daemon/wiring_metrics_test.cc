@@ -23,15 +23,15 @@ class MetricsServiceTest : public WiringTest {
     Settle();
     return facts;
   }
-  void TellSent(JobId job, uint64_t bytes) {
+  void DeliverSent(JobId job, uint64_t bytes) {
     plan::EvidenceRecord totals{};
     totals.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
     totals.time_ns = core_.Now();
     totals.bytes = bytes;
-    jobs_->Tell(job, {totals});
+    jobs_->Deliver(job, {totals});
     Settle();
   }
-  void TellFenced(JobId job) {
+  void DeliverFenced(JobId job) {
     plan::EvidenceRecord fenced{};
     fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
     fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSocketError);
@@ -39,7 +39,7 @@ class MetricsServiceTest : public WiringTest {
     fenced.duration_ns = 3'000'000;
     plan::SetText("n1", fenced.peer_node);
     plan::SetText("rail0", fenced.peer_nic);
-    jobs_->Tell(job, {fenced});
+    jobs_->Deliver(job, {fenced});
     Settle();
   }
 };
@@ -71,10 +71,10 @@ TEST_F(MetricsServiceTest, FollowsWhatOperatorsDo) {
 
 TEST_F(MetricsServiceTest, WhatJobsMoveOnlyGrows) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
-  TellSent(1, 100);
+  DeliverSent(1, 100);
   EXPECT_EQ(Metrics().nics[0].sent_bytes, 100u);
-  TellSent(1, 150);
-  TellFenced(1);
+  DeliverSent(1, 150);
+  DeliverFenced(1);
   core_.RunPosted();
   MetricFacts facts = Metrics();
   EXPECT_EQ(facts.nics[0].sent_bytes, 150u);
@@ -88,7 +88,7 @@ TEST_F(MetricsServiceTest, WhatJobsMoveOnlyGrows) {
   jobs_->End(1);
   Settle();
   jobs_->Attach(2, 4712, JobWithRails({"10.0.0.1"}));
-  TellSent(2, 10);
+  DeliverSent(2, 10);
   facts = Metrics();
   EXPECT_EQ(facts.nics[0].sent_bytes, 160u);
   EXPECT_EQ(facts.jobs_attached, 1u);

@@ -18,15 +18,15 @@ class WiringNicsTest : public WiringTest {
                     "test.conf", {"/run", "host", "", "/lib"});
     EXPECT_TRUE(config.ok()) << config.status();
     loader_.Set(LoadedConfig{*config, DefaultGrants(/*operators_gid=*/-1, /*insecure=*/true)});
-    std::vector<std::string> told;
+    std::vector<std::string> lines;
     wiring_->backend().Ask(v1::ReloadRequest(), kRoot, [&](absl::StatusOr<v1::ReloadReply> reply) {
       ASSERT_TRUE(reply.ok()) << reply.status();
-      told.assign(reply->applied().begin(), reply->applied().end());
-      for (const std::string& line : reply->state().needs_restart()) told.push_back("waits: " + line);
+      lines.assign(reply->applied().begin(), reply->applied().end());
+      for (const std::string& line : reply->state().needs_restart()) lines.push_back("waits: " + line);
     });
     Settle();
     core_.Advance(3000 * kMs);
-    return told;
+    return lines;
   }
   std::vector<std::string> Nics() {
     v1::NodeView stored;

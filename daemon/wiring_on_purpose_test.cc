@@ -28,7 +28,7 @@ class WiringOnPurposeTest : public WiringTest {
     plan::SetText("rail0", lost.peer_nic);
     plan::EvidenceRecord passed = lost;
     passed.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed);
-    jobs_->Tell(1, {lost, passed});
+    jobs_->Deliver(1, {lost, passed});
     Settle();
   }
   void PeersDrill(uint64_t counter) {

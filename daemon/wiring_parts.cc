@@ -31,12 +31,12 @@ std::function<void(const absl::Status&)> Alarms::OnTurnOf(EventReporter* reporte
   return [this, reporter, file, what](const absl::Status& status) {
     if (status.ok()) {
       named.erase(file);
-      return reporter->Tell("state", absl::StrCat(file, " can be written again: ", what, " is kept"));
+      return reporter->Report("state", absl::StrCat(file, " can be written again: ", what, " is kept"));
     }
     const std::string alarm = absl::StrCat(what, " will be lost at a restart: ", status.message());
     named[file] = alarm;
     LogError(alarm);
-    reporter->Tell("state", alarm);
+    reporter->Report("state", alarm);
   };
 }
 
@@ -80,7 +80,7 @@ ProbeParts::ProbeParts(const World& of_node, const Config& config, const health:
       fabric(config.node, world.fabric, world.core,
              [view, node = config.node](uint64_t port_guid) { return NicOfPort(*view, node, port_guid); },
              {.evidence = [this](const health::Evidence& evidence) { local.Handle(evidence); },
-              .tell = [reporter](const health::NicKey& nic, const std::string& text) { reporter->TellFabric(nic, text); }}),
+              .tell = [reporter](const health::NicKey& nic, const std::string& text) { reporter->ReportFabric(nic, text); }}),
       rdma(config.node, IdentitiesOf(config.nics, world.addresses->ByInterface()), world.rdma, world.core,
            {.evidence = [this](const health::Evidence& evidence) { local.Handle(evidence); },
             .look = [this](const std::string& nic) { local.Look(nic); },

@@ -8,7 +8,7 @@ namespace {
 
 class PeerSetTest : public WiringTest {
  protected:
-  void StoreTells(const std::string& node, const std::string& address) {
+  void StoreAnnounces(const std::string& node, const std::string& address) {
     v1::NodeView view = PeerView(1, v1::HEALTHY);
     view.set_node(node);
     view.set_peer_address(address);
@@ -20,7 +20,7 @@ class PeerSetTest : public WiringTest {
     record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
     record.time_ns = core_.Now();
     plan::SetText(node, record.peer_node);
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
     core_.Advance(plan::kPageHeartbeatInterval);
   }
   std::vector<std::string> Called() const {
@@ -33,9 +33,9 @@ class PeerSetTest : public WiringTest {
 
 TEST_F(PeerSetTest, NodesOfAJobAreCalledWhereTheStoreKnowsThem) {
   EXPECT_EQ(Called(), configured_);
-  StoreTells("n7", "h7:7460");
-  StoreTells("n8", "");
-  StoreTells("a0", "h0:7460");
+  StoreAnnounces("n7", "h7:7460");
+  StoreAnnounces("n8", "");
+  StoreAnnounces("a0", "h0:7460");
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   for (const char* node : {"n7", "n8", "n9", "a0", "n1"}) JobTalksTo(node);
   EXPECT_EQ(Called(), (std::vector<std::string>{"n1 h1:7460", "n2 h2:7460", "n7 h7:7460"}))
@@ -50,7 +50,7 @@ TEST_F(PeerSetTest, NodesOfAJobAreCalledWhereTheStoreKnowsThem) {
 TEST_F(PeerSetTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   for (int node = 0; node < 100; ++node) {
-    StoreTells(absl::StrCat("o", node), absl::StrCat("h", node, ":7460"));
+    StoreAnnounces(absl::StrCat("o", node), absl::StrCat("h", node, ":7460"));
     JobTalksTo(absl::StrCat("o", node));
   }
   EXPECT_EQ(Called().size(), configured_.size() + PeerSet::kJobPeersMax);
@@ -90,7 +90,7 @@ TEST_F(PeerSetTest, HowFarAnothersClockIsAhead) {
 
 TEST_F(PeerSetTest, PlansOfManyNodesKeepADistance) {
   const size_t before = page_->plans().size();
-  for (int node = 0; node < 300; ++node) StoreTells(absl::StrCat("o", node), "");
+  for (int node = 0; node < 300; ++node) StoreAnnounces(absl::StrCat("o", node), "");
   EXPECT_LE(page_->plans().size(), before + kPlanAtOnceNodes);
   core_.Advance(300 * kPlanIntervalPerNode);
   EXPECT_LE(page_->plans().size(), before + kPlanAtOnceNodes + 2);
@@ -100,10 +100,10 @@ TEST_F(PeerSetTest, PlansOfManyNodesKeepADistance) {
 
 // Its jobs have nobody else to tell them.
 TEST_F(PeerSetTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
-  for (int node = 0; node < 300; ++node) StoreTells(absl::StrCat("o", node), "");
+  for (int node = 0; node < 300; ++node) StoreAnnounces(absl::StrCat("o", node), "");
   core_.Advance(300 * kPlanIntervalPerNode);
-  StoreTells("p0", "");
-  StoreTells("p1", "");
+  StoreAnnounces("p0", "");
+  StoreAnnounces("p1", "");
   EXPECT_FALSE(page_->Find("p1", "rail0").has_value()) << "nothing is waited for";
   links_->Set("eth1", false);
   Settle();
@@ -236,7 +236,7 @@ class DepartedTest : public PeerSetTest {
 
 TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
   peers_->Receive("n1", PeerView(1, v1::FAILED));
-  StoreTells("n7", "h7:7460");
+  StoreAnnounces("n7", "h7:7460");
   core_.Advance(kNanosPerSecond);
   EXPECT_TRUE(Planned("n7"));
   EXPECT_EQ(Forget("n7").status().message().rfind("node n7 is alive: it sent something ", 0), 0u) << Forget("n7").status();
@@ -258,7 +258,7 @@ TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
   EXPECT_FALSE(Planned("n7")) << "the page says nothing of it either";
   EXPECT_TRUE(Planned("n1"));
   EXPECT_TRUE(Forget("n1")->configured());
-  StoreTells("n7", "h7:7460");
+  StoreAnnounces("n7", "h7:7460");
   core_.Advance(kNanosPerSecond);
   EXPECT_TRUE(Planned("n7")) << "it is back";
 }
@@ -296,8 +296,8 @@ TEST_F(DepartedTest, WhoIsSilentForHoursIsForgottenUnlessTheConfigurationNamesHi
                            limits { forget_nodes_after_h: 1 })",
                         2000);
   peers_->Receive("n1", PeerView(1, v1::HEALTHY));
-  StoreTells("n7", "h7:7460");
-  StoreTells("n8", "h8:7460");
+  StoreAnnounces("n7", "h7:7460");
+  StoreAnnounces("n8", "h8:7460");
   store_->Delete("/r2cc/nodes/n7");
   core_.Advance(3500 * kNanosPerSecond);
   EXPECT_EQ(Status().nodes_size(), 4);
@@ -309,14 +309,14 @@ TEST_F(DepartedTest, WhoIsSilentForHoursIsForgottenUnlessTheConfigurationNamesHi
 
 TEST_F(DepartedTest, WhoHasLeftMakesRoomForWhoComes) {
   FakeWorld::MakeDaemon(R"(node: "n0" nics { name: "rail0" interface: "eth0" } limits { nodes: 3 })", 2000);
-  StoreTells("n7", "h7:7460");
-  StoreTells("n8", "h8:7460");
-  StoreTells("n9", "h9:7460");
+  StoreAnnounces("n7", "h7:7460");
+  StoreAnnounces("n8", "h8:7460");
+  StoreAnnounces("n9", "h9:7460");
   EXPECT_EQ(Status().nodes_size(), 3) << "there is no room while all are alive";
   EXPECT_FALSE(Planned("n9"));
   store_->Delete("/r2cc/nodes/n8");
   core_.Advance(6 * kNanosPerSecond);
-  StoreTells("n9", "h9:7460");
+  StoreAnnounces("n9", "h9:7460");
   core_.Advance(kNanosPerSecond);
   EXPECT_TRUE(Planned("n9"));
   EXPECT_FALSE(Planned("n8"));

@@ -26,16 +26,16 @@ class WiringReportTest : public WiringTest {
       plan::EvidenceRecord opened{};
       opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
       plan::SetText(peer, opened.peer_node);
-      jobs_->Tell(id, {opened});
+      jobs_->Deliver(id, {opened});
     }
     plan::EvidenceRecord totals{};
     totals.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
     totals.bytes = 100;
-    jobs_->Tell(id, {totals});
+    jobs_->Deliver(id, {totals});
     Settle();
   }
   // What `node` tells of train, whose processes there talk to `peers`.
-  FakePeerTransport::Reporter Tells(const std::string& node, const std::vector<std::string>& peers) {
+  FakePeerTransport::Reporter ReporterOf(const std::string& node, const std::vector<std::string>& peers) {
     return [this, node, peers](const v1::ReportJobsRequest& request) {
       asked_.push_back(node);
       EXPECT_EQ(request.asker().node(), "n0");
@@ -83,9 +83,9 @@ TEST_F(WiringReportTest, NodesOfTheJobAreAskedAndThoseThatTheyName) {
   Attach(1, "train", {"n1"});
   Attach(2, "alone", {});
   // A ring: n0's processes talk to its neighbours alone.
-  peers_->SetReporter("n1", Tells("n1", {"n0", "n2"}));
-  peers_->SetReporter("n2", Tells("n2", {"n1", "n3"}));
-  peers_->SetReporter("n3", Tells("n3", {"n2", "n0"}));
+  peers_->SetReporter("n1", ReporterOf("n1", {"n0", "n2"}));
+  peers_->SetReporter("n2", ReporterOf("n2", {"n1", "n3"}));
+  peers_->SetReporter("n3", ReporterOf("n3", {"n2", "n0"}));
   const auto reply = Report();
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->node(), "n0");
@@ -115,7 +115,7 @@ TEST_F(WiringReportTest, WhatWasSavedIsSummedOverAllNodesAndAFaultOfTwoIsOne) {
   plan::SetText("rail1", lost.peer_nic);
   plan::EvidenceRecord passed = lost;
   passed.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed);
-  jobs_->Tell(1, {lost, passed});
+  jobs_->Deliver(1, {lost, passed});
   Settle();
   core_.Advance(60 * kNanosPerSecond);
   Settle();
@@ -144,14 +144,14 @@ TEST_F(WiringReportTest, WhatWasSavedIsSummedOverAllNodesAndAFaultOfTwoIsOne) {
   v1::ReportJobsRequest request;
   request.set_since_ns(1);
   const auto saved = [&] {
-    std::optional<v1::ReportJobsReply> told;
-    wiring_->backend().Ask(request, kRoot, [&](absl::StatusOr<v1::ReportJobsReply> reply) { told = *std::move(reply); });
+    std::optional<v1::ReportJobsReply> answer;
+    wiring_->backend().Ask(request, kRoot, [&](absl::StatusOr<v1::ReportJobsReply> reply) { answer = *std::move(reply); });
     Settle();
-    if (!told.has_value()) {
+    if (!answer.has_value()) {
       core_.Advance(ReportService::kAnswerAfter);
       Settle();
     }
-    return *told;
+    return *answer;
   };
   v1::ReportJobsReply reply = saved();
   EXPECT_THAT(asked_, testing::UnorderedElementsAre("n3", "n4")) << "the nodes of the job, and all others";
@@ -197,7 +197,7 @@ TEST_F(WiringReportTest, WhoDoesNotTellIsNamed) {
 
 TEST_F(WiringReportTest, AForwardedRequestStaysHere) {
   Attach(1, "train", {"n1"});
-  peers_->SetReporter("n1", Tells("n1", {}));
+  peers_->SetReporter("n1", ReporterOf("n1", {}));
   const auto reply = Report("", kForwarded);
   ASSERT_TRUE(reply.ok());
   EXPECT_THAT(asked_, IsEmpty());
@@ -207,7 +207,7 @@ TEST_F(WiringReportTest, AForwardedRequestStaysHere) {
 
 TEST_F(WiringReportTest, AJobThatEndedIsReported) {
   Attach(1, "train", {"n1"});
-  peers_->SetReporter("n1", Tells("n1", {}));
+  peers_->SetReporter("n1", ReporterOf("n1", {}));
   jobs_->End(1);
   Settle();
   const auto reply = Report();
@@ -228,7 +228,7 @@ TEST_F(WiringReportTest, ManyNodesThatDoNotTellAreCounted) {
 }
 
 TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
-  const auto tell = [&](plan::EvidenceKind kind, uint64_t number, Nanos when, uint64_t bytes) {
+  const auto deliver = [&](plan::EvidenceKind kind, uint64_t number, Nanos when, uint64_t bytes) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(kind);
     record.cause =
@@ -238,7 +238,7 @@ TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
     record.bytes = bytes;
     record.duration_ns = kind == plan::EvidenceKind::kLinkPassed ? 280'000'000 : 0;
     plan::SetText("n1", record.peer_node);
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
   };
   const auto attach = [&] {
     plan::AttachRequest request = JobWithRails({"10.0.1.1"});
@@ -254,9 +254,9 @@ TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
   };
   attach();
   const Nanos lost = core_.Now();
-  tell(plan::EvidenceKind::kLinkLost, 1, lost, 0);
+  deliver(plan::EvidenceKind::kLinkLost, 1, lost, 0);
   core_.Advance(kNanosPerSecond);
-  tell(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
+  deliver(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
   Settle();
   const uint64_t instance = wiring_->backend().events().instance();
   const uint64_t last = wiring_->backend().events().last_sequence();
@@ -268,8 +268,8 @@ TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
   EXPECT_EQ(reply->jobs(0).sums().ends_not_seen(), 1u);
   attach();
   // The plugin says all of it again.
-  tell(plan::EvidenceKind::kLinkLost, 1, lost, 0);
-  tell(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
+  deliver(plan::EvidenceKind::kLinkLost, 1, lost, 0);
+  deliver(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
   reply = Report("train", kForwarded);
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->jobs_size(), 1);
@@ -300,14 +300,14 @@ TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
 TEST_F(WiringReportTest, ADegradedHalfHourOverARestartIsHalfAnHour) {
   constexpr Nanos kMinute = 60 * kNanosPerSecond;
   // The rails in use are said when they change, and again to a daemon that is new.
-  const auto tell_use = [&](uint64_t number, Nanos when, uint64_t usable) {
+  const auto deliver_use = [&](uint64_t number, Nanos when, uint64_t usable) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailUse);
     record.received_bytes = number;
     record.time_ns = when;
     record.bytes = usable;
     record.replayed_bytes = 4;
-    jobs_->Tell(1, {record});
+    jobs_->Deliver(1, {record});
     Settle();
   };
   const auto attach = [&] {
@@ -330,7 +330,7 @@ TEST_F(WiringReportTest, ADegradedHalfHourOverARestartIsHalfAnHour) {
   attach();
   core_.Advance(kMinute);
   const Nanos lost = core_.Now();
-  tell_use(1, lost, 3);
+  deliver_use(1, lost, 3);
   for (int minute = 1; minute <= 15; ++minute) {
     core_.Advance(kMinute);
     Settle();
@@ -340,12 +340,12 @@ TEST_F(WiringReportTest, ADegradedHalfHourOverARestartIsHalfAnHour) {
   Settle();
   MakeDaemon(2000);
   attach();
-  tell_use(1, lost, 3);
+  deliver_use(1, lost, 3);
   for (int minute = 1; minute <= 15; ++minute) {
     core_.Advance(kMinute);
     Settle();
   }
-  tell_use(2, core_.Now(), 4);
+  deliver_use(2, core_.Now(), 4);
   core_.Advance(kMinute);
   EXPECT_NEAR(static_cast<double>(reduced_ns()), 30.0 * kMinute, 5e6);
   jobs_->End(1);

@@ -40,13 +40,13 @@ TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndToldAtOnce) {
 }
 
 TEST_F(WiringTest, ThePageAndThePeersComeBeforeTheWordsAboutIt) {
-  std::vector<std::pair<uint16_t, v1::NicState>> when_told;  // what the page and the peers had by then
+  std::vector<std::pair<uint16_t, v1::NicState>> when_reported;  // what the page and the peers had by then
   const auto listener = wiring_->backend().events().Listen(
-      [&] { when_told.emplace_back(Weight("n0", "rail1"), wiring_->backend().broadcaster().Get()->nics(1).state()); });
+      [&] { when_reported.emplace_back(Weight("n0", "rail1"), wiring_->backend().broadcaster().Get()->nics(1).state()); });
   links_->Set("eth1", false);
   Settle();
   wiring_->backend().events().Unlisten(listener);
-  EXPECT_EQ(when_told, (std::vector<std::pair<uint16_t, v1::NicState>>(2, {0, v1::FAILED}))) << "the state and the plan";
+  EXPECT_EQ(when_reported, (std::vector<std::pair<uint16_t, v1::NicState>>(2, {0, v1::FAILED}))) << "the state and the plan";
 }
 
 TEST_F(WiringTest, APeersWordChangesThePage) {
@@ -177,7 +177,7 @@ TEST_F(WiringTest, AComplaintMakesTheDaemonLookItself) {
   fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
   fenced.time_ns = core_.Now();
-  jobs_->Tell(1, {fenced});
+  jobs_->Deliver(1, {fenced});
   core_.Advance(kMs);
   EXPECT_GT(links_->refreshes(), refreshes);
   EXPECT_EQ(Weight("n0", "rail0"), 0);
@@ -227,10 +227,10 @@ TEST_F(WiringTest, AnUnansweredRequestIsAnsweredWhenTheCoreEnds) {
 TEST_F(WiringTest, RailProbesBeginWithThePeersPort) {
   wiring_->SetPeerAddress(kDefaultListen);  // as it is configured
   core_.Advance(100 * kMs);
-  const v1::NodeView& told = peers_->pushed().back();
-  ASSERT_EQ(told.nics_size(), 3);
-  EXPECT_EQ(told.nics(0).probe_port(), 7460u);
-  EXPECT_NE(told.probe_nonce(), 0u);
+  const v1::NodeView& own_view = peers_->pushed().back();
+  ASSERT_EQ(own_view.nics_size(), 3);
+  EXPECT_EQ(own_view.nics(0).probe_port(), 7460u);
+  EXPECT_NE(own_view.probe_nonce(), 0u);
   EXPECT_EQ(Status().nodes(0).probe_nonce(), 0u);  // not for people
 }
 

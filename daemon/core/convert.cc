@@ -135,21 +135,21 @@ v1::NodeView ToProto(const health::NodeState& state, health::NodeStatus status, 
   out.set_probe_nonce(state.probe_nonce);
   if (state.probe_nonce != 0) out.set_probe_key(state.probe_key.data(), state.probe_key.size());
   for (const auto& pair : state.pairs) {
-    auto* told = out.add_pairs();
-    told->set_nic(pair.nic);
-    told->set_peer_node(pair.peer.node);
-    told->set_peer_nic(pair.peer.nic);
-    told->set_silent(pair.silent);
-    told->set_broken(pair.broken);
-    told->set_large_lost(pair.large == health::PairVerdict::kSilent);
-    told->set_large_passes(pair.large == health::PairVerdict::kAnswering);
+    auto* added = out.add_pairs();
+    added->set_nic(pair.nic);
+    added->set_peer_node(pair.peer.node);
+    added->set_peer_nic(pair.peer.nic);
+    added->set_silent(pair.silent);
+    added->set_broken(pair.broken);
+    added->set_large_lost(pair.large == health::PairVerdict::kSilent);
+    added->set_large_passes(pair.large == health::PairVerdict::kAnswering);
   }
   for (const auto& end : state.rdma_ends) {
-    auto* told = out.add_rdma_ends();
-    told->set_nic(end.nic);
-    told->set_peer_node(end.peer.node);
-    told->set_peer_nic(end.peer.nic);
-    told->set_end(end.end);
+    auto* added = out.add_rdma_ends();
+    added->set_nic(end.nic);
+    added->set_peer_node(end.peer.node);
+    added->set_peer_nic(end.peer.nic);
+    added->set_end(end.end);
   }
   return out;
 }

@@ -46,9 +46,9 @@ class EventReporter {
     return event;
   }
 
-  void Tell(v1::Event event) {
-    told_.push_back(std::move(event));
-    if (told_.size() > 1) return;
+  void Report(v1::Event event) {
+    pending_.push_back(std::move(event));
+    if (pending_.size() > 1) return;
     // Twice: what this turn has posted, or is about to post, runs before it.
     executor_->Post([this, alive = alive_] {
       if (!*alive) return;
@@ -60,26 +60,26 @@ class EventReporter {
 
   // Keeps and logs pending reports at once.
   void Flush() {
-    for (v1::Event& event : std::exchange(told_, {})) Write(std::move(event));
+    for (v1::Event& event : std::exchange(pending_, {})) Write(std::move(event));
   }
 
   // A NIC's change of state, of this node or another.
-  void TellState(const health::NicKey& nic, health::NicState from, health::NicState to, const std::string& reason) {
+  void ReportState(const health::NicKey& nic, health::NicState from, health::NicState to, const std::string& reason) {
     v1::Event event = New("nic-state", reason);
     event.set_node(nic.node);
     event.set_nic(nic.nic);
     event.set_from_state(ToProto(from));
     event.set_to_state(ToProto(to));
-    Tell(std::move(event));
+    Report(std::move(event));
   }
   // Reports a notice of the subnet manager; `nic` may be unknown.
-  void TellFabric(const health::NicKey& nic, const std::string& text) {
+  void ReportFabric(const health::NicKey& nic, const std::string& text) {
     v1::Event event = New("fabric", text);
     if (!nic.node.empty()) event.set_node(nic.node);
     event.set_nic(nic.nic);
-    Tell(std::move(event));
+    Report(std::move(event));
   }
-  void Tell(const std::string& kind, const std::string& message) { Tell(New(kind, message)); }
+  void Report(const std::string& kind, const std::string& message) { Report(New(kind, message)); }
 
   const std::string& node() const { return node_; }
 
@@ -111,7 +111,7 @@ class EventReporter {
   Executor* const executor_;
   const std::function<int64_t()> realtime_ns_;
   std::function<void(const v1::Event&)> keep_;
-  std::vector<v1::Event> told_;
+  std::vector<v1::Event> pending_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

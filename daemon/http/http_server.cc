@@ -76,7 +76,7 @@ void HttpServer::Listen() {
     }
   }
   if (fd_ >= 0) (void)thread_.loop().AddFd(fd_, EPOLLIN, [this](uint32_t) { Accept(); });
-  if (std::exchange(told_, alarm) != alarm) {
+  if (std::exchange(logged_alarm_, alarm) != alarm) {
     if (!alarm.empty()) LogWarning(alarm);
     parts_.alarm(alarm);
   }

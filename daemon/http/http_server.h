@@ -116,7 +116,7 @@ class HttpServer {
   ServerTls server_tls_;
   TimerId sweep_ = 0;
   TimerId again_ = 0;
-  std::string told_;  // the alarm
+  std::string logged_alarm_;  // the alarm
   std::unique_ptr<HttpAnswers> answers_;
   ScopedLoopThread thread_;  // ends first
 };

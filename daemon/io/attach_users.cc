@@ -8,7 +8,7 @@ namespace r2cc::daemon {
 namespace {
 
 // Users whose last refusal is remembered.
-constexpr size_t kToldMax = 1024;
+constexpr size_t kUsersMax = 1024;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void AttachUsers::Leave(const std::string& share) {
 }
 
 int AttachUsers::TakeRecords(const std::string& share, int most, Nanos now) {
-  if (records_.size() >= kToldMax && !records_.contains(share))
+  if (records_.size() >= kUsersMax && !records_.contains(share))
     std::erase_if(records_, [&](const auto& entry) { return !attached_.contains(entry.first); });
   return records_.try_emplace(share, kRecordsPerSecond, kRecordsBurst).first->second.TakeUpTo(most, now);
 }
@@ -61,14 +61,14 @@ void AttachUsers::GiveBack(const std::string& share, int records) {
 
 std::optional<uint64_t> AttachUsers::Refuse(uint32_t uid, Nanos now) {
   ++refused_;
-  if (told_.size() >= kToldMax && !told_.contains(uid)) told_.clear();
-  const auto [told, fresh] = told_.try_emplace(uid);
-  if ((!fresh && now - told->second.when < kLineInterval) || !lines_.Take(now)) {
-    ++told->second.untold;
+  if (logged_.size() >= kUsersMax && !logged_.contains(uid)) logged_.clear();
+  const auto [logged, fresh] = logged_.try_emplace(uid);
+  if ((!fresh && now - logged->second.when < kLineInterval) || !lines_.Take(now)) {
+    ++logged->second.suppressed;
     return std::nullopt;
   }
-  told->second.when = now;
-  return std::exchange(told->second.untold, 0);
+  logged->second.when = now;
+  return std::exchange(logged->second.suppressed, 0);
 }
 
 }  // namespace r2cc::daemon

@@ -59,9 +59,9 @@ class AttachUsers {
   uint64_t refused() const { return refused_; }
 
  private:
-  struct Told {
+  struct Logged {
     Nanos when = 0;
-    uint64_t untold = 0;
+    uint64_t suppressed = 0;
   };
   // What is left for one that has some already, or has none.
   bool HasRoom(bool has_some) const { return places_ < (has_some ? kPlacesMax - kReserve : kPlacesMax); }
@@ -69,7 +69,7 @@ class AttachUsers {
   size_t places_ = 0;                       // taken
   std::map<uint32_t, size_t> greetings_;    // by user
   std::map<std::string, size_t> attached_;  // by share
-  std::map<uint32_t, Told> told_;
+  std::map<uint32_t, Logged> logged_;
   TokenBucket lines_{kLinesPerSecond, kLinesBurst};
   std::map<std::string, TokenBucket> records_;  // also of shares that have left: one that comes again has no more
   uint64_t refused_ = 0;

@@ -26,7 +26,7 @@ class FakeAttachServer final : public AttachServer {
   AttachDecision Attach(JobId id, int32_t pid, const plan::AttachRequest& request, uint32_t uid = 0, const std::string& share = "") {
     return callbacks_.on_attach(id, {pid, uid, false, share}, request);
   }
-  void Tell(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped = 0) {
+  void Deliver(JobId id, const std::vector<plan::EvidenceRecord>& records, uint64_t dropped = 0) {
     callbacks_.on_evidence(id, records, dropped);
   }
   void End(JobId id) { callbacks_.on_end(id); }

@@ -146,7 +146,7 @@ void SocketAttachServer::OnAccept() {
     const bool room = users_.Connect(peer.uid);
     if (!room || !loop_->AddFd(fd, EPOLLIN, [this, id](uint32_t) { OnReadable(id); }).ok()) {
       if (room) users_.Disconnect(peer.uid);
-      TellRefused(peer.uid, peer.pid, absl::StrCat("too many connections, ", connections_.size(), " in all"));
+      LogRefused(peer.uid, peer.pid, absl::StrCat("too many connections, ", connections_.size(), " in all"));
       close(fd);
       continue;
     }
@@ -159,7 +159,7 @@ void SocketAttachServer::OnAccept() {
     connection.deadline = loop_->RunAfter(kRequestDeadline, [this, id] {
       Connection& silent = connections_.at(id);
       silent.deadline = 0;
-      TellRefused(silent.uid, silent.pid, absl::StrCat("no request within ", kRequestDeadline / kNanosPerSecond, " s"));
+      LogRefused(silent.uid, silent.pid, absl::StrCat("no request within ", kRequestDeadline / kNanosPerSecond, " s"));
       End(id);
     });
   }
@@ -169,7 +169,7 @@ void SocketAttachServer::MakeRoom() {
   if (greeting_.size() < AttachUsers::kGreetingsInAllMax) return;
   const JobId oldest = *greeting_.begin();
   const Connection& silent = connections_.at(oldest);
-  TellRefused(silent.uid, silent.pid, absl::StrCat("it asks nothing, and ", greeting_.size(), " connections ask nothing"));
+  LogRefused(silent.uid, silent.pid, absl::StrCat("it asks nothing, and ", greeting_.size(), " connections ask nothing"));
   End(oldest);
 }
 
@@ -259,7 +259,7 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
 
 void SocketAttachServer::Refuse(JobId id, plan::AttachStatus status, const std::string& reason) {
   Connection& connection = connections_.at(id);
-  TellRefused(connection.uid, connection.pid, reason);
+  LogRefused(connection.uid, connection.pid, reason);
   plan::AttachReply reply = EmptyReply(status);
   // Who spoke a version of ours takes no other in the answer.
   if (status != plan::AttachStatus::kWrongVersion && connection.version != 0) reply.version = connection.version;
@@ -268,9 +268,10 @@ void SocketAttachServer::Refuse(JobId id, plan::AttachStatus status, const std::
   End(id);
 }
 
-void SocketAttachServer::TellRefused(uint32_t uid, int32_t pid, const std::string& reason) {
-  const auto untold = users_.Refuse(uid, loop_->Now());
-  if (untold.has_value()) LogWarning("a job was refused", {{"uid", uid}, {"pid", pid}, {"reason", reason}, {"untold_before", *untold}});
+void SocketAttachServer::LogRefused(uint32_t uid, int32_t pid, const std::string& reason) {
+  const auto suppressed = users_.Refuse(uid, loop_->Now());
+  if (suppressed.has_value())
+    LogWarning("a job was refused", {{"uid", uid}, {"pid", pid}, {"reason", reason}, {"suppressed_before", *suppressed}});
 }
 
 // Of a container, if it can be seen that the process is in one.

@@ -87,7 +87,7 @@ class SocketAttachServer final : public AttachServer {
   void DrainOn(JobId id);
   void End(JobId id);
   void Refuse(JobId id, plan::AttachStatus status, const std::string& reason);
-  void TellRefused(uint32_t uid, int32_t pid, const std::string& reason);
+  void LogRefused(uint32_t uid, int32_t pid, const std::string& reason);
   static std::string ShareOf(int32_t pid, uint32_t uid);
   // Whether the process at the other end of `fd` may attach.
   bool Allows(int fd, uint32_t uid, uint32_t gid) const;

@@ -58,11 +58,11 @@ TEST(HeldOperationsTest, WhatARecordSaysIsBoundedAndClean) {
   EXPECT_EQ(held.communicator_name(), std::string(64, 'x'));
   EXPECT_LE(held.held_ns(), 366 * 24 * 3600 * kNanosPerSecond);
   EXPECT_GT(held.held_ns(), 0);
-  v1::HeldOperation told = AllReduce(1, -5, std::string(1000, 'n'));
-  told.set_function("<b>\n");
-  EXPECT_EQ(CleanHeld(told).function(), "<b>?");
-  EXPECT_EQ(CleanHeld(told).node().size(), 64u);
-  EXPECT_EQ(CleanHeld(told).held_ns(), 0);
+  v1::HeldOperation received = AllReduce(1, -5, std::string(1000, 'n'));
+  received.set_function("<b>\n");
+  EXPECT_EQ(CleanHeld(received).function(), "<b>?");
+  EXPECT_EQ(CleanHeld(received).node().size(), 64u);
+  EXPECT_EQ(CleanHeld(received).held_ns(), 0);
 }
 
 TEST(HeldOperationsTest, ALineForAPerson) {

@@ -60,10 +60,10 @@ void JobHangs::OnWaiting(JobId id, const v1::Job& job, const plan::EvidenceRecor
 
 void JobHangs::Tick() {
   for (const HangWatch::Turn& turn : watch_.Look(reporter_->Now().monotonic_ns))
-    if (const v1::Job* const job = registry_->Find(turn.id); job != nullptr) Tell(turn, *job);
+    if (const v1::Job* const job = registry_->Find(turn.id); job != nullptr) Report(turn, *job);
 }
 
-void JobHangs::Tell(const HangWatch::Turn& turn, const v1::Job& job) {
+void JobHangs::Report(const HangWatch::Turn& turn, const v1::Job& job) {
   const Moment now = reporter_->Now();
   const bool hangs = turn.hangs;
   const std::string name = JobName(job);
@@ -93,7 +93,7 @@ void JobHangs::Tell(const HangWatch::Turn& turn, const v1::Job& job) {
     registry_->SetWaiting(turn.id, std::move(waiting));
   else if (job.waiting().requests() == 0)
     registry_->SetWaiting(turn.id, std::nullopt);
-  if (may_tell_(turn.id)) reporter_->Tell(std::move(event));
+  if (may_report_(turn.id)) reporter_->Report(std::move(event));
 }
 
 Nanos JobHangs::WaitedBy(JobId id) const {

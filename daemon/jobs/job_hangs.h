@@ -17,9 +17,9 @@ std::string JobName(const v1::Job& job);
 // The core's thread only.
 class JobHangs {
  public:
-  // All outlive it. `may_tell`: whether the process may make one more event.
-  JobHangs(EventReporter* reporter, JobRegistry* registry, std::function<bool(JobId id)> may_tell)
-      : reporter_(reporter), registry_(registry), may_tell_(std::move(may_tell)) {}
+  // All outlive it. `may_report`: whether the process may make one more event.
+  JobHangs(EventReporter* reporter, JobRegistry* registry, std::function<bool(JobId id)> may_report)
+      : reporter_(reporter), registry_(registry), may_report_(std::move(may_report)) {}
 
   void OnAttach(JobId id) { watch_.Attached(id, reporter_->Now().monotonic_ns); }
   // Before the registry takes it.
@@ -33,11 +33,11 @@ class JobHangs {
 
  private:
   void OnWaiting(JobId id, const v1::Job& job, const plan::EvidenceRecord& record, const Moment& now);
-  void Tell(const HangWatch::Turn& turn, const v1::Job& job);
+  void Report(const HangWatch::Turn& turn, const v1::Job& job);
 
   EventReporter* const reporter_;
   JobRegistry* const registry_;
-  const std::function<bool(JobId id)> may_tell_;
+  const std::function<bool(JobId id)> may_report_;
   HangWatch watch_;
 };
 

@@ -91,11 +91,11 @@ AttachDecision JobService::OnAttach(JobId id, const JobProcess& process, const p
   event.set_pid(process.pid);
   event.set_job(job.job());
   shares_[id] = process.share.empty() ? ShareOfUser(process.uid) : process.share;
-  if (MayTell(shares_[id])) reporter_->Tell(std::move(event));
+  if (MayReport(shares_[id])) reporter_->Report(std::move(event));
   return decision;
 }
 
-bool JobService::MayTell(const std::string& share) {
+bool JobService::MayReport(const std::string& share) {
   const Nanos now = reporter_->Now().monotonic_ns;
   if (allowances_.size() >= kAllowancesMax && !allowances_.contains(share)) allowances_.clear();
   Allowance& allowance = allowances_.try_emplace(share, Allowance{now, kEventsBurst, 0}).first->second;
@@ -103,12 +103,12 @@ bool JobService::MayTell(const std::string& share) {
   allowance.events = std::min(kEventsBurst, allowance.events + earned);
   allowance.as_of = now;
   if (allowance.events < 1) {
-    if (allowance.untold++ == 0) LogWarning("rate limit: suppressing events from jobs of one user or container", {{"of", share}});
+    if (allowance.suppressed++ == 0) LogWarning("rate limit: suppressing events from jobs of one user or container", {{"of", share}});
     return false;
   }
   allowance.events -= 1;
-  if (const uint64_t untold = std::exchange(allowance.untold, 0); untold > 0)
-    LogWarning("rate limit: events from jobs of one user or container were suppressed", {{"of", share}, {"events", untold}});
+  if (const uint64_t suppressed = std::exchange(allowance.suppressed, 0); suppressed > 0)
+    LogWarning("rate limit: events from jobs of one user or container were suppressed", {{"of", share}, {"events", suppressed}});
   return true;
 }
 
@@ -184,7 +184,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   }
   if (unproven) event.set_cause(cause_name);
   // A link that cannot be opened says so once a second.
-  if ((!unproven || IsNews(id, record)) && MayTell(shares_[id])) reporter_->Tell(std::move(event));
+  if ((!unproven || IsNews(id, record)) && MayReport(shares_[id])) reporter_->Report(std::move(event));
 
   // What waited for this daemon says nothing of now.
   if (rail.nic().empty() || now.monotonic_ns - when > kRecordAgeMax) return;
@@ -251,10 +251,10 @@ void JobService::OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& rec
     std::vector<plan::EvidenceRecord>& of_peer = by_peer[CleanText(record.peer_node, sizeof(record.peer_node))];
     if (of_peer.size() < plan::kAttachRailsMax) of_peer.push_back(record);
   }
-  for (const auto& [peer, of_peer] : by_peer) TellGaveUp(id, peer, of_peer);
+  for (const auto& [peer, of_peer] : by_peer) ReportGaveUp(id, peer, of_peer);
 }
 
-void JobService::TellGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records) {
+void JobService::ReportGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records) {
   const v1::Job* const job = registry_.Find(id);
   if (job == nullptr || job->gave_up_size() >= JobRegistry::kGaveUpMax) return;
   const Moment now = reporter_->Now();
@@ -283,9 +283,9 @@ void JobService::TellGaveUp(JobId id, const std::string& peer, const std::vector
   event.set_peer_node(peer);
   event.set_pid(job->pid());
   event.set_job(job->job());
-  const bool told = MayTell(shares_[id]);
+  const bool may_report = MayReport(shares_[id]);
   registry_.GiveUp(id, std::move(kept));
-  if (told) reporter_->Tell(std::move(event));
+  if (may_report) reporter_->Report(std::move(event));
 }
 
 health::JobReport JobService::ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const {
@@ -311,7 +311,7 @@ void JobService::OnHeld(JobId id, const plan::EvidenceRecord& record, Nanos when
   held_events_.Note(report, reporter_->Now().monotonic_ns);
 }
 
-void JobService::TellHeld() {
+void JobService::ReportHeld() {
   const Moment now = reporter_->Now();
   for (const HeldEvents::Fault& fault : held_events_.TakeDue(now.monotonic_ns)) {
     std::string text = absl::StrCat(fault.job.empty() ? "job" : fault.job, " (pid ", fault.pid, "): the loss of ", fault.rail, " held up ",
@@ -322,7 +322,7 @@ void JobService::TellHeld() {
     event.set_pid(fault.pid);
     event.set_job(fault.job);
     event.set_duration_ns(fault.longest.held_ns());
-    if (MayTell(fault.share)) reporter_->Tell(std::move(event));
+    if (MayReport(fault.share)) reporter_->Report(std::move(event));
   }
 }
 
@@ -332,14 +332,14 @@ void JobService::OnEnd(JobId id) {
   v1::Event event = reporter_->New("job-ended", absl::StrCat(JobName(*job), " ended"));
   event.set_pid(job->pid());
   event.set_job(job->job());
-  const bool told = MayTell(shares_[id]);
+  const bool may_report = MayReport(shares_[id]);
   shares_.erase(id);
   JudgeTaken();
   registry_.Remove(id, reporter_->Now().realtime_ns);
   for (auto& [nic, processes] : moved_) processes.erase(id);
   unproven_.erase(id);
   hangs_.OnEnd(id);
-  if (told) reporter_->Tell(std::move(event));
+  if (may_report) reporter_->Report(std::move(event));
 }
 
 std::vector<std::string> JobService::JobsOn(const std::string& nic, const std::string& name) const {

@@ -52,7 +52,7 @@ class JobService {
   // At least twice a second.
   void Tick() {
     hangs_.Tick();
-    TellHeld();
+    ReportHeld();
     JudgeTaken();
   }
   const JobHangs& hangs() const { return hangs_; }
@@ -65,7 +65,7 @@ class JobService {
   struct Allowance {
     Nanos as_of = 0;
     double events = 0;
-    uint64_t untold = 0;
+    uint64_t suppressed = 0;
   };
   struct Loss {
     JobId id = 0;
@@ -74,7 +74,7 @@ class JobService {
     Nanos heard = 0;  // by this daemon
     health::NicKey own, peer;
   };
-  bool MayTell(const std::string& share);
+  bool MayReport(const std::string& share);
   AttachDecision OnAttach(JobId id, const JobProcess& process, const plan::AttachRequest& request);
   void OnRecord(JobId id, const plan::EvidenceRecord& record);
   // `report`, made of `record`, becomes evidence.
@@ -91,17 +91,17 @@ class JobService {
   health::JobReport ReportOf(JobId id, const plan::EvidenceRecord& record, health::JobReport::What what) const;
   // An operation of NCCL waited for a rail that was lost at `when`.
   void OnHeld(JobId id, const plan::EvidenceRecord& record, Nanos when);
-  void TellHeld();
+  void ReportHeld();
   void OnEnd(JobId id);
   // Handles the records of a job about a peer that it gave up on; they follow each other.
   void OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& records);
-  void TellGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records);
+  void ReportGaveUp(JobId id, const std::string& peer, const std::vector<plan::EvidenceRecord>& records);
 
   EventReporter* const reporter_;
   const uint64_t own_netns_inode_;
   const Outputs outputs_;
   JobRegistry registry_;
-  JobHangs hangs_{reporter_, &registry_, [this](JobId id) { return MayTell(shares_[id]); }};
+  JobHangs hangs_{reporter_, &registry_, [this](JobId id) { return MayReport(shares_[id]); }};
   HeldEvents held_events_;
   std::map<std::string, Allowance> allowances_;  // by share
   std::map<JobId, std::string> shares_;          // of those that are attached

@@ -192,8 +192,8 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
   row.set_faults(static_cast<uint32_t>(sums.faults_size()) + sums.faults_untold());
 }
 
-bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs) {
-  const v1::JobSums& from = told.sums();
+bool AddNode(const v1::ReportJobsReply::Whole& reported, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs) {
+  const v1::JobSums& from = reported.sums();
   v1::ReportJobsReply::Whole* run = nullptr;
   if (const auto same = jobs->find({from.uid(), from.job(), from.run()}); from.run_is_shared() && same != jobs->end()) run = &same->second;
   if (!from.run_is_shared())
@@ -210,21 +210,21 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
   sums.set_replayed_bytes(sums.replayed_bytes() + from.replayed_bytes());
   sums.set_faults_untold(sums.faults_untold() + from.faults_untold());
   for (int i = 0; i < std::min(from.faults_size(), kSummedFaultsMax); ++i) {
-    const v1::Job::Fault& said = from.faults(i);
+    const v1::Job::Fault& fault_sums = from.faults(i);
     v1::Job::Fault fault;
-    fault.set_nic(Clean(said.nic(), kWordBytesMax));
-    fault.set_cause(Clean(said.cause(), kWordBytesMax));
-    fault.set_time_ns(Time(said.time_ns(), clock_ahead_ns));
-    fault.set_stall_ns(std::clamp<int64_t>(said.stall_ns(), 0, kStallMostNs));
-    fault.set_replayed_bytes(said.replayed_bytes());
-    fault.set_links(said.links());
-    fault.set_open_links(said.open_links());
-    fault.set_on_purpose(said.on_purpose());
-    if (said.stall_end_ns() != 0) fault.set_stall_end_ns(Time(said.stall_end_ns(), clock_ahead_ns));
+    fault.set_nic(Clean(fault_sums.nic(), kWordBytesMax));
+    fault.set_cause(Clean(fault_sums.cause(), kWordBytesMax));
+    fault.set_time_ns(Time(fault_sums.time_ns(), clock_ahead_ns));
+    fault.set_stall_ns(std::clamp<int64_t>(fault_sums.stall_ns(), 0, kStallMostNs));
+    fault.set_replayed_bytes(fault_sums.replayed_bytes());
+    fault.set_links(fault_sums.links());
+    fault.set_open_links(fault_sums.open_links());
+    fault.set_on_purpose(fault_sums.on_purpose());
+    if (fault_sums.stall_end_ns() != 0) fault.set_stall_end_ns(Time(fault_sums.stall_end_ns(), clock_ahead_ns));
     fault.add_nodes(node);
-    fault.set_held_more(said.held_more());
-    for (int j = 0; j < std::min(said.held_size(), kHeldOperationsMax); ++j) {
-      v1::HeldOperation& held = *fault.add_held() = CleanHeld(said.held(j));
+    fault.set_held_more(fault_sums.held_more());
+    for (int j = 0; j < std::min(fault_sums.held_size(), kHeldOperationsMax); ++j) {
+      v1::HeldOperation& held = *fault.add_held() = CleanHeld(fault_sums.held(j));
       held.set_node(node);
     }
     AddFault(fault, &sums);
@@ -265,8 +265,9 @@ bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, in
   return true;
 }
 
-void AddOrBegin(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs) {
-  v1::ReportJobsReply::Whole clean = told;
+void AddOrBegin(const v1::ReportJobsReply::Whole& reported, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns,
+                WholeJobs* jobs) {
+  v1::ReportJobsReply::Whole clean = reported;
   v1::JobSums& from = *clean.mutable_sums();
   from.set_job(Clean(from.job(), kWordBytesMax));
   from.set_run(Clean(from.run(), kWordBytesMax));

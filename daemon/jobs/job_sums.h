@@ -42,10 +42,11 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
 
 // Adds the report of `node`'s daemon about a job to what is known of it. Nothing is trusted: names are cleaned, everything is bounded. Its
 // clock is ahead of this node's by `clock_ahead_ns`. False: it is none of `jobs`. Without a shared run id it is the run at the same time.
-bool AddNode(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs);
+bool AddNode(const v1::ReportJobsReply::Whole& reported, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs);
 
 // The same; a run that is none of `jobs` becomes one.
-void AddOrBegin(const v1::ReportJobsReply::Whole& told, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns, WholeJobs* jobs);
+void AddOrBegin(const v1::ReportJobsReply::Whole& reported, const std::string& node, int64_t clock_ahead_ns, int64_t now_ns,
+                WholeJobs* jobs);
 
 }  // namespace r2cc::daemon
 

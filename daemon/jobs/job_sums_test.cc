@@ -67,12 +67,12 @@ TEST(JobSums, TheOperationsThatWaitedAreAddedUpWithTheirNodes) {
   WholeJobs jobs, elsewhere;
   AddProcess(one, "n0", kBegin + kHour, &jobs);
   AddProcess(other, "n1", kBegin + kHour, &elsewhere);
-  v1::ReportJobsReply::Whole told = RunOf(elsewhere, "train");
+  v1::ReportJobsReply::Whole reported = RunOf(elsewhere, "train");
   // What another daemon says is not believed.
-  told.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_function("All\x1bReduce");
-  told.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_node("n7");
-  told.mutable_sums()->mutable_faults(0)->set_held_more(2);
-  ASSERT_TRUE(AddNode(told, "n1", 0, kBegin + kHour, &jobs));
+  reported.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_function("All\x1bReduce");
+  reported.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_node("n7");
+  reported.mutable_sums()->mutable_faults(0)->set_held_more(2);
+  ASSERT_TRUE(AddNode(reported, "n1", 0, kBegin + kHour, &jobs));
   const v1::Job::Fault& fault = RunOf(jobs, "train").sums().faults(0);
   ASSERT_EQ(fault.held_size(), 2);
   EXPECT_EQ(fault.held(0).function(), "All?Reduce");
@@ -147,14 +147,14 @@ TEST(JobSums, ALossOnPurposeIsOneOnAllNodesUnlessOneSawAFault) {
   AddProcess(drilled, "n0", kBegin + kHour, &jobs);
   ASSERT_THAT(RunOf(jobs, "train").sums().faults(), SizeIs(1));
   EXPECT_TRUE(RunOf(jobs, "train").sums().faults(0).on_purpose());
-  v1::ReportJobsReply::Whole told;
-  told.mutable_sums()->set_job("train");
-  told.mutable_sums()->set_uid(7);
-  told.mutable_sums()->set_begun_ns(kBegin);
-  told.mutable_sums()->set_ended_ns(kBegin + kHour);
-  *told.mutable_sums()->add_faults() = drilled.faults(0);
-  told.mutable_sums()->mutable_faults(0)->set_time_ns(kBegin + 600 * kSecond);
-  ASSERT_TRUE(AddNode(told, "n2", 0, kBegin + kHour, &jobs));
+  v1::ReportJobsReply::Whole reported;
+  reported.mutable_sums()->set_job("train");
+  reported.mutable_sums()->set_uid(7);
+  reported.mutable_sums()->set_begun_ns(kBegin);
+  reported.mutable_sums()->set_ended_ns(kBegin + kHour);
+  *reported.mutable_sums()->add_faults() = drilled.faults(0);
+  reported.mutable_sums()->mutable_faults(0)->set_time_ns(kBegin + 600 * kSecond);
+  ASSERT_TRUE(AddNode(reported, "n2", 0, kBegin + kHour, &jobs));
   EXPECT_TRUE(RunOf(jobs, "train").sums().faults(1).on_purpose()) << "another daemon's word";
   AddLoss(&cut, "rail0", "link-down", kBegin + 60 * kSecond, 20);
   AddProcess(cut, "n3", kBegin + kHour, &jobs);
@@ -211,8 +211,8 @@ TEST(JobSums, WhatAnotherNodeSaysIsBoundedAndClean) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   WholeJobs here;
   AddProcess(Process("train", 0), "n0", kBegin + 1, &here);
-  v1::ReportJobsReply::Whole told;
-  v1::JobSums& sums = *told.mutable_sums();
+  v1::ReportJobsReply::Whole reported;
+  v1::JobSums& sums = *reported.mutable_sums();
   sums.set_job("train");
   sums.set_uid(7);
   sums.set_begun_ns(-kMost);
@@ -227,8 +227,8 @@ TEST(JobSums, WhatAnotherNodeSaysIsBoundedAndClean) {
     fault.add_nodes("liar");
     sums.add_gave_up(std::string(100'000, 'x'));
   }
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(AddNode(told, "n1", 0, kBegin, &here));
-  for (const int64_t ahead : {kMost, -kMost}) AddNode(told, "n1", ahead, kBegin, &here);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(AddNode(reported, "n1", 0, kBegin, &here));
+  for (const int64_t ahead : {kMost, -kMost}) AddNode(reported, "n1", ahead, kBegin, &here);
   const v1::JobSums& after = RunOf(here, "train").sums();
   EXPECT_EQ(after.faults_size(), kSummedFaultsMax);
   EXPECT_EQ(after.faults(0).nic().find('\x1b'), std::string::npos);
@@ -290,7 +290,7 @@ TEST(JobSums, AnotherNodesRunIsTheOneAtTheSameTime) {
     AddProcess(process, "n0", kBegin + kHour, &here);
   }
   ASSERT_THAT(here, SizeIs(3));
-  const auto told = [](int64_t begun, int64_t ended) {
+  const auto reported = [](int64_t begun, int64_t ended) {
     v1::ReportJobsReply::Whole whole;
     whole.mutable_sums()->set_job("train");
     whole.mutable_sums()->set_uid(7);
@@ -299,9 +299,9 @@ TEST(JobSums, AnotherNodesRunIsTheOneAtTheSameTime) {
     whole.mutable_sums()->set_ended_ns(kBegin + ended * kSecond);
     return whole;
   };
-  ASSERT_TRUE(AddNode(told(1001, 1499), "n1", 0, kBegin + kHour, &here));
+  ASSERT_TRUE(AddNode(reported(1001, 1499), "n1", 0, kBegin + kHour, &here));
   for (const auto& [key, whole] : here) EXPECT_EQ(whole.sums().processes(), whole.sums().begun_ns() == kBegin + 1000 * kSecond ? 6u : 1u);
-  EXPECT_FALSE(AddNode(told(700, 900), "n1", 0, kBegin + kHour, &here)) << "a run that had no process here";
+  EXPECT_FALSE(AddNode(reported(700, 900), "n1", 0, kBegin + kHour, &here)) << "a run that had no process here";
 }
 
 TEST(JobSums, WhatIsOpenAndWhyItFailedIsAddedUp) {

@@ -56,12 +56,12 @@ void SavedRuns::ToKeep(v1::KeptJobs* kept) const {
 
 void SavedRuns::Restore(const v1::KeptJobs& kept, int64_t now_ns) {
   for (int i = 0; i < std::min(kept.saved_size(), static_cast<int>(kRunsMax)); ++i) {
-    v1::ReportJobsReply::Whole told;
-    *told.mutable_sums() = kept.saved(i);
-    told.mutable_sums()->set_attached(0);
+    v1::ReportJobsReply::Whole reported;
+    *reported.mutable_sums() = kept.saved(i);
+    reported.mutable_sums()->set_attached(0);
     // Two runs that followed each other at once stay two.
     WholeJobs one;
-    AddOrBegin(told, /*node=*/"", /*clock_ahead_ns=*/0, now_ns, &one);
+    AddOrBegin(reported, /*node=*/"", /*clock_ahead_ns=*/0, now_ns, &one);
     for (auto& [key, whole] : one) {
       const auto& [uid, job, run] = key;
       runs_[{uid, job, whole.sums().run_is_shared() ? run : run + "/" + std::to_string(i)}] = std::move(whole);

@@ -69,7 +69,7 @@ absl::Status LocalHealth::Start() {
 
 void LocalHealth::Handle(const health::Evidence& evidence) {
   Settle(health_.Handle(evidence));
-  TellFlaps(evidence);
+  ReportFlaps(evidence);
 }
 
 void LocalHealth::Look(const std::string& nic) {
@@ -107,14 +107,14 @@ void LocalHealth::SetAddress(const std::string& nic, const std::string& address)
   Settle({});
 }
 
-void LocalHealth::TellFlaps(const health::Evidence& evidence) {
+void LocalHealth::ReportFlaps(const health::Evidence& evidence) {
   const bool bounces = evidence.kind == health::EvidenceKind::kLinkBounces;
   const bool flips = evidence.kind == health::EvidenceKind::kCarrierFlips && evidence.value >= kCarrierFlipsMin;
   if (!bounces && !flips) return;
   Flaps& flaps = flaps_[evidence.subject.nic];
   (bounces ? flaps.bounces : flaps.carrier_flips) += evidence.value;
   const Nanos now = seams_.executor->Now();
-  if (flaps.told != 0 && now - flaps.told < kFlapsInterval) return;
+  if (flaps.reported_at != 0 && now - flaps.reported_at < kFlapsInterval) return;
   std::string words;
   if (flaps.bounces > 0)
     words = absl::StrCat("came up and did not last for ", health::kLinkUpSettle / kNanosPerMs, " ms, ", flaps.bounces, " times");
@@ -122,7 +122,7 @@ void LocalHealth::TellFlaps(const health::Evidence& evidence) {
   flaps = {0, 0, now};
   v1::Event event = reporter_->New("link-flaps", absl::StrCat("a cable or port that flaps: ", words));
   event.set_nic(evidence.subject.nic);
-  reporter_->Tell(std::move(event));
+  reporter_->Report(std::move(event));
 }
 
 void LocalHealth::OnLinkFact(const std::string& nic, const health::LinkFact& fact) {
@@ -148,7 +148,7 @@ void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {
   bool suspected = false;
   for (const auto& change : changes) {
     const auto& [from, to, reason] = change.transition;
-    reporter_->TellState({node_, change.nic}, from, to, reason);
+    reporter_->ReportState({node_, change.nic}, from, to, reason);
     if (to == health::NicState::kSuspect) {
       suspected = true;
       outputs_.on_suspect(change.nic);
@@ -162,7 +162,7 @@ void LocalHealth::Settle(const std::vector<health::NicChange>& changes) {
     seams_.executor->RunAfter(0, [this] { link_probe_.Refresh(); });
   }
   ArmTimer();
-  if (std::exchange(told_revision_, health_.revision()) != health_.revision()) outputs_.on_state();
+  if (std::exchange(reported_revision_, health_.revision()) != health_.revision()) outputs_.on_state();
 }
 
 void LocalHealth::ArmTimer() {

@@ -78,7 +78,7 @@ class LocalHealth {
   void OnLinkFact(const std::string& nic, const health::LinkFact& fact);
   void OnPortFacts(const std::string& nic, const health::SysfsPortFacts& facts);
   void Settle(const std::vector<health::NicChange>& changes);
-  void TellFlaps(const health::Evidence& evidence);
+  void ReportFlaps(const health::Evidence& evidence);
   void ArmTimer();
 
   const std::string node_;
@@ -96,10 +96,10 @@ class LocalHealth {
   struct Flaps {
     int64_t bounces = 0;
     int64_t carrier_flips = 0;
-    Nanos told = 0;  // 0: never
+    Nanos reported_at = 0;  // 0: never
   };
   std::map<std::string, Flaps> flaps_;  // by NIC; not reported yet
-  uint64_t told_revision_ = 0;
+  uint64_t reported_revision_ = 0;
   TimerId timer_ = 0;
   Nanos timer_due_ = 0;
   Nanos refreshed_ = 0;

@@ -99,9 +99,9 @@ TEST(PlanModelTest, ABrokenPathIsInThePlanAndInWhatIsSaidOfIt) {
   view.Merge(n1, 0);
   const plan::Plan plan = plan::MakePlan(ToModel(view), {1, 1});
   EXPECT_EQ(plan.broken_paths, (std::vector<plan::BrokenPath>{{"n0", "rail0", "n1", "rail1"}}));
-  const v1::Plan told = ToProto(plan);
-  ASSERT_EQ(told.broken_paths_size(), 1);
-  EXPECT_EQ(told.broken_paths(0).peer_nic(), "rail1");
+  const v1::Plan proto = ToProto(plan);
+  ASSERT_EQ(proto.broken_paths_size(), 1);
+  EXPECT_EQ(proto.broken_paths(0).peer_nic(), "rail1");
   plan::Plan without = plan;
   without.broken_paths.clear();
   EXPECT_EQ(DescribeChange(without, plan), "path n0/rail0 to n1/rail1 forbidden");

@@ -53,7 +53,7 @@ class PlanPublisher {
           wrong = std::string(status.message());
       if (!wrong.empty()) {
         if (std::exchange(trouble_, wrong) != wrong)
-          reporter_->Tell("plan-refused", absl::StrCat("a plan was refused, the last good one stays: ", wrong));
+          reporter_->Report("plan-refused", absl::StrCat("a plan was refused, the last good one stays: ", wrong));
         return false;
       }
       jobs_->RingPageDoorbell();
@@ -61,7 +61,7 @@ class PlanPublisher {
       plan_ = std::move(plan);
       published_ = true;
       const std::string change = DescribeChange(before, planned);
-      reporter_->Tell("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
+      reporter_->Report("plan-published", absl::StrCat("plan ", plan_.epoch.counter, ": ", change.empty() ? "no NICs" : change));
     }
     revision_ = view.revision();
     return true;

@@ -15,7 +15,7 @@ constexpr size_t kGoneMax = 256;
 
 }  // namespace
 
-void NicChanges::Tell(const health::NodeState* before, const health::NodeState& after) {
+void NicChanges::Report(const health::NodeState* before, const health::NodeState& after) {
   if (before == nullptr) return;
   const Nanos now = reporter_->Now().monotonic_ns;
   for (const auto& nic : after.nics) {
@@ -23,12 +23,12 @@ void NicChanges::Tell(const health::NodeState* before, const health::NodeState& 
     if (old == nullptr || old->state == nic.state) continue;
     Changes& changes = changes_.try_emplace(after.node, Changes{{kChangesPerSecond, kChangesBurst}}).first->second;
     if (!changes.allowance.Take(now)) {
-      if (changes.untold++ == 0) LogWarning("a node's NICs change too often: that is counted, and no event", {{"node", after.node}});
+      if (changes.suppressed++ == 0) LogWarning("a node's NICs change too often: that is counted, and no event", {{"node", after.node}});
       continue;
     }
-    if (const uint64_t untold = std::exchange(changes.untold, 0); untold > 0)
-      LogWarning("changes of a node's NICs were no events", {{"node", after.node}, {"changes", untold}});
-    reporter_->TellState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
+    if (const uint64_t suppressed = std::exchange(changes.suppressed, 0); suppressed > 0)
+      LogWarning("changes of a node's NICs were no events", {{"node", after.node}, {"changes", suppressed}});
+    reporter_->ReportState({after.node, nic.identity.name}, old->state, nic.state, nic.reason);
   }
   // Nodes that are not there any more.
   if (changes_.size() > view_->nodes().size() + kGoneMax)

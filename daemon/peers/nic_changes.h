@@ -20,12 +20,12 @@ class NicChanges {
   NicChanges(const health::ClusterView* view, EventReporter* reporter) : view_(view), reporter_(reporter) {}
 
   // `before`: null if the node was not known, which is no change. Changes beyond the node's rate are counted and logged.
-  void Tell(const health::NodeState* before, const health::NodeState& after);
+  void Report(const health::NodeState* before, const health::NodeState& after);
 
  private:
   struct Changes {
     TokenBucket allowance;
-    uint64_t untold = 0;
+    uint64_t suppressed = 0;
   };
 
   const health::ClusterView* const view_;

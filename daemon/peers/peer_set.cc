@@ -77,7 +77,7 @@ bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {
   if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from.from, "a view was refused: " + foreign);
   if (message.node() == node_) {
     // Our own words come back to nobody but through the store (OnOwnEntry).
-    if (message.epoch().incarnation() != incarnation_) TellSecond(node_, peer_address_, Where(message.peer_address(), from));
+    if (message.epoch().incarnation() != incarnation_) ReportDuplicate(node_, peer_address_, Where(message.peer_address(), from));
     return false;
   }
   auto state = FromProto(message, reporter_->Now(), nics_per_node_);
@@ -93,11 +93,11 @@ bool PeerSet::Believe(const health::NodeState& state, const About& about, const 
   const std::string& node = state.node;
   const std::string where = Where(about.peer_address, from);
   const auto judgement = incarnations_.Judge(node, state.epoch.incarnation, {from.stream, where}, reporter_->Now().monotonic_ns);
-  if (const auto twice = incarnations_.TakeDuplicate(node); twice.found) TellSecond(node, twice.current_from, twice.other_from);
+  if (const auto twice = incarnations_.TakeDuplicate(node); twice.found) ReportDuplicate(node, twice.current_from, twice.other_from);
   if (judgement.verdict == Verdict::kCurrent) return true;
   if (judgement.verdict == Verdict::kHeld) {
     if (from.stream == 0) held_[node] = {state, about};
-    TellHeld(node, where, judgement);
+    ReportPending(node, where, judgement);
     return false;
   }
   // What its former life left in the store counts only if that turns out to live.
@@ -106,7 +106,7 @@ bool PeerSet::Believe(const health::NodeState& state, const About& about, const 
     held_[node] = {entry->state, about_[node]};
   else
     held_.erase(node);
-  TellAnew(node, where, judgement);
+  ReportReplaced(node, where, judgement);
   return true;
 }
 
@@ -126,39 +126,39 @@ bool PeerSet::Adopt(health::NodeState state, About about) {
   // First what the jobs wait for, then the events about it.
   outputs_.evidence(health::PeerEvidence(old, after, now.monotonic_ns));
   outputs_.on_view();
-  nic_changes_.Tell(old, after);
+  nic_changes_.Report(old, after);
   return true;
 }
 
-void PeerSet::TellAnew(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement) {
+void PeerSet::ReportReplaced(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement) {
   std::string text = absl::StrCat("the daemon of ", node, judgement.known_former ? " is accepted again" : " was restarted and is accepted",
                                   ", at ", where);
   if (judgement.silent > 0) absl::StrAppend(&text, "; the previous one has sent nothing for ", judgement.silent / kNanosPerMs, " ms");
-  Tell("peer-anew", node, text);
+  Report("peer-anew", node, text);
 }
 
-void PeerSet::TellHeld(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement) {
+void PeerSet::ReportPending(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement) {
   const Nanos now = reporter_->Now().monotonic_ns;
-  if (told_held_.size() > nodes_max_) told_held_.clear();
-  const auto [told, fresh] = told_held_.try_emplace(node, now);
-  if (!fresh && now - std::exchange(told->second, now) < kHeldInterval) return;
-  Tell("peer-held", node,
-       absl::StrCat("a view of ", node, " from ", where, " is rejected: ",
-                    judgement.known_former ? "it comes from a daemon that was replaced" : "another daemon of that name is active", ", at ",
-                    judgement.current_from, "; it is accepted in ", (judgement.ripe_at - now) / kNanosPerMs,
-                    " ms if that one sends nothing more. If that one is the wrong one, stop it there"));
+  if (reported_pending_.size() > nodes_max_) reported_pending_.clear();
+  const auto [reported, fresh] = reported_pending_.try_emplace(node, now);
+  if (!fresh && now - std::exchange(reported->second, now) < kHeldInterval) return;
+  Report("peer-held", node,
+         absl::StrCat("a view of ", node, " from ", where, " is rejected: ",
+                      judgement.known_former ? "it comes from a daemon that was replaced" : "another daemon of that name is active",
+                      ", at ", judgement.current_from, "; it is accepted in ", (judgement.ripe_at - now) / kNanosPerMs,
+                      " ms if that one sends nothing more. If that one is the wrong one, stop it there"));
 }
 
-void PeerSet::TellSecond(const std::string& node, const std::string& one, const std::string& other) {
+void PeerSet::ReportDuplicate(const std::string& node, const std::string& one, const std::string& other) {
   const std::string what =
       absl::StrCat("two daemons call themselves ", node, ": one at ", one, ", one at ", other, "; give one of them another --node");
-  if (NewsOf(absl::StrCat("name ", node), what) != nullptr) Tell("duplicate-node", node, what);
+  if (NewsOf(absl::StrCat("name ", node), what) != nullptr) Report("duplicate-node", node, what);
 }
 
-void PeerSet::Tell(const std::string& kind, const std::string& node, const std::string& message) {
+void PeerSet::Report(const std::string& kind, const std::string& node, const std::string& message) {
   v1::Event event = reporter_->New(kind, message);
   event.set_peer_node(node);
-  reporter_->Tell(std::move(event));
+  reporter_->Report(std::move(event));
 }
 
 void PeerSet::EndStream(Peer* peer) {
@@ -186,7 +186,7 @@ void PeerSet::OnConnected(const std::string& peer) {
   complaints_.erase(peer);
   v1::Event event = reporter_->New("peer-connected", absl::StrCat("connected to ", peer, " (", entry.address, ")"));
   event.set_peer_node(peer);
-  reporter_->Tell(std::move(event));
+  reporter_->Report(std::move(event));
 }
 
 void PeerSet::OnLost(const std::string& peer, const std::string& why) {
@@ -201,7 +201,7 @@ void PeerSet::OnLost(const std::string& peer, const std::string& why) {
   v1::Event event =
       reporter_->New("peer-lost", absl::StrCat("lost ", peer, " (", entry.address, "): ", entry.error, "; its last view stays"));
   event.set_peer_node(peer);
-  reporter_->Tell(std::move(event));
+  reporter_->Report(std::move(event));
 }
 
 void PeerSet::OnStoreChange(const StoreChange& change) {
@@ -233,7 +233,7 @@ void PeerSet::OnOwnEntry(const StoreChange& change) {
   if (!std::exchange(own_entry_, false)) return;
   outputs_.on_own_entry_lost();
   if (!sound) return;
-  TellSecond(node_, peer_address_, Where(message.peer_address(), {0, kTheStore}));
+  ReportDuplicate(node_, peer_address_, Where(message.peer_address(), {0, kTheStore}));
 }
 
 void PeerSet::HearOf(const std::string& node) {
@@ -269,7 +269,7 @@ void PeerSet::ReviewHeld() {
       ++it;
       continue;
     }
-    if (judgement.verdict == health::Incarnations::Verdict::kTakesOver) TellAnew(node, from, judgement);
+    if (judgement.verdict == health::Incarnations::Verdict::kTakesOver) ReportReplaced(node, from, judgement);
     Adopt(std::move(held.state), std::move(held.about));
     it = held_.erase(it);
   }
@@ -286,13 +286,13 @@ absl::Status PeerSet::Forget(const std::string& node, const std::string& why) {
   health::NodeState gone;
   gone.node = node;
   const auto evidence = health::PeerEvidence(&entry.state, gone, now);
-  Tell("node-forgotten", node,
-       absl::StrCat("node ", node, " is forgotten: it has sent nothing for ", (now - entry.heard) / kNanosPerSecond, " s: ", why));
+  Report("node-forgotten", node,
+         absl::StrCat("node ", node, " is forgotten: it has sent nothing for ", (now - entry.heard) / kNanosPerSecond, " s: ", why));
   view_->Forget(node);
   incarnations_.Forget(node);
   about_.erase(node);
   held_.erase(node);
-  told_held_.erase(node);
+  reported_pending_.erase(node);
   outputs_.evidence(evidence);
   outputs_.on_view();
   return absl::OkStatus();
@@ -331,9 +331,9 @@ bool PeerSet::Complain(const std::string& from, const std::string& what) {
   Complaints* const complaints = NewsOf(from == kTheStore ? from : from.substr(0, from.rfind(':')), what);
   if (complaints == nullptr) return false;
   if (complaints->allowed.Take(reporter_->Now().monotonic_ns))
-    LogWarning(what, {{"from", from}, {"untold_before", std::exchange(complaints->untold, 0)}});
+    LogWarning(what, {{"from", from}, {"suppressed_before", std::exchange(complaints->suppressed, 0)}});
   else
-    ++complaints->untold;
+    ++complaints->suppressed;
   return false;
 }
 

@@ -128,17 +128,17 @@ class PeerSet {
   void ForgetOld();
   // True: there is a place for one more node.
   bool MakeRoom();
-  void TellAnew(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
-  void TellHeld(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
+  void ReportReplaced(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
+  void ReportPending(const std::string& node, const std::string& where, const health::Incarnations::Judgement& judgement);
   // Two daemons of one name, at these places.
-  void TellSecond(const std::string& node, const std::string& one, const std::string& other);
+  void ReportDuplicate(const std::string& node, const std::string& one, const std::string& other);
   // As an event that names the node.
-  void Tell(const std::string& kind, const std::string& node, const std::string& message);
+  void Report(const std::string& kind, const std::string& node, const std::string& message);
   // Complaints about one sender: a host whatever its port, the store, or a node of which there are two.
   struct Complaints {
     std::string last;
     TokenBucket allowed{1, 10};  // lines of the log
-    uint64_t untold = 0;
+    uint64_t suppressed = 0;
   };
   // Reports once per sender and complaint, not with every keep-alive.
   bool Complain(const std::string& from, const std::string& what);
@@ -157,9 +157,9 @@ class PeerSet {
   std::map<std::string, Peer> peers_;
   std::map<std::string, About> about_;
   health::Incarnations incarnations_;
-  std::map<std::string, Held> held_;        // by node
-  std::map<std::string, Nanos> told_held_;  // by node: when it was last reported that something is not believed
-  bool own_entry_ = false;                  // the store has it
+  std::map<std::string, Held> held_;               // by node
+  std::map<std::string, Nanos> reported_pending_;  // by node: when it was last reported that something is not believed
+  bool own_entry_ = false;                         // the store has it
   std::string peer_address_;
   std::string store_state_;
   std::map<std::string, Complaints> complaints_;

@@ -141,13 +141,13 @@ TEST_F(R2ccdHostileTest, AJobThatNamesThousandsOfPeersTakesNothingFromOthers) {
   const auto plugin = Attach(0);
   plan::EvidenceRecord opened{};
   opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
-  const auto tell = [&](Plugin* from, const std::string& node) {
+  const auto deliver = [&](Plugin* from, const std::string& node) {
     opened.time_ns = Now();
     plan::SetText(node, opened.peer_node);
     plan::SetText("rail0", opened.peer_nic);
     return from->ring().Put(opened);
   };
-  ASSERT_TRUE(tell(plugin.get(), "n1"));
+  ASSERT_TRUE(deliver(plugin.get(), "n1"));
   plugin->RingEvidence();
   AwaitAnswers(5);
   int named = 0;
@@ -155,7 +155,7 @@ TEST_F(R2ccdHostileTest, AJobThatNamesThousandsOfPeersTakesNothingFromOthers) {
     for (int i = 0; i < 4096; ++i) {
       // A ring that is full is taken in at the daemon's pace.
       ASSERT_TRUE(WaitUntil([&] {
-        if (tell(greedy.get(), "ghost" + std::to_string(i))) return true;
+        if (deliver(greedy.get(), "ghost" + std::to_string(i))) return true;
         greedy->RingEvidence();
         return false;
       }));

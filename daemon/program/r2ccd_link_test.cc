@@ -119,9 +119,9 @@ TEST_F(R2ccdLinkTest, ACableThatFlapsFasterThanAnybodyReactsIsCountedAndExplaine
   constexpr int kFlaps = 300;
   Flap("eth1-peer", kFlaps);
   ASSERT_TRUE(WaitUntil([&] { return !Events(0, "link-flaps").empty(); }));
-  const v1::Event told = Events(0, "link-flaps").front();
-  EXPECT_EQ(told.nic(), "rail0");
-  EXPECT_NE(told.message().find(" times"), std::string::npos) << told.message();
+  const v1::Event flaps = Events(0, "link-flaps").front();
+  EXPECT_EQ(flaps.nic(), "rail0");
+  EXPECT_NE(flaps.message().find(" times"), std::string::npos) << flaps.message();
   ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
   EXPECT_EQ(plugin.Weight("n0", "rail1"), 1000);
   EXPECT_LE(Events(0, "link-flaps").size(), 2u);

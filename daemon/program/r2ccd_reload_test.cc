@@ -48,7 +48,7 @@ class R2ccdReloadTest : public R2ccdTest {
     return reply.text();
   }
   // The newest word about a reload.
-  v1::Event Told(int node) {
+  v1::Event Reloaded(int node) {
     v1::Event newest;
     for (const v1::Event& event : Events(node, "operator"))
       if (event.audit().action() == "reload") newest = event;
@@ -74,10 +74,10 @@ TEST_F(R2ccdReloadTest, PeersComeAndGoAtASignal) {
   daemons_[0]->Signal(SIGHUP);
   ASSERT_TRUE(WaitUntil([&] { return Status(0).peers_size() == 1 && Status(0).peers(0).connected(); })) << Status(0).DebugString();
   EXPECT_TRUE(WaitUntil([&] { return Status(1).nodes_size() == 2; })) << "the new peer hears of this node";
-  const v1::Event told = Told(0);
-  EXPECT_EQ(told.audit().result(), "peers: new n1");
-  EXPECT_EQ(told.audit().pid(), getpid()) << "who sent the signal";
-  EXPECT_EQ(told.audit().uid(), geteuid());
+  const v1::Event event = Reloaded(0);
+  EXPECT_EQ(event.audit().result(), "peers: new n1");
+  EXPECT_EQ(event.audit().pid(), getpid()) << "who sent the signal";
+  EXPECT_EQ(event.audit().uid(), geteuid());
 
   Write(Rails());
   EXPECT_THAT(Reload(), ElementsAre("peers: without n1"));
@@ -98,7 +98,7 @@ TEST_F(R2ccdReloadTest, ABadFileLeavesTheOldOneInForceAndStatusSaysWhichLine) {
   EXPECT_THAT(status.config().refused(), ElementsAre(place));
   EXPECT_GT(status.config().refused_ns(), status.config().read_ns());
   EXPECT_THAT(status.alarms(), testing::Contains(HasSubstr("the one before is in force: " + place)));
-  EXPECT_TRUE(Told(0).audit().refused());
+  EXPECT_TRUE(Reloaded(0).audit().refused());
   // The log has it of the call. The file is to be read before it is written again.
   const auto last = [&] { return daemons_[0]->log().rfind("nice is -20 to 19"); };
   const size_t of_the_call = last();

@@ -157,8 +157,8 @@ class TrustTest : public R2ccdTest {
   v1::NicState StateOf(int asked, const std::string& node, const std::string& nic) {
     const v1::StatusReply status = Status(asked);
     for (const v1::NodeView& view : status.nodes())
-      for (const v1::NicView& told : view.nics())
-        if (view.node() == node && told.name() == nic) return told.state();
+      for (const v1::NicView& nic_view : view.nics())
+        if (view.node() == node && nic_view.name() == nic) return nic_view.state();
     return v1::NIC_STATE_UNSPECIFIED;
   }
 

@@ -104,10 +104,10 @@ TEST_F(TrustTest, UnderTlsAStrangerGetsNothing) {
   const auto channel = Channel(0, &expired);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(ActAsPeer(channel, "n0").error_code(), kUnknown);
   ASSERT_TRUE(WaitUntil([&] { return Events(0, "stranger").size() >= 3; }));
-  std::string told;
-  for (const v1::Event& event : Events(0, "stranger")) told += event.message() + "\n";
-  EXPECT_THAT(told, HasSubstr("refused on peers: to connect: you show no certificate, by an unauthenticated caller at 127.0.0.1:"));
-  EXPECT_THAT(told, HasSubstr("by node n2 at 127.0.0.1:"));
+  std::string messages;
+  for (const v1::Event& event : Events(0, "stranger")) messages += event.message() + "\n";
+  EXPECT_THAT(messages, HasSubstr("refused on peers: to connect: you show no certificate, by an unauthenticated caller at 127.0.0.1:"));
+  EXPECT_THAT(messages, HasSubstr("by node n2 at 127.0.0.1:"));
   EXPECT_LE(Events(0, "stranger").size(), 3 * Audit::kStrangersBurst);
   EXPECT_THAT(ReadFile(StateDir(0) + "/audit.log"), HasSubstr("\"action\":\"stranger\""));
 }

@@ -33,13 +33,13 @@ class LargeWatch {
   struct Verdict {
     std::set<health::NicKey> broken;  // paths that are not to be used
     // The report about the NIC that is due now; empty text: large packets pass again.
-    std::optional<std::string> tell;
+    std::optional<std::string> report;
     bool ask = false;  // more is to be known soon
   };
   Verdict Judge(const health::NicKey& nic, const Seen& seen, Nanos now);
 
   // A fault of the NIC is reported.
-  bool Told(const std::string& nic) const;
+  bool IsReported(const std::string& nic) const;
   // Its link went down, which explains all, or it is no NIC any more.
   void Forget(const std::string& nic) { nics_.erase(nic); }
   bool empty() const { return nics_.empty(); }
@@ -49,8 +49,8 @@ class LargeWatch {
     Nanos since = 0;  // that it loses them
     health::FaultKind seen = health::FaultKind::kNone;
     Nanos seen_since = 0;
-    std::string told;
-    Nanos told_at = 0;
+    std::string reported;
+    Nanos reported_at = 0;
   };
   std::map<std::string, Nic> nics_;  // those that lose large packets, or about which a report is open
 };

@@ -152,10 +152,10 @@ class Finder {
         if (facts_.job_nodes.contains(name)) of_jobs.insert(name);
       }
       // In a mixed cluster a rail may lead to some nodes alone: that is news where a job would use it.
-      const std::set<std::string>& told = any ? of_jobs : without;
-      if (!told.empty())
+      const std::set<std::string>& alone = any ? of_jobs : without;
+      if (!alone.empty())
         Add(Kind::kNoPartner, facts_.nics[i],
-            absl::StrCat(Own(facts_.nics[i]), " has no partner on ", Listed(told), ": no job sends to ", told.size() == 1 ? "it" : "them",
+            absl::StrCat(Own(facts_.nics[i]), " has no partner on ", Listed(alone), ": no job sends to ", alone.size() == 1 ? "it" : "them",
                          " over this rail"));
     }
   }

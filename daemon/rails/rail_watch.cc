@@ -148,7 +148,7 @@ void RailWatch::Tick() {
       prober_.NotSent(ping);
     if (ping.length == health::kRailProbeBytes) outputs_.on_ping(ping);
   }
-  const bool news = std::exchange(told_revision_, prober_.revision()) != prober_.revision();
+  const bool news = std::exchange(reported_revision_, prober_.revision()) != prober_.revision();
   if (news || (changed && (in_doubt_ || accused_.here)) || now - judged_ >= kJudgeInterval) {
     judged_ = now;
     Judge();

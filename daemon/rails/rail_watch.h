@@ -149,7 +149,7 @@ class RailWatch {
                             const health::ProbeMatrix& matrix) const;
   // A verdict changed, so the reports do.
   void OnVerdictChanged();
-  void Tell(const std::string& nic, health::EvidenceKind kind, const std::string& detail);
+  void Emit(const std::string& nic, health::EvidenceKind kind, const std::string& detail);
 
   const std::string node_;
   const std::map<std::string, health::NicKey> cables_;
@@ -188,7 +188,7 @@ class RailWatch {
     health::PairReports pairs;
   };
   mutable Reported reported_;
-  uint64_t told_revision_ = 0;
+  uint64_t reported_revision_ = 0;
   Nanos judged_ = 0;
   TimerId timer_ = 0;
   Nanos tick_due_ = 0;

@@ -44,13 +44,13 @@ void RailWatch::JudgeLarge(const std::vector<health::RailPairStatus>& pairs) {
       prober_.SuspectLarge(name, {}, now);
       in_doubt_ = true;
     }
-    if (verdict.tell.has_value())
-      Tell(name, verdict.tell->empty() ? health::EvidenceKind::kLargePasses : health::EvidenceKind::kLargeLost, *verdict.tell);
+    if (verdict.report.has_value())
+      Emit(name, verdict.report->empty() ? health::EvidenceKind::kLargePasses : health::EvidenceKind::kLargeLost, *verdict.report);
     if (judge_.SetLargeLost(name, std::move(verdict.broken))) OnVerdictChanged();
   }
 }
 
-void RailWatch::Tell(const std::string& nic, health::EvidenceKind kind, const std::string& detail) {
+void RailWatch::Emit(const std::string& nic, health::EvidenceKind kind, const std::string& detail) {
   health::Evidence evidence;
   evidence.observer = node_;
   evidence.subject = {node_, nic};

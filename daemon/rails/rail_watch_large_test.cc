@@ -23,24 +23,24 @@ constexpr const char* kPortText =
 TEST_F(RailWatchLargeTest, APortWhoseMtuWasResetIsFoundByItsOwnDaemon) {
   Make(3, 2);
   core_.Advance(2000 * kMs);
-  ASSERT_EQ(TellingsOfAll(), 0u);
+  ASSERT_EQ(EvidenceCount(), 0u);
   LimitPort(1, 1, 1500);
   core_.Advance(1000 * kMs);
-  EXPECT_EQ(Told(1, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
+  EXPECT_EQ(KindsOf(1, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
   EXPECT_EQ(LastDetail(1, 1), kPortText);
   EXPECT_EQ(BrokenPaths(1), (std::vector<NicKey>{Port(0, 1), Port(2, 1)}));
   // The others have no fault, whatever their own pairs lose.
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 1u);
+  EXPECT_EQ(EvidenceCount(), 1u);
   EXPECT_EQ(BrokenPaths(0), std::vector<NicKey>{Port(1, 1)});
   EXPECT_EQ(nodes_[1]->watch->LargeVerdict("rail1").fault.kind, health::FaultKind::kPort);
   EXPECT_EQ(nodes_[0]->watch->LargeVerdict("rail1").fault.kind, health::FaultKind::kPeers);
 
   Mend();
   core_.Advance(1500 * kMs);
-  EXPECT_EQ(Told(1, 1), (std::vector<EvidenceKind>{EvidenceKind::kLargeLost, EvidenceKind::kLargePasses}));
+  EXPECT_EQ(KindsOf(1, 1), (std::vector<EvidenceKind>{EvidenceKind::kLargeLost, EvidenceKind::kLargePasses}));
   for (int node = 0; node < 3; ++node) EXPECT_TRUE(BrokenPaths(node).empty());
-  EXPECT_EQ(TellingsOfAll(), 2u);
+  EXPECT_EQ(EvidenceCount(), 2u);
 }
 
 TEST_F(RailWatchLargeTest, APortIsFoundWhereNoJobRuns) {
@@ -49,10 +49,10 @@ TEST_F(RailWatchLargeTest, APortIsFoundWhereNoJobRuns) {
   core_.Advance(3000 * kMs);
   LimitPort(1, 1, 1500);
   core_.Advance(1500 * kMs);
-  EXPECT_EQ(Told(1, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
+  EXPECT_EQ(KindsOf(1, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
   EXPECT_EQ(LastDetail(1, 1), kPortText);
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 1u);
+  EXPECT_EQ(EvidenceCount(), 1u);
 }
 
 TEST_F(RailWatchLargeTest, BetweenTwoNodesItIsBothEnds) {
@@ -61,14 +61,14 @@ TEST_F(RailWatchLargeTest, BetweenTwoNodesItIsBothEnds) {
   LimitPort(1, 1, 1500);
   core_.Advance(1000 * kMs);
   for (int node = 0; node < 2; ++node) {
-    EXPECT_EQ(Told(node, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
+    EXPECT_EQ(KindsOf(node, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
     EXPECT_EQ(BrokenPaths(node), std::vector<NicKey>{Port(1 - node, 1)});
   }
   EXPECT_EQ(LastDetail(0, 1), "packets over 1500 bytes are lost between n0/rail1 and n1/rail1; small ones pass");
-  EXPECT_TRUE(Told(0, 0).empty());
+  EXPECT_TRUE(KindsOf(0, 0).empty());
   Mend();
   core_.Advance(1500 * kMs);
-  EXPECT_EQ(Told(0, 1), (std::vector<EvidenceKind>{EvidenceKind::kLargeLost, EvidenceKind::kLargePasses}));
+  EXPECT_EQ(KindsOf(0, 1), (std::vector<EvidenceKind>{EvidenceKind::kLargeLost, EvidenceKind::kLargePasses}));
 }
 
 TEST_F(RailWatchLargeTest, APathBetweenTwoOfThreeIsThePath) {
@@ -80,11 +80,11 @@ TEST_F(RailWatchLargeTest, APathBetweenTwoOfThreeIsThePath) {
     return between ? size_t{1500} : SIZE_MAX;
   });
   core_.Advance(2000 * kMs);
-  EXPECT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
+  EXPECT_EQ(KindsOf(0, 0), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
   EXPECT_EQ(
       LastDetail(0, 0),
       "packets over 1500 bytes are lost between n0/rail0 and n3/rail0, and these two only: both carry them to others; small ones pass");
-  EXPECT_TRUE(Told(1, 0).empty());
+  EXPECT_TRUE(KindsOf(1, 0).empty());
   EXPECT_EQ(BrokenPaths(3), std::vector<NicKey>{Port(0, 0)});
 }
 
@@ -94,7 +94,7 @@ TEST_F(RailWatchLargeTest, AWholeRailIsTheSwitch) {
   net_.set_limit([](const auto& from, const auto&) { return from.address.starts_with("10.0.1.") ? size_t{1500} : SIZE_MAX; });
   core_.Advance(2000 * kMs);
   for (int node = 0; node < 3; ++node) {
-    EXPECT_EQ(Told(node, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
+    EXPECT_EQ(KindsOf(node, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
     EXPECT_TRUE(LastDetail(node, 1).starts_with("packets over 1500 bytes are lost on the whole rail of")) << LastDetail(node, 1);
   }
 }
@@ -120,7 +120,7 @@ TEST_F(RailWatchLargeTest, ANodeOfAnOlderReleaseIsNotAsked) {
   core_.Advance(2000 * kMs);
   LimitPort(1, 1, 1500);
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 0u);
+  EXPECT_EQ(EvidenceCount(), 0u);
 }
 
 TEST_F(RailWatchLargeTest, AJobsWordHasThePairAskedAtOnce) {
@@ -129,7 +129,7 @@ TEST_F(RailWatchLargeTest, AJobsWordHasThePairAskedAtOnce) {
   LimitPort(1, 1, 1500);
   nodes_[0]->watch->Suspect("rail1", Port(1, 1));
   core_.Advance(600 * kMs);
-  EXPECT_EQ(Told(0, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
+  EXPECT_EQ(KindsOf(0, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
 }
 
 }  // namespace

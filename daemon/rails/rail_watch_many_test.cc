@@ -15,12 +15,12 @@ TEST_F(RailWatchTest, AWholeRailIsFailedOnAllNodes) {
     Make(nodes, 2);
     Break([](const auto& from, const auto&) { return from.starts_with("10.0.1."); });
     core_.Advance(1000 * kMs);
-    for (int node = 0; node < nodes; ++node) EXPECT_EQ(Told(node, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << node;
+    for (int node = 0; node < nodes; ++node) EXPECT_EQ(KindsOf(node, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << node;
     Mend();
     core_.Advance(4000 * kMs);
     for (int node = 0; node < nodes; ++node)
-      EXPECT_EQ(Told(node, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers})) << node;
-    EXPECT_EQ(TellingsOfAll(), 2U * static_cast<size_t>(nodes));
+      EXPECT_EQ(KindsOf(node, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers})) << node;
+    EXPECT_EQ(EvidenceCount(), 2U * static_cast<size_t>(nodes));
     for (auto& node : nodes_) node->watch->Stop();
     nodes_.clear();
   }
@@ -38,14 +38,14 @@ TEST_F(RailWatchTest, TheHalfOfARailIsFailedAndNobodyElse) {
   const auto dead = [](const std::string& address) { return address.starts_with("10.0.1.") && std::stoi(address.substr(7)) <= 12; };
   Break([&](const auto& from, const auto& to) { return dead(from) || dead(to); });
   core_.Advance(2000 * kMs);
-  for (int node = 0; node < 12; ++node) EXPECT_EQ(Told(node, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << node;
+  for (int node = 0; node < 12; ++node) EXPECT_EQ(KindsOf(node, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << node;
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 12U);
+  EXPECT_EQ(EvidenceCount(), 12U);
   Mend();
   core_.Advance(10'000 * kMs);
   for (int node = 0; node < 12; ++node)
-    EXPECT_EQ(Told(node, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers})) << node;
-  EXPECT_EQ(TellingsOfAll(), 24U);
+    EXPECT_EQ(KindsOf(node, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers})) << node;
+  EXPECT_EQ(EvidenceCount(), 24U);
 }
 
 // No rail of theirs answers, so that nobody can tell their daemons from their rails, and when they are back they are just that.
@@ -63,7 +63,7 @@ TEST_F(RailWatchTest, NodesOfWhichNothingIsHeardForAWhileAccuseNobody) {
     core_.Advance(away);
     Mend();
     core_.Advance(5000 * kMs);
-    ASSERT_EQ(TellingsOfAll(), 0U) << away;
+    ASSERT_EQ(EvidenceCount(), 0U) << away;
   }
 }
 
@@ -78,11 +78,11 @@ TEST_F(RailWatchTest, OldAnswersOfManyDoNotKeepADeadPortAlive) {
   core_.Advance(10'000 * kMs);
   BreakPort(5, 1);
   core_.Advance(900 * kMs);
-  EXPECT_EQ(Told(5, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  EXPECT_EQ(KindsOf(5, 1), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   core_.Advance(1000 * kMs);
   Mend();
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(Told(5, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+  EXPECT_EQ(KindsOf(5, 1), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
 }
 
 // Everybody on a rail can make up addresses.
@@ -111,14 +111,14 @@ TEST_F(RailWatchTest, PeersWhoAreKeptOutFailNoNic) {
   Make(4, 2);
   net_.HoldOut({Address(1, 0), 7460}, {Address(0, 0), Address(2, 0), Address(3, 0)});
   core_.Advance(10'000 * kMs);
-  EXPECT_TRUE(Told(1, 0).empty());
+  EXPECT_TRUE(KindsOf(1, 0).empty());
   EXPECT_EQ(nodes_[1]->own.nics[0].probe_trouble, "") << "it is judged";
   net_.HoldOut({Address(1, 0), 7460}, {Address(0, 0)});
   core_.Advance(3000 * kMs);
-  EXPECT_TRUE(Told(1, 0).empty());
+  EXPECT_TRUE(KindsOf(1, 0).empty());
   BreakPort(1, 0);
   core_.Advance(1000 * kMs);
-  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "by those that are not kept out";
+  EXPECT_EQ(KindsOf(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "by those that are not kept out";
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ class RailWatchTest : public testing::Test {
   }
 
   // The kinds of evidence that `node` got about its `nic`, in order.
-  std::vector<EvidenceKind> Told(int node, int rail) {
+  std::vector<EvidenceKind> KindsOf(int node, int rail) {
     std::vector<EvidenceKind> kinds;
     for (const auto& one : nodes_[node]->seen)
       if (one.subject == Port(node, rail)) kinds.push_back(one.kind);
@@ -168,7 +168,7 @@ class RailWatchTest : public testing::Test {
       if (pair.broken) peers.push_back(pair.peer);
     return peers;
   }
-  size_t TellingsOfAll() {
+  size_t EvidenceCount() {
     size_t count = 0;
     for (auto& node : nodes_) count += node->seen.size();
     return count;

@@ -7,7 +7,7 @@ namespace {
 TEST_F(RailWatchTest, AHealthyClusterSaysNothing) {
   Make(4, 4);
   core_.Advance(60'000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 0U);
+  EXPECT_EQ(EvidenceCount(), 0U);
   EXPECT_EQ(nodes_[0]->own.pairs.size(), 12U);
   EXPECT_EQ(nodes_[0]->own.nics[0].probe_port, 7460);
 }
@@ -43,12 +43,12 @@ TEST_F(RailWatchTest, ADeadPortIsFailedByItsOwnDaemonAndExplainedByAll) {
   Make(4, 4);
   BreakPort(1, 2);
   core_.Advance(500 * kMs);
-  ASSERT_EQ(Told(1, 2), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  ASSERT_EQ(KindsOf(1, 2), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   EXPECT_EQ(
       nodes_[1]->seen[0].detail,
       "port of n1/rail2 (NIC, cable or switch port): silent to n0/rail2, n2/rail2, n3/rail2; n0/rail2, n2/rail2, n3/rail2 answer others");
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 1U);
+  EXPECT_EQ(EvidenceCount(), 1U);
   EXPECT_EQ(nodes_[1]->watch->Verdict("rail2").kind, health::FaultKind::kPort);
   // The other ends say whose fault it is, although nobody speaks of the port any more.
   for (const int node : {0, 2, 3}) {
@@ -57,8 +57,8 @@ TEST_F(RailWatchTest, ADeadPortIsFailedByItsOwnDaemonAndExplainedByAll) {
   }
   Mend();
   core_.Advance(2000 * kMs);
-  EXPECT_EQ(Told(1, 2), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
-  EXPECT_EQ(TellingsOfAll(), 2U);
+  EXPECT_EQ(KindsOf(1, 2), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+  EXPECT_EQ(EvidenceCount(), 2U);
 }
 
 // The port's own node is the last to notice, and what it heard before is no answer.
@@ -70,12 +70,12 @@ TEST_F(RailWatchTest, ADeadPortThatTheOthersHearOfFirstStaysFailed) {
     core_.Advance((2000 + 7 * phase) * kMs);
     BreakPort(1, 2);
     core_.Advance(6000 * kMs);
-    EXPECT_EQ(Told(1, 2), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+    EXPECT_EQ(KindsOf(1, 2), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
     EXPECT_EQ(nodes_[1]->watch->Verdict("rail2").kind, health::FaultKind::kPort);
     Mend();
     core_.Advance(3000 * kMs);
-    EXPECT_EQ(Told(1, 2), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
-    EXPECT_EQ(TellingsOfAll(), 2U);
+    EXPECT_EQ(KindsOf(1, 2), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+    EXPECT_EQ(EvidenceCount(), 2U);
     for (auto& node : nodes_) node->watch->Stop();
     nodes_.clear();
   }
@@ -85,18 +85,18 @@ TEST_F(RailWatchTest, APathIsToldAtBothEndsAfterAWhile) {
   Make(4, 2);
   BreakPath(Address(0, 1), Address(3, 1));
   core_.Advance(900 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 0U);  // it might become a port's
+  EXPECT_EQ(EvidenceCount(), 0U);  // it might become a port's
   core_.Advance(1500 * kMs);
-  EXPECT_EQ(Told(0, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
-  EXPECT_EQ(Told(3, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
+  EXPECT_EQ(KindsOf(0, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
+  EXPECT_EQ(KindsOf(3, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
   EXPECT_EQ(nodes_[0]->seen[0].peer, Port(3, 1));
   EXPECT_EQ(BrokenPaths(0), std::vector<NicKey>{Port(3, 1)});
   EXPECT_EQ(BrokenPaths(3), std::vector<NicKey>{Port(0, 1)});
   EXPECT_TRUE(BrokenPaths(1).empty());
   Mend();
   core_.Advance(2000 * kMs);
-  EXPECT_EQ(Told(0, 1), (std::vector<EvidenceKind>{EvidenceKind::kPathBroken, EvidenceKind::kPathBack}));
-  EXPECT_EQ(TellingsOfAll(), 4U);
+  EXPECT_EQ(KindsOf(0, 1), (std::vector<EvidenceKind>{EvidenceKind::kPathBroken, EvidenceKind::kPathBack}));
+  EXPECT_EQ(EvidenceCount(), 4U);
   EXPECT_TRUE(BrokenPaths(0).empty());
 }
 
@@ -104,44 +104,44 @@ TEST_F(RailWatchTest, TwoNodesAloneDoubtAndSayWhatIsMissing) {
   Make(2, 2);
   BreakPort(1, 0);
   core_.Advance(5000 * kMs);
-  const auto told = Told(0, 0);
-  ASSERT_GE(told.size(), 2U);  // repeated, as doubts are forgotten
-  EXPECT_EQ(told.front(), EvidenceKind::kRailDoubtful);
-  EXPECT_EQ(told.back(), EvidenceKind::kRailDoubtful);
+  const auto kinds = KindsOf(0, 0);
+  ASSERT_GE(kinds.size(), 2U);  // repeated, as doubts are forgotten
+  EXPECT_EQ(kinds.front(), EvidenceKind::kRailDoubtful);
+  EXPECT_EQ(kinds.back(), EvidenceKind::kRailDoubtful);
   EXPECT_NE(nodes_[0]->seen[0].detail.find("another node that probes both"), std::string::npos);
 }
 
 TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsDoubted) {
   BreakPort(1, 0);
   Make(3, 2);
-  EXPECT_EQ(TellingsOfAll(), 0U);
+  EXPECT_EQ(EvidenceCount(), 0U);
   core_.Advance(6000 * kMs);
-  ASSERT_FALSE(Told(1, 0).empty());
-  EXPECT_EQ(Told(1, 0).front(), EvidenceKind::kRailDoubtful);
+  ASSERT_FALSE(KindsOf(1, 0).empty());
+  EXPECT_EQ(KindsOf(1, 0).front(), EvidenceKind::kRailDoubtful);
   EXPECT_EQ(nodes_[1]->seen[0].detail,
             "no probe was ever answered by a peer of n1/rail0 (n0/rail0 and 1 more were asked): a dead port, another VLAN, or a firewall "
             "that drops UDP");
-  EXPECT_TRUE(Told(0, 0).empty());  // it answers n2
+  EXPECT_TRUE(KindsOf(0, 0).empty());  // it answers n2
   Mend();
-  const size_t told = Told(1, 0).size();
+  const size_t count = KindsOf(1, 0).size();
   core_.Advance(10'000 * kMs);
-  EXPECT_LE(Told(1, 0).size(), told + 1);
+  EXPECT_LE(KindsOf(1, 0).size(), count + 1);
 }
 
 TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByWhatTheOthersHear) {
   Make(4, 1);
   HearEachOther();
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 0U);
+  EXPECT_EQ(EvidenceCount(), 0U);
   BreakPort(1, 0);
   core_.Advance(3000 * kMs);
-  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
-  EXPECT_EQ(TellingsOfAll(), 1U) << "the three others answer each other";
+  EXPECT_EQ(KindsOf(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  EXPECT_EQ(EvidenceCount(), 1U) << "the three others answer each other";
   EXPECT_NE(nodes_[1]->seen[0].detail.find("port of n1/rail0"), std::string::npos) << nodes_[1]->seen[0].detail;
   EXPECT_EQ(nodes_[1]->watch->Verdict("rail0").kind, health::FaultKind::kPort);
   Mend();
   core_.Advance(5000 * kMs);
-  EXPECT_EQ(Told(1, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+  EXPECT_EQ(KindsOf(1, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
 }
 
 TEST_F(RailWatchTest, TwoNodesWithOneRailDoubtEachOther) {
@@ -151,8 +151,8 @@ TEST_F(RailWatchTest, TwoNodesWithOneRailDoubtEachOther) {
   BreakPort(1, 0);
   core_.Advance(6000 * kMs);
   for (int node = 0; node < 2; ++node) {
-    ASSERT_FALSE(Told(node, 0).empty());
-    for (const EvidenceKind kind : Told(node, 0)) EXPECT_EQ(kind, EvidenceKind::kRailDoubtful);
+    ASSERT_FALSE(KindsOf(node, 0).empty());
+    for (const EvidenceKind kind : KindsOf(node, 0)) EXPECT_EQ(kind, EvidenceKind::kRailDoubtful);
     EXPECT_NE(nodes_[node]->seen[0].detail.find("another node that probes both"), std::string::npos);
   }
 }
@@ -161,8 +161,8 @@ TEST_F(RailWatchTest, ADirectCableFailsAtBothEnds) {
   Make(2, 2, {{"rail0", Port(1, 0)}});
   BreakPath(Address(0, 0), Address(1, 0));
   core_.Advance(600 * kMs);
-  ASSERT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
-  ASSERT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  ASSERT_EQ(KindsOf(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  ASSERT_EQ(KindsOf(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   EXPECT_EQ(nodes_[0]->seen[0].detail, "cable between n0/rail0 and n1/rail0, or the port at one of its ends");
 }
 
@@ -176,13 +176,13 @@ TEST_F(RailWatchTest, ACableThatIsSilentStaysFailedAtBothEnds) {
     BreakPath(Address(0, 0), Address(1, 0));
     core_.Advance(4000 * kMs);
     for (const int node : {0, 1}) {
-      EXPECT_EQ(Told(node, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+      EXPECT_EQ(KindsOf(node, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
       EXPECT_EQ(nodes_[node]->watch->Verdict("rail0").kind, health::FaultKind::kCable);
     }
     Mend();
     core_.Advance(3000 * kMs);
     for (const int node : {0, 1})
-      EXPECT_EQ(Told(node, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+      EXPECT_EQ(KindsOf(node, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
     for (auto& node : nodes_) node->watch->Stop();
     nodes_.clear();
   }
@@ -195,14 +195,14 @@ TEST_F(RailWatchTest, AnEndThatHasFailedByItselfDoesNotSilenceTheOther) {
   BreakPath(Address(0, 0), Address(1, 0));
   Publish(nodes_[0].get());
   core_.Advance(600 * kMs);
-  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  EXPECT_EQ(KindsOf(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
 }
 
 TEST_F(RailWatchTest, ADaemonThatIsGoneIsNoDeadRail) {
   Make(4, 2);
   nodes_[2]->watch->Stop();
   core_.Advance(10'000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 0U);
+  EXPECT_EQ(EvidenceCount(), 0U);
 }
 
 TEST_F(RailWatchTest, AFrozenDaemonIsNoDeadRail) {
@@ -211,7 +211,7 @@ TEST_F(RailWatchTest, AFrozenDaemonIsNoDeadRail) {
   core_.Advance(3000 * kMs);
   for (const int rail : {0, 1}) net_.Thaw(Address(2, rail));
   core_.Advance(3000 * kMs);
-  EXPECT_EQ(TellingsOfAll(), 0U);
+  EXPECT_EQ(EvidenceCount(), 0U);
 }
 
 TEST_F(RailWatchTest, ADownLinkIsNotAskedForAndBeginsAgain) {
@@ -220,12 +220,12 @@ TEST_F(RailWatchTest, ADownLinkIsNotAskedForAndBeginsAgain) {
   Publish(nodes_[0].get());
   core_.Advance(2000 * kMs);
   EXPECT_EQ(nodes_[0]->own.nics[0].probe_port, 0);
-  EXPECT_EQ(TellingsOfAll(), 0U);
+  EXPECT_EQ(EvidenceCount(), 0U);
   nodes_[0]->watch->SetLink("rail0", true);
   core_.Advance(2000 * kMs);
   EXPECT_EQ(nodes_[0]->own.nics[0].probe_port, 7460);
   EXPECT_EQ(nodes_[0]->own.pairs.size(), 4U);
-  EXPECT_EQ(TellingsOfAll(), 0U);
+  EXPECT_EQ(EvidenceCount(), 0U);
 }
 
 TEST_F(RailWatchTest, OthersLendTheirEyesWhereNoJobUsesThem) {
@@ -240,8 +240,8 @@ TEST_F(RailWatchTest, OthersLendTheirEyesWhereNoJobUsesThem) {
   EXPECT_TRUE(nodes_[2]->own.pairs.empty());
   BreakPath(Address(0, 1), Address(1, 1));
   core_.Advance(4000 * kMs);
-  EXPECT_EQ(Told(0, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
-  EXPECT_EQ(Told(1, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
+  EXPECT_EQ(KindsOf(0, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
+  EXPECT_EQ(KindsOf(1, 1), std::vector<EvidenceKind>{EvidenceKind::kPathBroken});
   EXPECT_EQ(nodes_[2]->own.pairs.size(), 2U);
 }
 
@@ -266,7 +266,7 @@ TEST_F(RailWatchTest, ForgedRefusalsKeepNoDeadPortAlive) {
     }
     core_.Advance(10 * kMs);
   }
-  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  EXPECT_EQ(KindsOf(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   for (const int other : {0, 2, 3}) EXPECT_EQ(nodes_[other]->watch->Verdict("rail0").kind, health::FaultKind::kPeers) << other;
   EXPECT_GE(nodes_[1]->watch->sockets().icmp_errors(), 300U);
 }
@@ -276,7 +276,7 @@ TEST_F(RailWatchTest, AFloodFailsNoNic) {
   Make(4, 2);
   net_.Flood(Address(1, 0));
   core_.Advance(10'000 * kMs);
-  EXPECT_TRUE(Told(1, 0).empty());
+  EXPECT_TRUE(KindsOf(1, 0).empty());
   const health::NicStatus& nic = nodes_[1]->own.nics[0];
   EXPECT_EQ(nic.probe_trouble, "not judged by probes: its own kernel drops datagrams (a flood?)");
   EXPECT_EQ(nodes_[1]->own.nics[1].probe_trouble, "");
@@ -285,10 +285,10 @@ TEST_F(RailWatchTest, AFloodFailsNoNic) {
   Publish(nodes_[1].get());
   core_.Advance(kMs);
   EXPECT_EQ(nodes_[1]->own.nics[0].probe_trouble, "");
-  EXPECT_TRUE(Told(1, 0).empty());
+  EXPECT_TRUE(KindsOf(1, 0).empty());
   BreakPort(1, 0);
   core_.Advance(1000 * kMs);
-  EXPECT_EQ(Told(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "and now it is judged again";
+  EXPECT_EQ(KindsOf(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "and now it is judged again";
 }
 
 // Two other nodes, or who speaks in their names, say again and again that they hear nothing of a NIC that answers every probe.
@@ -309,7 +309,7 @@ TEST_F(RailWatchTest, ForgedWordsFailNoNicThatAnswers) {
       core_.Advance(100 * kMs);
       EXPECT_EQ(nodes_[0]->watch->Verdict("rail0").kind, health::FaultKind::kPort) << "by words alone";
     }
-    for (const EvidenceKind kind : Told(0, 0)) EXPECT_NE(kind, EvidenceKind::kRailSilent) << jobs;
+    for (const EvidenceKind kind : KindsOf(0, 0)) EXPECT_NE(kind, EvidenceKind::kRailSilent) << jobs;
     for (auto& node : nodes_) node->watch->Stop();
     nodes_.clear();
   }
@@ -328,23 +328,23 @@ TEST_F(RailWatchTest, WordsAboutAPairThatNobodyProbesRaiseNoDoubt) {
     nodes_[0]->watch->OnView();
     core_.Advance(500 * kMs);
   }
-  EXPECT_EQ(Told(0, 0), std::vector<EvidenceKind>()) << nodes_[0]->seen.front().detail;
-  EXPECT_EQ(Told(0, 1), std::vector<EvidenceKind>());
+  EXPECT_EQ(KindsOf(0, 0), std::vector<EvidenceKind>()) << nodes_[0]->seen.front().detail;
+  EXPECT_EQ(KindsOf(0, 1), std::vector<EvidenceKind>());
 }
 
 TEST_F(RailWatchTest, SilenceEndsAMinuteAfterTheLastWitnessHasGone) {
   Make(3, 2);
   BreakPort(0, 0);
   core_.Advance(2000 * kMs);
-  ASSERT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  ASSERT_EQ(KindsOf(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   core_.Advance(120'000 * kMs);
-  ASSERT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "while the others are there";
+  ASSERT_EQ(KindsOf(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "while the others are there";
   for (const int gone : {1, 2}) nodes_[gone]->watch->Stop();
   Mend();
   core_.Advance(50'000 * kMs);
-  EXPECT_EQ(Told(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
+  EXPECT_EQ(KindsOf(0, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent});
   core_.Advance(100'000 * kMs);
-  EXPECT_EQ(Told(0, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
+  EXPECT_EQ(KindsOf(0, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
 }
 
 TEST_F(RailWatchTest, ARailThatCannotBeProbedSaysWhy) {

@@ -23,7 +23,7 @@ void RdmaPaths::SetPort(const std::string& nic, const std::optional<health::Rdma
   for (const auto& [when, id] : std::exchange(retired_, {})) pairs_->Drop(id);
   if (port.has_value()) ports_[nic] = *port;
   Choose(now);
-  Tell(nic);
+  ReportFault(nic);
   outputs_.on_report();
 }
 
@@ -63,8 +63,8 @@ void RdmaPaths::OnPing(const health::RailPing& ping, Nanos now) {
   }
   if (path.end.has_value() && path.end->meets != 0 && !path.connecting) Judge(&path, ping.answered_sent, now);
   if (path.id == health::RdmaPairs::Id{} && now >= path.make_at) Make(key, &path, now);
-  const std::string* const told = entry->state.RdmaEndOf(ping.peer.nic, key.own);
-  const std::optional<health::RdmaEnd> peer = told == nullptr ? std::nullopt : health::DecodeRdmaEnd(*told);
+  const std::string* const reported = entry->state.RdmaEndOf(ping.peer.nic, key.own);
+  const std::optional<health::RdmaEnd> peer = reported == nullptr ? std::nullopt : health::DecodeRdmaEnd(*reported);
   // It takes no such probes, or not any more.
   if (!peer.has_value()) path.judge.Forget();
   if (path.end.has_value() && !path.connecting) {
@@ -75,7 +75,7 @@ void RdmaPaths::OnPing(const health::RailPing& ping, Nanos now) {
       case health::RdmaStep::kRenew: Abandon(&path); break;
     }
   }
-  Tell(ping.nic);
+  ReportFault(ping.nic);
 }
 
 void RdmaPaths::Make(const health::PairKey& key, Path* path, Nanos now) {
@@ -136,16 +136,16 @@ void RdmaPaths::Abandon(Path* path) {
 }
 
 void RdmaPaths::Publish(Path* path) {
-  path->told = health::EncodeRdmaEnd(*path->end);
+  path->reported = health::EncodeRdmaEnd(*path->end);
   outputs_.on_report();
 }
 
-void RdmaPaths::Tell(const std::string& nic) {
+void RdmaPaths::ReportFault(const std::string& nic) {
   std::vector<health::RdmaPathStatus> statuses;
   for (const auto& [key, path] : paths_)
     if (key.own.nic == nic) statuses.push_back({key.peer, path.judge.state()});
   const std::string fault = health::RdmaFault(statuses);
-  if (std::exchange(told_[nic], fault) != fault) outputs_.on_fault(nic, fault);
+  if (std::exchange(reported_[nic], fault) != fault) outputs_.on_fault(nic, fault);
 }
 
 RdmaPaths::Path* RdmaPaths::Find(const health::PairKey& key, health::RdmaPairs::Id id) {
@@ -162,7 +162,7 @@ uint32_t RdmaPaths::NextPsn() {
 std::vector<health::RdmaEndReport> RdmaPaths::Report() const {
   std::vector<health::RdmaEndReport> report;
   for (const auto& [key, path] : paths_)
-    if (!path.told.empty()) report.push_back({key.own.nic, key.peer, path.told});
+    if (!path.reported.empty()) report.push_back({key.own.nic, key.peer, path.reported});
   return report;
 }
 

@@ -75,7 +75,7 @@ class RdmaPaths {
     health::RdmaPairs::Id id{};
     std::optional<health::RdmaEnd> end;  // nothing: it is being made
     // To the peer, last. It stays while a new one is to be made: a node without an end is one that takes no such probes.
-    std::string told;
+    std::string reported;
     bool connecting = false;
     std::deque<Nanos> sent;  // of the writes that are outstanding
     ExponentialBackOff back_off{kRdmaRenewMin, kRdmaRenewMax};
@@ -92,7 +92,7 @@ class RdmaPaths {
   // Its end is of no use any more; another one is made when its time has come.
   void Abandon(Path* path);
   void Publish(Path* path);
-  void Tell(const std::string& nic);
+  void ReportFault(const std::string& nic);
   // The path with this end; null: it is gone.
   Path* Find(const health::PairKey& key, health::RdmaPairs::Id id);
   uint32_t NextPsn();
@@ -106,7 +106,7 @@ class RdmaPaths {
   std::map<std::string, health::RdmaPortName> ports_;
   Paths paths_;
   std::deque<std::pair<Nanos, health::RdmaPairs::Id>> retired_;  // when each is to be dropped
-  std::map<std::string, std::string> told_;                      // faults, by NIC
+  std::map<std::string, std::string> reported_;                  // faults, by NIC
   uint64_t made_ = 0;
 };
 

@@ -73,11 +73,12 @@ TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
       {"tls { directory: '/t' }", "tls: the names of the files; what is in them is followed without"},
       {"nics { name: 'rail2' interface: 'eth2' cable_to: 'n1/rail2' }", "nics with cables: rail2"},
   };
-  for (const auto& [more, told] : cases) {
+  for (const auto& [more, expected] : cases) {
     const ConfigChange change = Change(Parse(kBase), Parse(std::string(kBase) + more));
-    EXPECT_THAT(change.needs_restart, ElementsAre(told)) << more;
+    EXPECT_THAT(change.needs_restart, ElementsAre(expected)) << more;
     EXPECT_THAT(change.applied, IsEmpty()) << more;
-    EXPECT_THAT(Change(change.config, Parse(std::string(kBase) + more)).needs_restart, ElementsAre(told)) << "it is told until it is so";
+    EXPECT_THAT(Change(change.config, Parse(std::string(kBase) + more)).needs_restart, ElementsAre(expected))
+        << "it is told until it is so";
   }
   EXPECT_THAT(Change(Parse(kBase), Parse(Replaced(kBase, "\"n0\"", "\"n9\""))).needs_restart, ElementsAre("node"));
 }

@@ -135,13 +135,13 @@ grpc::ServerWriteReactor<v1::WatchReply>* StoreService::Watch(grpc::CallbackServ
 absl::Status StoreService::PutEntry(const std::string& key, const std::string& value, int64_t lease_ms) {
   absl::MutexLock lock(&mutex_);
   const auto change = table_.Put(key, value, lease_ms, executor_->Now());
-  if (change.ok() && change->has_value()) Tell(**change);
+  if (change.ok() && change->has_value()) Publish(**change);
   return change.status();
 }
 
 void StoreService::Expire() {
   absl::MutexLock lock(&mutex_);
-  for (const StoreChange& change : table_.Expire(executor_->Now())) Tell(change);
+  for (const StoreChange& change : table_.Expire(executor_->Now())) Publish(change);
 }
 
 StoreService::WatcherId StoreService::AddWatcher(const std::string& prefix, std::function<void(const StoreChange&)> on_change) {
@@ -175,7 +175,7 @@ void StoreService::EndWatch(const std::string& caller) {
   if (const auto found = watches_.find(caller); found != watches_.end() && --found->second == 0) watches_.erase(found);
 }
 
-void StoreService::Tell(const StoreChange& change) {
+void StoreService::Publish(const StoreChange& change) {
   for (const auto& [id, watcher] : watchers_)
     if (change.key.compare(0, watcher.prefix.size(), watcher.prefix) == 0) watcher.on_change(change);
 }

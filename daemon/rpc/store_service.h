@@ -50,7 +50,7 @@ class StoreService final : public v1::Store::CallbackService {
     std::string prefix;
     std::function<void(const StoreChange&)> on_change;
   };
-  void Tell(const StoreChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Publish(const StoreChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Executor* const executor_;
   const Authenticator* const authenticator_;

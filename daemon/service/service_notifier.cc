@@ -39,8 +39,8 @@ ServiceNotifier::ServiceNotifier(NotifySink* sink, Executor* core, Nanos watchdo
 void ServiceNotifier::Send(const std::string& state) { unsent_ = sink_->Notify(state) ? "" : state; }
 
 void ServiceNotifier::Ready() {
-  told_ = OneLine(status_());
-  Send(absl::StrCat("READY=1\nSTATUS=", told_, watched_ ? "\nWATCHDOG=1" : ""));
+  sent_status_ = OneLine(status_());
+  Send(absl::StrCat("READY=1\nSTATUS=", sent_status_, watched_ ? "\nWATCHDOG=1" : ""));
   if (!std::exchange(ticks_, true)) Tick();
 }
 
@@ -63,9 +63,9 @@ void ServiceNotifier::Feed() {
   if (!unsent_.empty()) Send(std::string(unsent_));
   std::string words = watched_ ? "WATCHDOG=1" : "";
   std::string status = OneLine(status_());
-  const bool news = status != told_;
+  const bool news = status != sent_status_;
   if (news) absl::StrAppend(&words, words.empty() ? "" : "\n", "STATUS=", status);
-  if (!words.empty() && sink_->Notify(words) && news) told_ = std::move(status);
+  if (!words.empty() && sink_->Notify(words) && news) sent_status_ = std::move(status);
 }
 
 }  // namespace r2cc::daemon

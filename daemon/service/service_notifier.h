@@ -47,7 +47,7 @@ class ServiceNotifier {
   const bool watched_;
   const std::function<std::string()> status_;
   std::string unsent_;
-  std::string told_;  // the last status
+  std::string sent_status_;  // the last status
   bool ticks_ = false;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

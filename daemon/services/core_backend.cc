@@ -11,7 +11,7 @@ namespace {
 
 // Views pushed to us and not yet looked at. A peer whose view is dropped sends it again with its next keep-alive.
 constexpr size_t kReceivedMax = 4096;
-constexpr Nanos kTooManyTold = 60 * kNanosPerSecond;
+constexpr Nanos kTooManyLogInterval = 60 * kNanosPerSecond;
 // Speakers whose allowance is remembered.
 constexpr size_t kSpeakersMax = 16'384;
 
@@ -33,8 +33,8 @@ void CoreBackend::LetSpeak(const std::string& who, const Caller& from, std::func
   if (views_.size() >= kSpeakersMax && !views_.contains(who)) views_.clear();
   Views& views = views_.try_emplace(who, Views{{kViewsPerSecond, kViewsBurst}}).first->second;
   if (views.allowance.Take(now)) return taken();
-  if (views.told == 0 || now - views.told >= kTooManyTold) {
-    views.told = now;
+  if (views.logged_at == 0 || now - views.logged_at >= kTooManyLogInterval) {
+    views.logged_at = now;
     LogWarning("rate limit: views of a node are delayed", {{"who", Describe(from)}, {"views_per_second", kViewsPerSecond}});
   }
   parts_.core->RunAfter(kNanosPerSecond / kViewsPerSecond, [this, alive = alive_, who, from, taken = std::move(taken)] {

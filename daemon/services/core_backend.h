@@ -56,7 +56,7 @@ class CoreBackend final : public Backend {
   const std::shared_ptr<const bool> alive_;
   struct Views {
     TokenBucket allowance;
-    Nanos told = 0;  // that it speaks too much
+    Nanos logged_at = 0;  // that it speaks too much
   };
   std::map<std::string, Views> views_;  // by node
   QueueMailbox<Received> received_;

@@ -172,13 +172,13 @@ void OperatorService::Note(const v1::NicActionRequest& request, const Caller& ca
 }
 
 void OperatorService::OnDrillEnd(const std::string& nic) {
-  TellDrillOver(nic, "its time has passed");
+  ReportDrillOver(nic, "its time has passed");
   Save(nullptr);
 }
 
-void OperatorService::TellEndedBefore(const std::string& nic) { TellDrillOver(nic, "its time passed while r2ccd did not run"); }
+void OperatorService::ReportEndedBefore(const std::string& nic) { ReportDrillOver(nic, "its time passed while r2ccd did not run"); }
 
-void OperatorService::TellDrillOver(const std::string& nic, const std::string& why) {
+void OperatorService::ReportDrillOver(const std::string& nic, const std::string& why) {
   v1::Event event = parts_.reporter->New("drill", absl::StrCat("the drill on ", parts_.reporter->node(), "/", nic, " is over: ", why));
   event.set_nic(nic);
   parts_.audit->AddOwn(std::move(event), "drill-end");

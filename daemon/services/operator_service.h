@@ -50,7 +50,7 @@ class OperatorService {
   // The drill on this node's NIC is over.
   void OnDrillEnd(const std::string& nic);
   // Reports a drill that ended while r2ccd did not run.
-  void TellEndedBefore(const std::string& nic);
+  void ReportEndedBefore(const std::string& nic);
   // Every kDrillSaveInterval: writes how much of the drills is left.
   void Tick();
 
@@ -81,7 +81,7 @@ class OperatorService {
   void Forward(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer);
   void Note(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& status, const std::string& result,
             bool forwarded = false);
-  void TellDrillOver(const std::string& nic, const std::string& why);
+  void ReportDrillOver(const std::string& nic, const std::string& why);
 
   const Parts parts_;
   health::OperatorSettings words_;

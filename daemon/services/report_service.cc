@@ -179,18 +179,18 @@ void ReportService::OnAnswer(Round* round, const std::string& node, const absl::
   if (!reply.ok()) return round->Missing(node, Line(reply.status()));
   if (round->sums_up) {
     uint32_t left_out = reply->jobs_left_out();
-    for (const v1::ReportJobsReply::Whole& told : reply->jobs())
+    for (const v1::ReportJobsReply::Whole& whole : reply->jobs())
       if (round->jobs.size() < kRunsMax)
-        AddOrBegin(told, node, about.clock_ahead_ns.value_or(0), parts_.reporter->Now().realtime_ns, &round->jobs);
+        AddOrBegin(whole, node, about.clock_ahead_ns.value_or(0), parts_.reporter->Now().realtime_ns, &round->jobs);
       else
         ++left_out;
     return round->reply.set_jobs_left_out(round->reply.jobs_left_out() + left_out);
   }
   size_t known = 0;
-  for (const v1::ReportJobsReply::Whole& told : reply->jobs()) {
-    if (!AddNode(told, node, about.clock_ahead_ns.value_or(0), parts_.reporter->Now().realtime_ns, &round->jobs)) continue;
+  for (const v1::ReportJobsReply::Whole& whole : reply->jobs()) {
+    if (!AddNode(whole, node, about.clock_ahead_ns.value_or(0), parts_.reporter->Now().realtime_ns, &round->jobs)) continue;
     ++known;
-    round->Ask(told.peer_nodes());
+    round->Ask(whole.peer_nodes());
   }
   if (reply->jobs_left_out() > 0)
     round->Missing(node, absl::StrCat(reply->jobs_left_out(), " of its jobs had no place in its answer: name the job"));

@@ -152,11 +152,11 @@ v1::AuditRecord Audit::RecordOf(const std::string& action, const Caller& caller)
 
 void Audit::AddStranger(const Stranger& stranger) {
   Strangers& kind = strangers_[{stranger.listener, stranger.reason}];
-  kind.untold += stranger.times;
+  kind.suppressed += stranger.times;
   uint64_t lines = 0;
   if (!kind.allowance.Take(reporter_->Now().monotonic_ns, &lines)) return;
   const auto clean = [](const std::string& text) { return CleanText(text.data(), std::min(text.size(), kResultBytesMax)); };
-  const uint64_t times = std::exchange(kind.untold, 0);
+  const uint64_t times = std::exchange(kind.suppressed, 0);
   v1::Event event = reporter_->New(
       "stranger",
       absl::StrCat("refused on ", stranger.listener, ": ", clean(stranger.what), ", by ", clean(stranger.who),
@@ -190,7 +190,7 @@ void Audit::Write(v1::Event event) {
     held_.push_back(std::move(line));
   }
   if (!under_way_ && retry_ == 0) AppendNext();
-  reporter_->Tell(std::move(event));
+  reporter_->Report(std::move(event));
 }
 
 void Audit::AppendNext() {
@@ -218,7 +218,7 @@ void Audit::OnWritten(const absl::Status& status) {
   held_bytes_ -= held_.front().size();
   held_.pop_front();
   if (const size_t left_out = std::exchange(left_out_, 0); left_out > 0)
-    reporter_->Tell("state", absl::StrCat("the audit's file lacks ", left_out, " lines that came while it could not be written"));
+    reporter_->Report("state", absl::StrCat("the audit's file lacks ", left_out, " lines that came while it could not be written"));
   AppendNext();
 }
 

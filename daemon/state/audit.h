@@ -114,7 +114,7 @@ class Audit {
   RefusalAllowance refusals_;
   struct Strangers {
     RefusalAllowance allowance{kStrangersBurst, kStrangersInterval};
-    uint64_t untold = 0;
+    uint64_t suppressed = 0;
   };
   std::map<std::pair<std::string, std::string>, Strangers> strangers_;  // by listener and reason
   bool failing_ = false;

@@ -35,28 +35,28 @@ class Refusals {
   // `listener` and `reason` are of few kinds, ours; `who` and `what` (the request, or why it was refused) are for people.
   void Count(const std::string& listener, const std::string& reason, const std::string& who, const std::string& what) {
     const int64_t now = realtime_ns_();
-    uint64_t unsaid = 0;
+    uint64_t more = 0;
     {
       absl::MutexLock lock(&mutex_);
       Entry& entry = entries_[{listener, reason}];
       ++entry.times;
       entry.last = who;
       entry.last_ns = now;
-      ++entry.unsaid;
+      ++entry.more;
       if (entry.logged_ns != 0 && now >= entry.logged_ns && now - entry.logged_ns < kLogInterval) return;
       entry.logged_ns = now;
-      unsaid = std::exchange(entry.unsaid, 0);
+      more = std::exchange(entry.more, 0);
     }
-    LogWarning(absl::StrCat("refused: ", what), {{"who", who}, {"listener", listener}, {"reason", reason}, {"times", unsaid}});
-    absl::MutexLock lock(&hear_mutex_);
-    if (hear_) hear_({listener, reason, who, what, unsaid});
+    LogWarning(absl::StrCat("refused: ", what), {{"who", who}, {"listener", listener}, {"reason", reason}, {"times", more}});
+    absl::MutexLock lock(&subscriber_mutex_);
+    if (subscriber_) subscriber_({listener, reason, who, what, more});
   }
 
   // Calls `hear` with each line, on any thread; null: with none. When this returns the former function is not running and will not run
   // again.
-  void Tell(std::function<void(const Line&)> hear) {
-    absl::MutexLock lock(&hear_mutex_);
-    hear_ = std::move(hear);
+  void Subscribe(std::function<void(const Line&)> subscriber) {
+    absl::MutexLock lock(&subscriber_mutex_);
+    subscriber_ = std::move(subscriber);
   }
 
   std::vector<v1::Refusal> List() const {
@@ -76,7 +76,7 @@ class Refusals {
  private:
   struct Entry {
     uint64_t times = 0;
-    uint64_t unsaid = 0;
+    uint64_t more = 0;
     std::string last;
     int64_t last_ns = 0;
     int64_t logged_ns = 0;
@@ -84,8 +84,8 @@ class Refusals {
   const std::function<int64_t()> realtime_ns_;
   mutable absl::Mutex mutex_;
   std::map<std::pair<std::string, std::string>, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  absl::Mutex hear_mutex_;
-  std::function<void(const Line&)> hear_ ABSL_GUARDED_BY(hear_mutex_);
+  absl::Mutex subscriber_mutex_;
+  std::function<void(const Line&)> subscriber_ ABSL_GUARDED_BY(subscriber_mutex_);
 };
 
 }  // namespace r2cc::daemon

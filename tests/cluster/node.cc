@@ -201,7 +201,7 @@ void Node::AttachJobs() {
         plan::SetText(RailName(rail), record.peer_nic);
       }
     }
-    daemon_->calls.Tell(id, records);
+    daemon_->calls.Deliver(id, records);
   }
 }
 

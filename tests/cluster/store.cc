@@ -62,7 +62,7 @@ void StoreServer::Put(const std::string& key, const std::string& value, int64_t 
     if (!up_) return;
     lease_ms_[key] = lease_ms;
     const auto change = table_.Put(key, value, lease_ms, timeline_->now());
-    if (change.ok() && change->has_value()) Tell(**change);
+    if (change.ok() && change->has_value()) Publish(**change);
     done();
   });
 }
@@ -72,7 +72,7 @@ void StoreServer::KeepAlive(const std::string& key, int64_t lease_ms) {
   if (!entry.empty() && entry.front().key == key) (void)table_.Put(key, entry.front().value, lease_ms, timeline_->now());
 }
 
-void StoreServer::Tell(const daemon::StoreChange& change) {
+void StoreServer::Publish(const daemon::StoreChange& change) {
   const auto shared = std::make_shared<const daemon::StoreChange>(change);
   for (auto& [node, watcher] : watchers_)
     network_->Send(Kind::kStoreEvent, EntryBytes(change), kStoreNode, node, &watcher.lane,
@@ -83,7 +83,7 @@ void StoreServer::Expire() {
   if (up_) {
     for (const daemon::StoreChange& change : table_.Expire(timeline_->now())) {
       lease_ms_.erase(change.key);
-      Tell(change);
+      Publish(change);
     }
   }
   timeline_->After(kTickInterval, [this] { Expire(); });

@@ -34,7 +34,7 @@ class StoreServer {
   // `done` runs after the commit.
   void Put(const std::string& key, const std::string& value, int64_t lease_ms, Task done);
   void KeepAlive(const std::string& key, int64_t lease_ms);
-  void Tell(const daemon::StoreChange& change);
+  void Publish(const daemon::StoreChange& change);
   void Expire();
 
   Network* const network_;

@@ -7,7 +7,7 @@ import unittest
 from tests.tidy import tree
 
 # A kind is the first argument of these; an alternative is behind a question mark.
-REPORTS = re.compile(r'(?:\bNew|(?<!\w)Tell)\(\s*((?:\w+ \? "[a-z-]+" : )*)"([a-z]+(?:-[a-z]+)*)",')
+REPORTS = re.compile(r'(?:\bNew|(?<!\w)Report)\(\s*((?:\w+ \? "[a-z-]+" : )*)"([a-z]+(?:-[a-z]+)*)",')
 
 
 def reported(text: str) -> set[str]:
@@ -39,10 +39,10 @@ class EventKindsTest(unittest.TestCase):
     self.assertEqual(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE), listed)
 
   def test_how_a_kind_is_found(self):
-    self.assertEqual(reported('reporter_->Tell("state", alarm);'), {"state"})
+    self.assertEqual(reported('reporter_->Report("state", alarm);'), {"state"})
     self.assertEqual(reported('reporter_->New(fenced ? "failover" : unproven ? "link-unproven" : "link-up", text);'),
                      {"failover", "link-unproven", "link-up"})
-    self.assertEqual(reported('sheep.Cartell("no-kind", 1);'), set())
+    self.assertEqual(reported('sheep.MisReport("no-kind", 1);'), set())
 
 
 if __name__ == "__main__":

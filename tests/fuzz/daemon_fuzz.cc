@@ -289,7 +289,7 @@ class Fuzzed : daemon::FakeWorld {
     }
     std::vector<plan::EvidenceRecord> records;
     reader.Take(static_cast<int>(plan::kRingRecords), &records);
-    if (jobs_attached_ > 0) jobs_->Tell(job, records, input_.TakeNumber());
+    if (jobs_attached_ > 0) jobs_->Deliver(job, records, input_.TakeNumber());
   }
 
   // ---- requests ----
