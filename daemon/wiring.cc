@@ -63,7 +63,7 @@ ProbeParts::Outputs Wiring::ProbeOutputs() {
 PeerSet::Outputs Wiring::PeerOutputs() {
   return {.evidence = [this](const std::vector<health::Evidence>& evidence) { probes_.local.Handle(evidence); },
           .on_view = [this] { ScheduleAdvance(); },
-          .on_heard = [this](const std::string& node) { probes_.rails.Heard(node); },
+          .on_message = [this](const std::string& node) { probes_.rails.NoteAlive(node); },
           .on_own_entry_lost = [this] { PublishAgain(); }};
 }
 
@@ -260,7 +260,7 @@ bool Wiring::UpdateOwn(Nanos now) {
   own.rdma_ends = probes_.rdma_paths.Report();
   own.epoch = pace_.own.epoch;
   if (own == pace_.own) return false;
-  if (const Nanos when = pace_.pacer.PublishAt(pace_.own, own, probes_.rails.InDoubt()); when > now) {
+  if (const Nanos when = pace_.pacer.PublishAt(pace_.own, own, probes_.rails.Inconclusive()); when > now) {
     AdvanceAt(when);
     return false;
   }

@@ -80,7 +80,7 @@ ProbeParts::ProbeParts(const World& of_node, const Config& config, const health:
       fabric(config.node, world.fabric, world.core,
              [view, node = config.node](uint64_t port_guid) { return NicOfPort(*view, node, port_guid); },
              {.evidence = [this](const health::Evidence& evidence) { local.Handle(evidence); },
-              .tell = [reporter](const health::NicKey& nic, const std::string& text) { reporter->ReportFabric(nic, text); }}),
+              .report = [reporter](const health::NicKey& nic, const std::string& text) { reporter->ReportFabric(nic, text); }}),
       rdma(config.node, IdentitiesOf(config.nics, world.addresses->ByInterface()), world.rdma, world.core,
            {.evidence = [this](const health::Evidence& evidence) { local.Handle(evidence); },
             .look = [this](const std::string& nic) { local.Look(nic); },

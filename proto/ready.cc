@@ -24,7 +24,7 @@ bool CarriesJobs(const v1::NicView& nic) {
 
 std::string NpdLine(const v1::ReadyReport& report) {
   std::string line = report.text();
-  if (report.exit_code() != kCannotTell || !report.node().empty()) {
+  if (report.exit_code() != kUndecided || !report.node().empty()) {
     const std::string rails = absl::StrCat(report.rails_usable(), " of ", report.rails(), " rails usable");
     line = absl::StrJoin(report.causes(), "; ");
     line = line.empty() ? rails : line.size() + rails.size() + 2 > kNpdBytesMax ? line : absl::StrCat(line, "; ", rails);
@@ -41,7 +41,7 @@ std::string NpdLine(const v1::ReadyReport& report) {
 v1::ReadyReport JudgeReady(const absl::StatusOr<v1::NodeView>& own, size_t rails_min) {
   v1::ReadyReport report;
   if (!own.ok()) {
-    report.set_exit_code(kCannotTell);
+    report.set_exit_code(kUndecided);
     report.set_text(absl::StrCat("cannot tell: ", own.status().message()));
     return report;
   }
@@ -63,7 +63,7 @@ v1::ReadyReport JudgeReady(const absl::StatusOr<v1::NodeView>& own, size_t rails
   report.set_node(own->node());
   report.set_rails(static_cast<uint32_t>(own->nics_size()));
   report.set_rails_usable(usable);
-  report.set_exit_code(ready ? kReady : later ? kCannotTell : kNotReady);
+  report.set_exit_code(ready ? kReady : later ? kUndecided : kNotReady);
   report.set_text(absl::StrCat(ready   ? "ready: "
                                : later ? "cannot tell yet: "
                                        : "not ready: ",

@@ -15,7 +15,7 @@ namespace r2cc {
 // Exit codes of `ready`, as Nagios plugins' and the node-problem-detector's of Kubernetes.
 constexpr int kReady = 0;
 constexpr int kNotReady = 1;
-constexpr int kCannotTell = 2;
+constexpr int kUndecided = 2;
 
 // The plan gives it traffic: HEALTHY, DEGRADED or SUSPECT, and its weight is not 0.
 bool CarriesJobs(const v1::NicView& nic);

@@ -20,7 +20,7 @@ int Run(const ReadyCommand& command, std::ostream& out) {
   const absl::StatusOr<std::string> json = ToJsonDocument(report);
   const std::string text = Printable(command.npd ? NpdLine(report) : report.text());
   out << (command.json && json.ok() ? *json : text + "\n") << std::flush;
-  return out ? static_cast<int>(report.exit_code()) : kCannotTell;
+  return out ? static_cast<int>(report.exit_code()) : kUndecided;
 }
 
 }  // namespace r2cc::client

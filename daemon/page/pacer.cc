@@ -2,10 +2,10 @@
 
 namespace r2cc::daemon {
 
-Nanos Pacer::PublishAt(const health::NodeState& last, const health::NodeState& next, bool in_doubt) const {
+Nanos Pacer::PublishAt(const health::NodeState& last, const health::NodeState& next, bool inconclusive) const {
   if (next.status != last.status || next.nics != last.nics || next.probe_nonce != last.probe_nonce) return 0;
   const bool silent = next.pairs.silent() > 0 || last.pairs.silent() > 0;
-  return published_at_ + (in_doubt || silent ? kSilenceInterval : kKeepAliveInterval);
+  return published_at_ + (inconclusive || silent ? kSilenceInterval : kKeepAliveInterval);
 }
 
 Nanos Pacer::PlanAt(size_t nodes) const {

@@ -22,9 +22,9 @@ constexpr Nanos kPlanIntervalPerNode = 10'000;
 
 class Pacer {
  public:
-  // The time at which `next` may be published after `last`. `in_doubt`: another node explains a silence, and waits for this node's results.
-  // A change of the node or of its NICs: at once (0). A change of its pairs only: an interval after the last publication.
-  Nanos PublishAt(const health::NodeState& last, const health::NodeState& next, bool in_doubt) const;
+  // The time at which `next` may be published after `last`. `inconclusive`: another node explains a silence, and waits for this node's
+  // results. A change of the node or of its NICs: at once (0). A change of its pairs only: an interval after the last publication.
+  Nanos PublishAt(const health::NodeState& last, const health::NodeState& next, bool inconclusive) const;
   void Published(Nanos now) { published_at_ = now; }
 
   // When changes of other nodes, of a cluster of `nodes`, may be planned. A change of the own node does not wait.

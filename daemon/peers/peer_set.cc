@@ -19,7 +19,7 @@ constexpr char kTheStore[] = "the store";
 // Who has left is looked for so often: it is a walk over all nodes, for days.
 constexpr Nanos kForgetInterval = 60 * kNanosPerSecond;
 // That a node's other daemon is not believed is told so often at most: it may make a new life with every word.
-constexpr Nanos kHeldInterval = 10 * kNanosPerSecond;
+constexpr Nanos kPendingInterval = 10 * kNanosPerSecond;
 
 }  // namespace
 
@@ -69,7 +69,7 @@ void PeerSet::OnPeerView(const std::string& peer, const v1::NodeView& message) {
 void PeerSet::Receive(const v1::NodeView& message, const Speaker& from) {
   if (!Take(message, from)) return;
   if (message.clock_ns() != 0) about_[message.node()].clock_ahead_ns = message.clock_ns() - reporter_->Now().realtime_ns;
-  outputs_.on_heard(message.node());
+  outputs_.on_message(message.node());
 }
 
 bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {
@@ -95,17 +95,17 @@ bool PeerSet::Believe(const health::NodeState& state, const About& about, const 
   const auto judgement = incarnations_.Judge(node, state.epoch.incarnation, {from.stream, where}, reporter_->Now().monotonic_ns);
   if (const auto twice = incarnations_.TakeDuplicate(node); twice.found) ReportDuplicate(node, twice.current_from, twice.other_from);
   if (judgement.verdict == Verdict::kCurrent) return true;
-  if (judgement.verdict == Verdict::kHeld) {
-    if (from.stream == 0) held_[node] = {state, about};
+  if (judgement.verdict == Verdict::kPending) {
+    if (from.stream == 0) pending_[node] = {state, about};
     ReportPending(node, where, judgement);
     return false;
   }
   // What its former life left in the store counts only if that turns out to live.
   const health::NodeEntry* const entry = view_->Find(node);
   if (entry != nullptr && incarnations_.EntryIs(node, judgement.before))
-    held_[node] = {entry->state, about_[node]};
+    pending_[node] = {entry->state, about_[node]};
   else
-    held_.erase(node);
+    pending_.erase(node);
   ReportReplaced(node, where, judgement);
   return true;
 }
@@ -141,7 +141,7 @@ void PeerSet::ReportPending(const std::string& node, const std::string& where, c
   const Nanos now = reporter_->Now().monotonic_ns;
   if (reported_pending_.size() > nodes_max_) reported_pending_.clear();
   const auto [reported, fresh] = reported_pending_.try_emplace(node, now);
-  if (!fresh && now - std::exchange(reported->second, now) < kHeldInterval) return;
+  if (!fresh && now - std::exchange(reported->second, now) < kPendingInterval) return;
   Report("peer-held", node,
          absl::StrCat("a view of ", node, " from ", where, " is rejected: ",
                       judgement.known_former ? "it comes from a daemon that was replaced" : "another daemon of that name is active",
@@ -211,15 +211,15 @@ void PeerSet::OnStoreChange(const StoreChange& change) {
   if (change.deleted) {
     const bool lived = incarnations_.EntryIsCurrent(node);
     incarnations_.EntryGone(node);
-    held_.erase(node);
-    if (lived) HearOf(node);
+    pending_.erase(node);
+    if (lived) NoteAlive(node);
     return;
   }
   v1::NodeView message;
   if (!message.ParseFromString(change.value) || message.node() != node)
     return void(Complain(kTheStore, absl::StrCat("garbled entry ", CleanAbout(change.key))));
   Take(message, {0, kTheStore});
-  if (incarnations_.EntryIsCurrent(node)) HearOf(node);
+  if (incarnations_.EntryIsCurrent(node)) NoteAlive(node);
 }
 
 void PeerSet::OnOwnEntry(const StoreChange& change) {
@@ -236,8 +236,8 @@ void PeerSet::OnOwnEntry(const StoreChange& change) {
   ReportDuplicate(node_, peer_address_, Where(message.peer_address(), {0, kTheStore}));
 }
 
-void PeerSet::HearOf(const std::string& node) {
-  if (view_->Heard(node, reporter_->Now().monotonic_ns)) outputs_.on_view();
+void PeerSet::NoteAlive(const std::string& node) {
+  if (view_->NoteAlive(node, reporter_->Now().monotonic_ns)) outputs_.on_view();
 }
 
 void PeerSet::OnStoreState(const std::string& state) {
@@ -248,30 +248,30 @@ void PeerSet::OnStoreState(const std::string& state) {
   std::vector<std::string> lost;
   for (const auto& [node, entry] : view_->nodes())
     if (incarnations_.EntryIsCurrent(node)) lost.push_back(node);
-  for (const std::string& node : lost) HearOf(node);
+  for (const std::string& node : lost) NoteAlive(node);
   incarnations_.StoreLost();
-  held_.clear();
+  pending_.clear();
   own_entry_ = false;
 }
 
-void PeerSet::ReviewHeld() {
+void PeerSet::ReviewPending() {
   const Moment now = reporter_->Now();
-  for (auto it = held_.begin(); it != held_.end();) {
+  for (auto it = pending_.begin(); it != pending_.end();) {
     auto& [node, held] = *it;
     const uint64_t incarnation = held.state.epoch.incarnation;
     if (!incarnations_.EntryIs(node, incarnation)) {
-      it = held_.erase(it);
+      it = pending_.erase(it);
       continue;
     }
     const std::string from = Where(held.about.peer_address, {0, kTheStore});
     const auto judgement = incarnations_.Judge(node, incarnation, {0, from}, now.monotonic_ns);
-    if (judgement.verdict == health::Incarnations::Verdict::kHeld) {
+    if (judgement.verdict == health::Incarnations::Verdict::kPending) {
       ++it;
       continue;
     }
     if (judgement.verdict == health::Incarnations::Verdict::kTakesOver) ReportReplaced(node, from, judgement);
     Adopt(std::move(held.state), std::move(held.about));
-    it = held_.erase(it);
+    it = pending_.erase(it);
   }
 }
 
@@ -280,18 +280,19 @@ absl::Status PeerSet::Forget(const std::string& node, const std::string& why) {
   const health::NodeEntry& entry = *view_->Find(node);
   const Nanos now = reporter_->Now().monotonic_ns;
   if (entry.reachable)
-    return absl::FailedPreconditionError(absl::StrCat("node ", node, " is alive: it sent something ", (now - entry.heard) / kNanosPerMs,
-                                                      " ms ago; stop its r2ccd, and try again ", health::kNodeLease / kNanosPerSecond,
-                                                      " s later"));
+    return absl::FailedPreconditionError(absl::StrCat("node ", node, " is alive: it sent something ",
+                                                      (now - entry.last_received) / kNanosPerMs, " ms ago; stop its r2ccd, and try again ",
+                                                      health::kNodeLease / kNanosPerSecond, " s later"));
   health::NodeState gone;
   gone.node = node;
   const auto evidence = health::PeerEvidence(&entry.state, gone, now);
-  Report("node-forgotten", node,
-         absl::StrCat("node ", node, " is forgotten: it has sent nothing for ", (now - entry.heard) / kNanosPerSecond, " s: ", why));
+  Report(
+      "node-forgotten", node,
+      absl::StrCat("node ", node, " is forgotten: it has sent nothing for ", (now - entry.last_received) / kNanosPerSecond, " s: ", why));
   view_->Forget(node);
   incarnations_.Forget(node);
   about_.erase(node);
-  held_.erase(node);
+  pending_.erase(node);
   reported_pending_.erase(node);
   outputs_.evidence(evidence);
   outputs_.on_view();
@@ -313,7 +314,7 @@ bool PeerSet::MakeRoom() {
 }
 
 void PeerSet::Tick() {
-  ReviewHeld();
+  ReviewPending();
   ForgetOld();
   const auto lost =
       view_->Tick(reporter_->Now().monotonic_ns, [this](const std::string& node) { return incarnations_.EntryIsCurrent(node); });

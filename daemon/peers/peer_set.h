@@ -35,7 +35,7 @@ class PeerSet {
     std::function<void(const std::vector<health::Evidence>&)> evidence;
     std::function<void()> on_view;
     // A daemon's view came from itself, and not through the store.
-    std::function<void(const std::string& node)> on_heard;
+    std::function<void(const std::string& node)> on_message;
     // The store had our entry, and has another one in its place, or none.
     std::function<void()> on_own_entry_lost;
   };
@@ -104,7 +104,7 @@ class PeerSet {
     uint64_t stream = 0;  // of our own to it; 0: nothing has come by one
   };
   // A message from the store that is not believed for now.
-  struct Held {
+  struct PendingEntry {
     health::NodeState state;
     About about;
   };
@@ -116,7 +116,7 @@ class PeerSet {
   void OnStoreState(const std::string& state);
   void OnOwnEntry(const StoreChange& change);
   // The store has `node`, or had it until now. Its lease there is a sign of life.
-  void HearOf(const std::string& node);
+  void NoteAlive(const std::string& node);
   // False: it is refused, or outdated.
   bool Take(const v1::NodeView& message, const Speaker& from);
   // Whether `state` is from the run that is believed. A run that is held, takes over, or exists twice is reported.
@@ -124,7 +124,7 @@ class PeerSet {
   // Into the view. False: it is outdated.
   bool Adopt(health::NodeState state, About about);
   void EndStream(Peer* peer);
-  void ReviewHeld();
+  void ReviewPending();
   void ForgetOld();
   // True: there is a place for one more node.
   bool MakeRoom();
@@ -157,7 +157,7 @@ class PeerSet {
   std::map<std::string, Peer> peers_;
   std::map<std::string, About> about_;
   health::Incarnations incarnations_;
-  std::map<std::string, Held> held_;               // by node
+  std::map<std::string, PendingEntry> pending_;    // by node
   std::map<std::string, Nanos> reported_pending_;  // by node: when it was last reported that something is not believed
   bool own_entry_ = false;                         // the store has it
   std::string peer_address_;

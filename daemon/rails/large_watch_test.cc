@@ -24,7 +24,7 @@ LargeWatch::Seen Lost(FaultKind kind, size_t nodes = 2) {
 
 TEST(LargeWatch, ThePathIsForbiddenFirstAndTheFaultToldWhenItsPlaceIsClear) {
   LargeWatch watch;
-  const LargeWatch::Seen seen = Lost(FaultKind::kCannotTell);
+  const LargeWatch::Seen seen = Lost(FaultKind::kInconclusive);
   LargeWatch::Verdict verdict = watch.Judge(kNic, seen, kMs);
   EXPECT_TRUE(verdict.ask);
   EXPECT_TRUE(verdict.broken.empty());
@@ -42,7 +42,7 @@ TEST(LargeWatch, ThePathIsForbiddenFirstAndTheFaultToldWhenItsPlaceIsClear) {
 }
 
 TEST(LargeWatch, WhereNobodyCanTellMoreNobodyIsWaitedFor) {
-  for (const auto& [kind, nodes] : {std::pair(FaultKind::kCannotTell, 1), {FaultKind::kPort, 2}, {FaultKind::kCable, 1}}) {
+  for (const auto& [kind, nodes] : {std::pair(FaultKind::kInconclusive, 1), {FaultKind::kPort, 2}, {FaultKind::kCable, 1}}) {
     LargeWatch watch;
     watch.Judge(kNic, Lost(kind, nodes), kMs);
     EXPECT_TRUE(watch.Judge(kNic, Lost(kind, nodes), kMs + kLargeHold).report.has_value());
@@ -62,11 +62,11 @@ TEST(LargeWatch, TheOtherEndsFaultIsNoneOfThisNic) {
 
 TEST(LargeWatch, WhatIsSeenMoreClearlyIsToldOnceASecond) {
   LargeWatch watch;
-  watch.Judge(kNic, Lost(FaultKind::kCannotTell), kMs);
-  ASSERT_TRUE(watch.Judge(kNic, Lost(FaultKind::kCannotTell), kMs + kLargeSettle).report.has_value());
+  watch.Judge(kNic, Lost(FaultKind::kInconclusive), kMs);
+  ASSERT_TRUE(watch.Judge(kNic, Lost(FaultKind::kInconclusive), kMs + kLargeSettle).report.has_value());
   EXPECT_FALSE(watch.Judge(kNic, Lost(FaultKind::kPeers), 2 * kMs + kLargeSettle).report.has_value());
   // For a moment it looked otherwise.
-  EXPECT_FALSE(watch.Judge(kNic, Lost(FaultKind::kCannotTell), 1000 * kMs + kLargeSettle).report.has_value());
+  EXPECT_FALSE(watch.Judge(kNic, Lost(FaultKind::kInconclusive), 1000 * kMs + kLargeSettle).report.has_value());
   EXPECT_FALSE(watch.Judge(kNic, Lost(FaultKind::kPeers), 1100 * kMs + kLargeSettle).report.has_value());
   EXPECT_FALSE(watch.Judge(kNic, Lost(FaultKind::kPeers), 1200 * kMs + kLargeSettle).report.has_value());
   EXPECT_EQ(watch.Judge(kNic, Lost(FaultKind::kPeers), 1100 * kMs + kLargeSettle + kLargeAgain).report, "");

@@ -48,9 +48,9 @@ class Finder {
   bool ShouldAnswer(const RailPairStatus& pair) const {
     const auto own = own_.find(pair.key.own.nic);
     const NicStatus* const peer = facts_.view->Find(pair.key.peer);
-    const auto heard = facts_.heard.find(pair.key.peer.node);
+    const auto last_message = facts_.last_messages.find(pair.key.peer.node);
     return own != own_.end() && own->second->link_up && !own->second->drill_failed && peer != nullptr && peer->link_up &&
-           !peer->drill_failed && heard != facts_.heard.end() && facts_.now - heard->second < kDaemonAwake;
+           !peer->drill_failed && last_message != facts_.last_messages.end() && facts_.now - last_message->second < kDaemonAwake;
   }
 
   std::vector<RailAlarm> Find() {

@@ -30,7 +30,7 @@ struct RailAlarmFacts {
   std::vector<std::string> nics;                 // of `node`, in order
   std::map<std::string, health::NicKey> cables;  // by NIC: the other end of a cable without a switch
   std::set<std::string> job_nodes;               // that jobs of this node talk to
-  std::map<std::string, Nanos> heard;            // when the daemon of each node last sent something over another network than the rails
+  std::map<std::string, Nanos> last_messages;    // when the daemon of each node last sent something over another network than the rails
   std::vector<health::RailPairStatus> pairs;     // of this node's probes
   std::vector<health::PairKey> strays;           // NICs of other rails that answered a NIC of this node lately, on its own network
 };

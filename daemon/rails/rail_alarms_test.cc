@@ -43,7 +43,7 @@ class RailAlarmsTest : public testing::Test {
   // Its daemon is up, and each of its rails answered so long ago; 0: never.
   void Peer(const std::string& name, int rails, Nanos answered_ago) {
     view_.Merge(Node(name, rails), kNow);
-    facts_.heard[name] = kNow - kSecond / 2;
+    facts_.last_messages[name] = kNow - kSecond / 2;
     for (int rail = 0; rail < std::min<int>(rails, static_cast<int>(facts_.nics.size())); ++rail) {
       const std::string nic = "rail" + std::to_string(rail);
       health::RailPairStatus& pair = facts_.pairs.emplace_back();
@@ -91,9 +91,9 @@ TEST_F(RailAlarmsTest, NobodyAnswersOnAnyRail) {
 TEST_F(RailAlarmsTest, ANodeThatIsOffIsNoFirewall) {
   Own(2);
   Peer("n1", 2, 60 * kSecond);
-  facts_.heard["n1"] = kNow - 3 * kSecond;
+  facts_.last_messages["n1"] = kNow - 3 * kSecond;
   EXPECT_EQ(Alarms(), "");
-  facts_.heard.clear();
+  facts_.last_messages.clear();
   EXPECT_EQ(Alarms(), "");
 }
 

@@ -12,7 +12,7 @@ namespace {
 // How often a socket that could not be opened is tried again.
 constexpr Nanos kOpenInterval = kNanosPerSecond;
 // Of a NIC, as everybody on its rail can make up addresses and fill the log with them.
-constexpr Nanos kHeldOutLogInterval = 60 * kNanosPerSecond;
+constexpr Nanos kBlockedLogInterval = 60 * kNanosPerSecond;
 
 }  // namespace
 
@@ -45,23 +45,23 @@ void RailSockets::Tick() {
   for (auto& [name, rail] : rails_) {
     if (rail.socket == nullptr) continue;
     Count(name, &rail);
-    NoteHeldOut(name, &rail);
+    NoteBlocked(name, &rail);
   }
 }
 
 // A peer whose address somebody forges is kept out, too: its pairs are not judged meanwhile.
-void RailSockets::NoteHeldOut(const std::string& name, Rail* rail) {
-  const std::vector<std::string>& now = rail->socket->held_out();
+void RailSockets::NoteBlocked(const std::string& name, Rail* rail) {
+  const std::vector<std::string>& now = rail->socket->blocked();
   const auto news = std::find_if(now.begin(), now.end(), [&](const std::string& source) {
-    return std::find(rail->held_out.begin(), rail->held_out.end(), source) == rail->held_out.end();
+    return std::find(rail->blocked.begin(), rail->blocked.end(), source) == rail->blocked.end();
   });
-  const bool may_log = rail->held_out_logged == 0 || executor_->Now() - rail->held_out_logged >= kHeldOutLogInterval;
+  const bool may_log = rail->blocked_logged == 0 || executor_->Now() - rail->blocked_logged >= kBlockedLogInterval;
   if (news != now.end() && may_log) {
-    rail->held_out_logged = executor_->Now();
+    rail->blocked_logged = executor_->Now();
     LogWarning("rate limit: probes from an address are dropped for 10 s, because it sends more than a daemon does",
                {{"nic", name}, {"address", *news}, {"addresses", now.size()}});
   }
-  rail->held_out = now;
+  rail->blocked = now;
   for (const std::string& source : now) outputs_.on_drops(name, source);
 }
 
@@ -121,7 +121,7 @@ std::string RailSockets::OpenOne(const std::string& name, Rail* rail) {
   rail->socket = *std::move(socket);
   rail->socket->Take(filter_);
   rail->dropped = rail->paused = rail->filtered = rail->over_rate = 0;
-  rail->held_out.clear();
+  rail->blocked.clear();
   return "";
 }
 

@@ -77,13 +77,13 @@ class RailSockets {
     uint64_t paused = 0;
     uint64_t filtered = 0;
     uint64_t over_rate = 0;
-    std::vector<std::string> held_out;
-    Nanos held_out_logged = 0;
+    std::vector<std::string> blocked;
+    Nanos blocked_logged = 0;
     Nanos dropped_at = 0;
   };
   void Open();
   std::string OpenOne(const std::string& name, Rail* rail);
-  void NoteHeldOut(const std::string& name, Rail* rail);
+  void NoteBlocked(const std::string& name, Rail* rail);
   void Count(const std::string& name, Rail* rail);
   void OnDrops(const std::string& name, Rail* rail, uint64_t dropped);
   void OnBatch(const std::string& name, const std::vector<health::Datagram>& batch);

@@ -48,7 +48,7 @@ const health::NicStatus* Partner(const std::vector<std::string>& nics, size_t i,
 
 std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const std::vector<std::string>& nics,
                                                   const std::map<std::string, health::NicKey>& cables, const health::ClusterView& view,
-                                                  const JobPeers& job_peers, const std::set<health::NicKey>& accused) {
+                                                  const JobPeers& job_peers, const std::set<health::NicKey>& suspected) {
   // In an order of its own for each node, so that not everybody's auxiliary pairs lead to the same nodes.
   std::vector<std::pair<uint64_t, const health::NodeEntry*>> peers;
   for (const auto& [name, entry] : view.nodes())
@@ -58,7 +58,7 @@ std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const
   const std::map<std::string_view, uint32_t> user_of = UserOfNodes(job_peers);
   std::set<std::string_view> needed;
   for (const auto& [name, user] : user_of) needed.insert(name);
-  for (const health::NicKey& nic : accused) needed.insert(nic.node);
+  for (const health::NicKey& nic : suspected) needed.insert(nic.node);
   std::map<uint32_t, size_t> active_of;  // by user
   std::vector<health::RailTarget> targets;
   size_t auxiliary = 0;
@@ -71,7 +71,7 @@ std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const
       const health::NicKey key = {peer.node, other->identity.name};
       const auto user = user_of.find(peer.node);
       const bool asked = user != user_of.end() && active_of[user->second]++ < kActivePairsPerUserMax;
-      const bool active = asked || accused.contains(key);
+      const bool active = asked || suspected.contains(key);
       if (!active && auxiliary++ >= kAuxiliaryPairsMax) continue;
       health::RailTarget target = {{{node, nics[i]}, key}, other->identity.address, other->probe_port, peer.probe_nonce, active};
       target.user = asked ? user->second : kNobody;

@@ -30,7 +30,7 @@ const health::NicStatus* Partner(const std::vector<std::string>& nics, size_t i,
 // kAuxiliaryPairsMax of the others. Active ones of different users alternate, so that the first kRailPairsMax are shared among these.
 std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const std::vector<std::string>& nics,
                                                   const std::map<std::string, health::NicKey>& cables, const health::ClusterView& view,
-                                                  const JobPeers& job_peers, const std::set<health::NicKey>& accused);
+                                                  const JobPeers& job_peers, const std::set<health::NicKey>& suspected);
 
 }  // namespace r2cc::daemon
 

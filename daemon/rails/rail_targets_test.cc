@@ -26,7 +26,7 @@ health::NodeState Node(const std::string& name, const std::vector<std::string>& 
 
 class RailTargetsTest : public testing::Test {
  protected:
-  std::vector<health::RailTarget> Choose() const { return ChooseRailTargets("n0", {"r0", "r1"}, cables_, view_, job_peers_, accused_); }
+  std::vector<health::RailTarget> Choose() const { return ChooseRailTargets("n0", {"r0", "r1"}, cables_, view_, job_peers_, suspected_); }
   // The other ends of the pairs with `nic`.
   std::set<NicKey> Peers(const std::string& nic) const {
     std::set<NicKey> peers;
@@ -40,7 +40,7 @@ class RailTargetsTest : public testing::Test {
   health::ClusterView view_{"n0"};
   std::map<std::string, NicKey> cables_;
   JobPeers job_peers_;
-  std::set<NicKey> accused_;
+  std::set<NicKey> suspected_;
 };
 
 TEST_F(RailTargetsTest, JoinsNicsOfTheSameNameOrPlace) {
@@ -73,7 +73,7 @@ TEST_F(RailTargetsTest, WhatTakesNoProbesIsLeftOut) {
 TEST_F(RailTargetsTest, JobsPeersAndAccusedPortsAreActive) {
   for (const char* const name : {"n1", "n2", "n3"}) view_.Merge(Node(name, {"r0", "r1"}), 0);
   job_peers_ = {{"uid 1000", {"n1"}}};
-  accused_ = {{"n2", "r1"}};
+  suspected_ = {{"n2", "r1"}};
   for (const health::RailTarget& target : Choose())
     EXPECT_EQ(target.active, target.key.peer.node == "n1" || target.key.peer == NicKey("n2", "r1")) << target.key.peer.ToString();
   EXPECT_EQ(Choose().size(), 6u);

@@ -75,7 +75,7 @@ void RailWatch::Hurry() {
 }
 
 Nanos RailWatch::NextTick() const {
-  if (in_doubt_ || accused_.here) return std::min(ticked_ + health::kRailProbeTick, hurry_by_);
+  if (inconclusive_ || suspected_.here) return std::min(ticked_ + health::kRailProbeTick, hurry_by_);
   return std::min({prober_.next_tick(), ticked_ + (quiet_ ? kQuietInterval : kJudgeInterval), hurry_by_});
 }
 
@@ -149,7 +149,7 @@ void RailWatch::Tick() {
     if (ping.length == health::kRailProbeBytes) outputs_.on_ping(ping);
   }
   const bool news = std::exchange(reported_revision_, prober_.revision()) != prober_.revision();
-  if (news || (changed && (in_doubt_ || accused_.here)) || now - judged_ >= kJudgeInterval) {
+  if (news || (changed && (inconclusive_ || suspected_.here)) || now - judged_ >= kJudgeInterval) {
     judged_ = now;
     Judge();
   }
@@ -162,12 +162,12 @@ void RailWatch::Tick() {
 }
 
 void RailWatch::Judge() {
-  quiet_ = !in_doubt_ && !judge_.AnyVerdict() && large_.empty() && !accused_.here && accused_.ports.empty() && prober_.Settled();
+  quiet_ = !inconclusive_ && !judge_.AnyVerdict() && large_.empty() && !suspected_.here && suspected_.ports.empty() && prober_.Settled();
   if (quiet_) return judge_.Rest();
   const std::vector<health::RailPairStatus> pairs = prober_.Pairs();
   // Otherwise nobody needs the matrix, which is large in a large cluster.
-  const bool anything = accused_.here || judge_.AnythingToJudge(pairs);
-  in_doubt_ = anything || !accused_.ports.empty();
+  const bool anything = suspected_.here || judge_.AnythingToJudge(pairs);
+  inconclusive_ = anything || !suspected_.ports.empty();
   const health::ProbeMatrix matrix = anything ? matrix_.Matrix(pairs, judge_.verdicts()) : health::ProbeMatrix();
   const bool others_alive = OthersAlive();
   for (const std::string& name : order_) {
@@ -194,7 +194,7 @@ void RailWatch::Do(const std::string& nic, const std::vector<health::RailAction>
 bool RailWatch::OthersAlive() const {
   const Nanos now = seams_.executor->Now();
   return std::any_of(view_->nodes().begin(), view_->nodes().end(),
-                     [&](const auto& node) { return node.first != node_ && now - node.second.heard < health::kNodeLease; });
+                     [&](const auto& node) { return node.first != node_ && now - node.second.last_received < health::kNodeLease; });
 }
 
 void RailWatch::OnVerdictChanged() {
@@ -204,16 +204,16 @@ void RailWatch::OnVerdictChanged() {
 
 void RailWatch::UpdateTargets() {
   targets_changed_ = false;
-  std::vector<health::RailTarget> targets = ChooseRailTargets(node_, order_, cables_, *view_, job_peers_, accused_.ports);
+  std::vector<health::RailTarget> targets = ChooseRailTargets(node_, order_, cables_, *view_, job_peers_, suspected_.ports);
   if (std::exchange(targets_, targets) == targets) return;
   outputs_.on_targets(targets);
   prober_.SetTargets(std::move(targets), seams_.executor->Now());
 }
 
 void RailWatch::UpdateAccused() {
-  health::RailMatrix::Accused accused = matrix_.FindAccused();
-  if (accused.ports != accused_.ports) targets_changed_ = true;
-  accused_ = std::move(accused);
+  health::RailMatrix::Suspected suspected = matrix_.FindSuspected();
+  if (suspected.ports != suspected_.ports) targets_changed_ = true;
+  suspected_ = std::move(suspected);
 }
 
 void RailWatch::UpdatePeers() {
@@ -229,7 +229,7 @@ void RailWatch::UpdatePeers() {
   std::erase_if(known_peers_, [&](const std::string& name) {
     const bool gone = view_->Find(name) == nullptr;
     if (gone) keys_.RemovePeer(name);
-    if (gone) heard_.erase(name);
+    if (gone) last_messages_.erase(name);
     if (gone) std::erase_if(given_up_, [&](const health::NicKey& nic) { return nic.node == name; });
     return gone;
   });

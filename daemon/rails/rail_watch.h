@@ -59,9 +59,9 @@ class RailWatch {
     if (std::exchange(hurried_changes_, view_->changes()) != view_->changes()) Hurry();
   }
   // The daemon of `node` sent something, directly and now.
-  void Heard(const std::string& node) {
-    heard_[node] = seams_.executor->Now();
-    prober_.Heard(node, seams_.executor->Now());
+  void NoteAlive(const std::string& node) {
+    last_messages_[node] = seams_.executor->Now();
+    prober_.NoteAlive(node, seams_.executor->Now());
   }
   void SetJobPeers(JobPeers peers);
   // One more NIC of this node, without a cable; and one that is none of its any more.
@@ -94,7 +94,7 @@ class RailWatch {
   }
 
   // A silence somewhere is being explained: others wait for this node's results.
-  bool InDoubt() const { return in_doubt_; }
+  bool Inconclusive() const { return inconclusive_; }
 
   // The facts that other daemons need to probe this node and to compare pairs.
   health::RailReport Report() const;
@@ -165,9 +165,9 @@ class RailWatch {
   RailSockets sockets_;
   LargeWatch large_;
   JobPeers job_peers_;
-  health::RailMatrix::Accused accused_;
+  health::RailMatrix::Suspected suspected_;
   std::set<health::NicKey> given_up_;  // other nodes' NICs
-  bool in_doubt_ = false;              // as of the last judgement
+  bool inconclusive_ = false;          // as of the last judgement
   bool quiet_ = false;                 // nothing had to be judged
   bool view_changed_ = true;
   bool targets_changed_ = true;   // in addition to changes in the view
@@ -175,7 +175,7 @@ class RailWatch {
   uint64_t seen_changes_ = 0;     // of the view, by UpdateGivenUp
   uint64_t known_changes_ = 0;    // likewise, by UpdatePeers
   std::set<std::string> known_peers_;
-  std::map<std::string, Nanos> heard_;  // by node of the view: when its daemon last sent something
+  std::map<std::string, Nanos> last_messages_;  // by node of the view: when its daemon last sent something
   Nanos sought_crossed_ = 0;
   bool running_ = false;
   std::vector<uint64_t> taken_;  // own nonces that the sockets take probes to

@@ -15,7 +15,8 @@ constexpr size_t kSoughtMax = 8;
 }  // namespace
 
 RailAlarmFacts RailWatch::AlarmFacts() const {
-  RailAlarmFacts facts{.node = node_, .now = seams_.executor->Now(), .view = view_, .nics = order_, .cables = cables_, .heard = heard_};
+  RailAlarmFacts facts{
+      .node = node_, .now = seams_.executor->Now(), .view = view_, .nics = order_, .cables = cables_, .last_messages = last_messages_};
   for (const auto& [user, nodes] : job_peers_) facts.job_nodes.insert(nodes.begin(), nodes.end());
   // All pairs' statuses are a copy of much, and mostly none is needed.
   if (!prober_.AnyUnanswered(kDaemonAwake)) return facts;

@@ -43,7 +43,7 @@ class RailWatchAlarmsTest : public RailWatchTest {
 
 TEST_F(RailWatchAlarmsTest, AFirewallOnAllRailsIsAnAlarmWithinThirtySeconds) {
   Make(2, 4);
-  HearEachOther();
+  ExchangeMessages();
   core_.Advance(5'000 * kMs);
   EXPECT_EQ(Alarms(0), std::vector<std::string>());
   Break([](const auto&, const auto&) { return true; });
@@ -67,7 +67,7 @@ TEST_F(RailWatchAlarmsTest, ADaemonThatIsOffIsNone) {
 
 TEST_F(RailWatchAlarmsTest, CrossedCablesAreNamedByBothOfTwoNodes) {
   Make(2, 4);
-  HearEachOther();
+  ExchangeMessages();
   Cross(1);
   core_.Advance(20'000 * kMs);
   ASSERT_EQ(Alarms(0).size(), 2U);
@@ -83,7 +83,7 @@ TEST_F(RailWatchAlarmsTest, CrossedCablesAreNamedByBothOfTwoNodes) {
 // that may go on after the cables are right, while a kernel has wrong neighbour entries.
 TEST_F(RailWatchAlarmsTest, CrossedCablesThatArePutRightAreDoubtedForSixSecondsAtMost) {
   Make(2, 4);
-  HearEachOther();
+  ExchangeMessages();
   for (const Nanos crossed : {15, 120}) {
     Cross(1);
     core_.Advance(crossed * kNanosPerSecond);
@@ -99,7 +99,7 @@ TEST_F(RailWatchAlarmsTest, CrossedCablesThatArePutRightAreDoubtedForSixSecondsA
 
 TEST_F(RailWatchAlarmsTest, TheNodeWithTheCrossedCablesNamesItself) {
   Make(3, 2);
-  HearEachOther();
+  ExchangeMessages();
   Cross(1);
   core_.Advance(20'000 * kMs);
   ASSERT_EQ(Alarms(1).size(), 2U);
@@ -111,7 +111,7 @@ TEST_F(RailWatchAlarmsTest, TheNodeWithTheCrossedCablesNamesItself) {
 
 TEST_F(RailWatchAlarmsTest, ADeadPortIsNotCrossed) {
   Make(3, 2);
-  HearEachOther();
+  ExchangeMessages();
   BreakPort(1, 0);
   core_.Advance(20'000 * kMs);
   for (const int node : {0, 1, 2}) EXPECT_EQ(Alarms(node), std::vector<std::string>()) << node;

@@ -42,7 +42,7 @@ void RailWatch::JudgeLarge(const std::vector<health::RailPairStatus>& pairs) {
     LargeWatch::Verdict verdict = large_.Judge(key, seen, now);
     if (verdict.ask) {
       prober_.SuspectLarge(name, {}, now);
-      in_doubt_ = true;
+      inconclusive_ = true;
     }
     if (verdict.report.has_value())
       Emit(name, verdict.report->empty() ? health::EvidenceKind::kLargePasses : health::EvidenceKind::kLargeLost, *verdict.report);

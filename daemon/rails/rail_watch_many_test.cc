@@ -95,7 +95,7 @@ TEST_F(RailWatchTest, AddressesThatAreKeptOutFillNoLog) {
   });
   const auto hold_out = [&](int first, int seconds) {
     for (int i = first; i < first + seconds; ++i) {
-      net_.HoldOut({Address(1, 0), 7460}, {"10.9.0." + std::to_string(i), "10.8.0." + std::to_string(i)});
+      net_.Block({Address(1, 0), 7460}, {"10.9.0." + std::to_string(i), "10.8.0." + std::to_string(i)});
       core_.Advance(1000 * kMs);
     }
   };
@@ -109,11 +109,11 @@ TEST_F(RailWatchTest, AddressesThatAreKeptOutFillNoLog) {
 // Somebody floods a port in a peer's name, or in those of all: nobody is judged by what is kept out, and by all others as before.
 TEST_F(RailWatchTest, PeersWhoAreKeptOutFailNoNic) {
   Make(4, 2);
-  net_.HoldOut({Address(1, 0), 7460}, {Address(0, 0), Address(2, 0), Address(3, 0)});
+  net_.Block({Address(1, 0), 7460}, {Address(0, 0), Address(2, 0), Address(3, 0)});
   core_.Advance(10'000 * kMs);
   EXPECT_TRUE(KindsOf(1, 0).empty());
   EXPECT_EQ(nodes_[1]->own.nics[0].probe_trouble, "") << "it is judged";
-  net_.HoldOut({Address(1, 0), 7460}, {Address(0, 0)});
+  net_.Block({Address(1, 0), 7460}, {Address(0, 0)});
   core_.Advance(3000 * kMs);
   EXPECT_TRUE(KindsOf(1, 0).empty());
   BreakPort(1, 0);

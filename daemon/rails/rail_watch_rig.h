@@ -124,11 +124,11 @@ class RailWatchTest : public testing::Test {
   }
 
   // From now on daemons exchange views over another network than the rails.
-  void HearEachOther() {
+  void ExchangeMessages() {
     for (auto& node : nodes_)
       for (auto& other : nodes_)
-        if (node != other) node->watch->Heard(other->name);
-    core_.RunAfter(500 * kMs, [this] { HearEachOther(); });
+        if (node != other) node->watch->NoteAlive(other->name);
+    core_.RunAfter(500 * kMs, [this] { ExchangeMessages(); });
   }
 
   void Break(std::function<bool(const std::string& from, const std::string& to)> broken) {

@@ -130,7 +130,7 @@ TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsDoubted) {
 
 TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByWhatTheOthersHear) {
   Make(4, 1);
-  HearEachOther();
+  ExchangeMessages();
   core_.Advance(5000 * kMs);
   EXPECT_EQ(EvidenceCount(), 0U);
   BreakPort(1, 0);
@@ -146,7 +146,7 @@ TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByWhatTheOthersHear) {
 
 TEST_F(RailWatchTest, TwoNodesWithOneRailDoubtEachOther) {
   Make(2, 1);
-  HearEachOther();
+  ExchangeMessages();
   core_.Advance(5000 * kMs);
   BreakPort(1, 0);
   core_.Advance(6000 * kMs);

@@ -25,7 +25,7 @@ constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kInterval = 200 * kMs;  // of pings
 
 // A device whose engine is dead: nothing that is posted completes.
-class MuteVerbs : public verbs::FaultyVerbs {
+class SilentVerbs : public verbs::FaultyVerbs {
  public:
   using FaultyVerbs::FaultyVerbs;
   int Poll(verbs::CompletionQueueId queue, std::span<verbs::Completion> completions, size_t* taken) override {
@@ -54,7 +54,7 @@ class RdmaPathsTest : public testing::Test {
     const std::string name;
     FakeExecutor core, blocking;
     verbs::FakeVerbs fake;
-    MuteVerbs verbs{&fake};
+    SilentVerbs verbs{&fake};
     health::RdmaPairs pairs{&verbs, &core, &blocking};
     health::ClusterView view;
     uint64_t incarnation = 1;

@@ -75,7 +75,7 @@ std::vector<std::string> AdviceFor(const health::NicKey& nic, const health::NicS
     case health::FaultKind::kPeers: return {"nothing here; ask `r2ccctl nic why` of the other end"};
     case health::FaultKind::kCable: return {"check the cable, and the link at both of its ends"};
     case health::FaultKind::kRail: return {"check the switch of this rail"};
-    case health::FaultKind::kCannotTell:
+    case health::FaultKind::kInconclusive:
       return {LookAtBothEnds(nic, InterfaceOf(status), fault.peers), absl::StrCat("missing: ", fault.missing)};
     case health::FaultKind::kNone: break;
   }

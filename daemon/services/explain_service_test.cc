@@ -49,7 +49,7 @@ TEST(MakeVerdict, BothEndsOfADirectCableDownIsTheCable) {
 TEST(MakeVerdict, ProbesDecideWhileTheLinkIsUp) {
   Fault fault{.kind = FaultKind::kPath, .peers = {kOther}, .auxiliary = {{"n2", "rail2"}}};
   EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kDegraded), fault, nullptr, nullptr).kind, "path");
-  fault.kind = FaultKind::kCannotTell;
+  fault.kind = FaultKind::kInconclusive;
   fault.missing = "a third node";
   const NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kSuspect), fault, nullptr, nullptr);
   EXPECT_EQ(verdict.kind, "cannot-tell");
@@ -61,7 +61,7 @@ TEST(MakeVerdict, ProbesDecideWhileTheLinkIsUp) {
 }
 
 TEST(MakeVerdict, LostLargePacketsAreNamedWhereSmallOnesPass) {
-  health::LargeFault large{.fault = {.kind = FaultKind::kCannotTell, .peers = {kOther}},
+  health::LargeFault large{.fault = {.kind = FaultKind::kInconclusive, .peers = {kOther}},
                            .loss = {.packet_bytes = 9000, .passed_bytes = 1500}};
   NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kDegraded), Fault(), nullptr, nullptr, large);
   EXPECT_EQ(verdict.kind, "cannot-tell");

@@ -48,7 +48,7 @@ void ForgetService::Forget(const v1::ForgetNodeRequest& request, const Caller& c
 absl::Status ForgetService::ForgetHere(const v1::ForgetNodeRequest& request, v1::ForgetNodeReply* reply) {
   const health::NodeEntry* const entry = parts_.view->Find(request.node());
   if (entry == nullptr) return parts_.unknown_node(request.node());
-  reply->set_silent_ns(parts_.executor->Now() - entry->heard);
+  reply->set_silent_ns(parts_.executor->Now() - entry->last_received);
   reply->set_configured(parts_.peer_set->IsConfigured(request.node()));
   return parts_.peer_set->Forget(request.node(), "an operator asked for it");
 }

@@ -102,7 +102,7 @@ class RailSocket {
   virtual uint16_t port() const = 0;
   virtual const RailSocketCounts& counts() const = 0;
   // Addresses whose datagrams are dropped now, because they sent too many. A lack of answers from there proves nothing about the rail.
-  virtual const std::vector<std::string>& held_out() const = 0;
+  virtual const std::vector<std::string>& blocked() const = 0;
 };
 
 // The interface and address to which a rail's socket is bound.

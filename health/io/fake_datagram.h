@@ -36,7 +36,7 @@ class FakeDatagramNet {
   void Flood(const std::string& address) { flooded_.insert(address); }
   void EndFlood(const std::string& address) { flooded_.erase(address); }
   // The socket at `to` keeps out these senders, as if each had sent too much.
-  void HoldOut(const DatagramAddress& to, std::vector<std::string> senders) { sockets_.at(to).held_out = std::move(senders); }
+  void Block(const DatagramAddress& to, std::vector<std::string> senders) { sockets_.at(to).blocked = std::move(senders); }
   // Sends an ICMP error to the socket at `to`, in the name of `from`: nobody listens there.
   void ForgeRefusal(const DatagramAddress& to, const DatagramAddress& from) {
     if (const auto socket = sockets_.find(to); socket != sockets_.end())
@@ -102,10 +102,10 @@ class FakeDatagramNet {
     uint64_t dropped = 0;
     uint64_t filtered = 0;
     DatagramFilter filter;
-    std::vector<std::string> held_out;
+    std::vector<std::string> blocked;
 
     bool Takes(const std::string& from, const std::string& bytes) const {
-      if (std::find(held_out.begin(), held_out.end(), from) != held_out.end()) return false;
+      if (std::find(blocked.begin(), blocked.end(), from) != blocked.end()) return false;
       if (filter.words.empty()) return true;
       return bytes.starts_with(std::string(filter.head.begin(), filter.head.end())) &&
              std::any_of(filter.words.begin(), filter.words.end(), [&](const auto& word) {
@@ -141,7 +141,7 @@ class FakeRailSocket final : public RailSocket {
     counts_.filtered = net_->sockets_.at(own_).filtered;
     return counts_;
   }
-  const std::vector<std::string>& held_out() const override { return net_->sockets_.at(own_).held_out; }
+  const std::vector<std::string>& blocked() const override { return net_->sockets_.at(own_).blocked; }
 
  private:
   FakeDatagramNet* const net_;

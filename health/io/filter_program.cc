@@ -26,7 +26,7 @@ sock_filter Expect(const uint8_t* bytes, size_t skipped) {
 constexpr sock_filter kDrop = BPF_STMT(BPF_RET | BPF_K, 0);
 constexpr sock_filter kTake = BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
 
-void HoldOut(int family, const std::string& source, std::vector<sock_filter>* program) {
+void Block(int family, const std::string& source, std::vector<sock_filter>* program) {
   uint8_t address[sizeof(in6_addr)];
   if (inet_pton(family, source.c_str(), address) != 1) return;
   const size_t words = (family == AF_INET ? sizeof(in_addr) : sizeof(in6_addr)) / 4;
@@ -40,9 +40,9 @@ void HoldOut(int family, const std::string& source, std::vector<sock_filter>* pr
 
 }  // namespace
 
-std::vector<sock_filter> FilterProgram(const DatagramFilter& filter, int family, const std::vector<std::string>& held_out) {
+std::vector<sock_filter> FilterProgram(const DatagramFilter& filter, int family, const std::vector<std::string>& blocked) {
   std::vector<sock_filter> program;
-  for (const std::string& source : held_out) HoldOut(family, source, &program);
+  for (const std::string& source : blocked) Block(family, source, &program);
   if (filter.words.empty()) {
     program.push_back(kTake);
     return program;

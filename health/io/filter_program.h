@@ -11,9 +11,9 @@
 
 namespace r2cc::health {
 
-// Makes a filter that accepts what `filter` describes (all, if it has no words) unless it comes from one of `held_out`: numeric addresses
+// Makes a filter that accepts what `filter` describes (all, if it has no words) unless it comes from one of `blocked`: numeric addresses
 // of `family`.
-std::vector<sock_filter> FilterProgram(const DatagramFilter& filter, int family, const std::vector<std::string>& held_out);
+std::vector<sock_filter> FilterProgram(const DatagramFilter& filter, int family, const std::vector<std::string>& blocked);
 
 }  // namespace r2cc::health
 

@@ -134,11 +134,11 @@ TEST_F(RdmaPairsTest, ADeviceIsOpenWhileThereIsAPairOnIt) {
 }
 
 TEST_F(RdmaPairsTest, WhatIsDroppedWhileItIsMadeIsNotTold) {
-  bool told = false;
-  const auto id = pairs_->Make({"mlx5_0", 1, "10.1.0.1"}, 7, [&](auto, const auto&) { told = true; });
+  bool called = false;
+  const auto id = pairs_->Make({"mlx5_0", 1, "10.1.0.1"}, 7, [&](auto, const auto&) { called = true; });
   pairs_->Drop(id);
   Settle();
-  EXPECT_FALSE(told);
+  EXPECT_FALSE(called);
   EXPECT_EQ(verbs_.open, 0);
 }
 

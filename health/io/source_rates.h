@@ -15,26 +15,26 @@ namespace r2cc::health {
 constexpr int kSourceDatagramsPerSecond = 1000;
 constexpr int kSourceDatagramsBurst = 500;
 // A sender that exceeds its budget is kept out for this long.
-constexpr Nanos kSourceHeldOut = 10 * kNanosPerSecond;
+constexpr Nanos kBlockDuration = 10 * kNanosPerSecond;
 // Senders that are counted. With more, as of a flood that makes up its senders, the others share the socket's own rate.
 constexpr size_t kSourcesMax = 4096;
 // Senders that are kept out at once: each costs the kernel's filter up to 9 instructions a datagram.
-constexpr size_t kSourcesHeldOutMax = 64;
+constexpr size_t kBlockedSourcesMax = 64;
 
 class SourceRates {
  public:
   enum class Answer {
     kTake,
-    kNewlyHeldOut,  // HeldOut() is another one
+    kNewlyBlocked,  // Blocked() is another one
     kDrop,
   };
   // A datagram of `source` has come.
   Answer Count(const std::string& source, Nanos now);
-  // Readmits senders whose time is over; true: HeldOut() has changed.
+  // Readmits senders whose time is over; true: Blocked() has changed.
   bool Release(Nanos now);
 
   // By address.
-  const std::vector<std::string>& HeldOut() const { return held_out_; }
+  const std::vector<std::string>& Blocked() const { return blocked_; }
   // When the first of them is to be let in again; 0: nobody is kept out.
   Nanos NextRelease() const;
   size_t sources() const { return sources_.size(); }
@@ -43,13 +43,13 @@ class SourceRates {
   struct Source {
     TokenBucket budget{kSourceDatagramsPerSecond, kSourceDatagramsBurst};
     Nanos last = 0;
-    Nanos held_until = 0;
+    Nanos blocked_until = 0;
   };
   // Those that have their whole budget need no entry.
   void DropIdle(Nanos now);
 
   std::map<std::string, Source> sources_;
-  std::vector<std::string> held_out_;
+  std::vector<std::string> blocked_;
   Nanos dropped_idle_ = 0;
 };
 

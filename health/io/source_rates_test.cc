@@ -15,15 +15,15 @@ TEST(SourceRates, OneBeyondItsRateIsKeptOutAndNobodyElse) {
   SourceRates rates;
   Nanos now = kNanosPerSecond;
   for (int i = 0; i < kSourceDatagramsBurst; ++i) ASSERT_EQ(rates.Count(Source(1), now), Answer::kTake) << i;
-  EXPECT_EQ(rates.Count(Source(1), now), Answer::kNewlyHeldOut);
-  EXPECT_EQ(rates.HeldOut(), std::vector<std::string>{Source(1)});
-  now += kSourceHeldOut - 1;
+  EXPECT_EQ(rates.Count(Source(1), now), Answer::kNewlyBlocked);
+  EXPECT_EQ(rates.Blocked(), std::vector<std::string>{Source(1)});
+  now += kBlockDuration - 1;
   EXPECT_FALSE(rates.Release(now));
   EXPECT_EQ(rates.Count(Source(1), now), Answer::kDrop) << "whatever came meanwhile";
   EXPECT_EQ(rates.Count(Source(2), now), Answer::kTake);
   EXPECT_EQ(rates.NextRelease(), now + 1);
   EXPECT_TRUE(rates.Release(now + 1));
-  EXPECT_TRUE(rates.HeldOut().empty());
+  EXPECT_TRUE(rates.Blocked().empty());
   EXPECT_EQ(rates.NextRelease(), 0);
   EXPECT_EQ(rates.Count(Source(1), now + 1), Answer::kTake);
 }
@@ -47,12 +47,12 @@ TEST(SourceRates, SendersAreBoundedAndThoseThatStoppedMakeRoom) {
 TEST(SourceRates, AsManyAreKeptOutAtOnceAndTheOthersAreDropped) {
   SourceRates rates;
   const Nanos now = kNanosPerSecond;
-  const int most = static_cast<int>(kSourcesHeldOutMax);
+  const int most = static_cast<int>(kBlockedSourcesMax);
   for (int source = 0; source <= most; ++source)
     for (int i = 0; i < kSourceDatagramsBurst; ++i) ASSERT_EQ(rates.Count(Source(source), now), Answer::kTake);
-  for (int source = 0; source < most; ++source) ASSERT_EQ(rates.Count(Source(source), now), Answer::kNewlyHeldOut);
+  for (int source = 0; source < most; ++source) ASSERT_EQ(rates.Count(Source(source), now), Answer::kNewlyBlocked);
   EXPECT_EQ(rates.Count(Source(most), now), Answer::kDrop);
-  EXPECT_EQ(rates.HeldOut().size(), kSourcesHeldOutMax);
+  EXPECT_EQ(rates.Blocked().size(), kBlockedSourcesMax);
 }
 
 }  // namespace

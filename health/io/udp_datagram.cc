@@ -129,7 +129,7 @@ class UdpRailSocket final : public RailSocket {
 
   uint16_t port() const override { return port_; }
   const RailSocketCounts& counts() const override { return counts_; }
-  const std::vector<std::string>& held_out() const override { return sources_.HeldOut(); }
+  const std::vector<std::string>& blocked() const override { return sources_.Blocked(); }
 
  private:
   absl::Status Send(const DatagramAddress& to, std::string_view bytes, int flags) {
@@ -157,7 +157,7 @@ class UdpRailSocket final : public RailSocket {
   Nanos PauseNeeded() const { return std::max(budget_.Until(), reads_.Until()); }
 
   void AttachFilter() {
-    std::vector<sock_filter> program = FilterProgram(filter_, family_, sources_.HeldOut());
+    std::vector<sock_filter> program = FilterProgram(filter_, family_, sources_.Blocked());
     const sock_fprog all = {static_cast<uint16_t>(program.size()), program.data()};
     const bool attached = setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all)) == 0;
     const int error = errno;
@@ -176,11 +176,11 @@ class UdpRailSocket final : public RailSocket {
     const SourceRates::Answer answer = sources_.Count(source, loop_->Now());
     if (answer == SourceRates::Answer::kTake) return true;
     ++counts_.over_rate;
-    if (answer == SourceRates::Answer::kNewlyHeldOut) HoldOut();
+    if (answer == SourceRates::Answer::kNewlyBlocked) Block();
     return false;
   }
 
-  void HoldOut() {
+  void Block() {
     AttachFilter();
     if (release_ == 0) ReleaseLater();
   }
@@ -212,7 +212,7 @@ class UdpRailSocket final : public RailSocket {
     const uint64_t more = static_cast<uint32_t>(dropped - std::exchange(dropped_last_, dropped));  // wraps
     const uint32_t queued = memory[SK_MEMINFO_RMEM_ALLOC];
     const bool was_short = std::max(queued, std::exchange(queued_last_, queued)) <= memory[SK_MEMINFO_RCVBUF] / 2;
-    const bool filters = !unfiltered_ && (!filter_.words.empty() || !sources_.HeldOut().empty());
+    const bool filters = !unfiltered_ && (!filter_.words.empty() || !sources_.Blocked().empty());
     (was_short && filters ? counts_.filtered : counts_.dropped_by_kernel) += more;
   }
 

@@ -208,7 +208,7 @@ TEST_F(UdpDatagramTest, AnIpv6SenderBeyondItsRateIsKeptOut) {
   loop_.RunAfter(0, flood);
   uint64_t read_late = 0, sent_late = 0;
   loop_.RunAfter(kNanosPerSecond, [&] {
-    EXPECT_EQ(socket.held_out(), std::vector<std::string>{"::1"});
+    EXPECT_EQ(socket.blocked(), std::vector<std::string>{"::1"});
     read_late = socket.counts().received + socket.counts().over_rate;
     sent_late = socket.counts().sent;
   });
@@ -319,7 +319,7 @@ TEST_F(UdpDatagramTest, AFloodFromOneSenderTakesNothingFromTheOthers) {
   };
   // What was in the buffer when the sender was found out is read and dropped first.
   loop_.RunAfter(kNanosPerSecond, [&] {
-    EXPECT_EQ(socket->held_out(), std::vector<std::string>{Flood::Sender(0)});
+    EXPECT_EQ(socket->blocked(), std::vector<std::string>{Flood::Sender(0)});
     EXPECT_GE(got_.size(), static_cast<size_t>(kSourceDatagramsBurst));
     got_.clear();
     before = socket->counts();

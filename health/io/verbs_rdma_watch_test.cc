@@ -73,10 +73,10 @@ class VerbsRdmaWatchTest : public testing::Test {
                                                                     },
                                                                     [this](int) { ++unwatched_; }});
     watch_->Start({[this](const std::string& device, uint8_t port, AsyncKind kind) {
-                     told_.push_back(device + "/" + std::to_string(port) + " event " + std::to_string(static_cast<int>(kind)));
+                     reports_.push_back(device + "/" + std::to_string(port) + " event " + std::to_string(static_cast<int>(kind)));
                    },
-                   [this](const std::string& device, const std::vector<RdmaPort>& ports) { told_.push_back(device + Words(ports)); }});
-    EXPECT_THAT(Told(), IsEmpty()) << "told from within Start";
+                   [this](const std::string& device, const std::vector<RdmaPort>& ports) { reports_.push_back(device + Words(ports)); }});
+    EXPECT_THAT(Reports(), IsEmpty()) << "told from within Start";
     Settle();
   }
   static std::string Words(const std::vector<RdmaPort>& ports) {
@@ -102,7 +102,7 @@ class VerbsRdmaWatchTest : public testing::Test {
     core_.Advance(kRdmaSweepInterval);
     Settle();
   }
-  std::vector<std::string> Told() { return std::exchange(told_, {}); }
+  std::vector<std::string> Reports() { return std::exchange(reports_, {}); }
   static std::string Event(const std::string& port, AsyncKind kind) { return port + " event " + std::to_string(static_cast<int>(kind)); }
 
   verbs::FakeTimeline time_;
@@ -113,124 +113,124 @@ class VerbsRdmaWatchTest : public testing::Test {
   FakeExecutor blocking_;
   std::vector<std::function<void()>> readable_;
   int unwatched_ = 0;
-  std::vector<std::string> told_;
+  std::vector<std::string> reports_;
   std::unique_ptr<VerbsRdmaWatch> watch_;
 };
 
 TEST_F(VerbsRdmaWatchTest, TellsOfAllPortsAndSweepsThem) {
   Start();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
   // A speed that changed without a word.
   fabric_.port({0, "mlx5_1", 2})->info.bits_per_second = 25e9;
   PassSweep();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 25"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 25"));
 }
 
 TEST_F(VerbsRdmaWatchTest, EventsAreToldAtOnceAndThePortIsAsked) {
   Start();
-  Told();
+  Reports();
   fabric_.SetCarrier({0, "mlx5_1", 2}, false);
   Wake();
   EXPECT_EQ(verbs_.unacknowledged, 0);
-  EXPECT_THAT(Told(), ElementsAre(Event("mlx5_1/2", AsyncKind::kPortError))) << "nobody waits for what may block";
+  EXPECT_THAT(Reports(), ElementsAre(Event("mlx5_1/2", AsyncKind::kPortError))) << "nobody waits for what may block";
   Settle();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_1 up 100 down 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_1 up 100 down 100"));
 }
 
 TEST_F(VerbsRdmaWatchTest, WhileADeviceIsAskedWhatHappensAsksOnceMore) {
   Start();
-  Told();
+  Reports();
   for (int i = 0; i < 3; ++i) {
     fabric_.SetCarrier({0, "mlx5_0", 1}, i % 2 != 0);
     Wake();
   }
-  Told();
+  Reports();
   Settle();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 down 100", "mlx5_0 down 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 down 100", "mlx5_0 down 100"));
 }
 
 TEST_F(VerbsRdmaWatchTest, APortThatFlapsLeavesTheCoreTimeForOthers) {
   Start();
-  Told();
+  Reports();
   for (int i = 0; i < 40; ++i) fabric_.SetCarrier({0, "mlx5_0", 1}, i % 2 != 0);
   readable_[0]();
-  EXPECT_EQ(Told().size(), 16u);
+  EXPECT_EQ(Reports().size(), 16u);
   readable_[0]();
   readable_[0]();
-  EXPECT_EQ(Told().size(), 24u);
+  EXPECT_EQ(Reports().size(), 24u);
   EXPECT_EQ(verbs_.unacknowledged, 0);
 }
 
 TEST_F(VerbsRdmaWatchTest, ADeviceThatDiesIsClosedAndOpenedWhenItIsBack) {
   Start();
-  Told();
+  Reports();
   fabric_.LoseDevice(0, "mlx5_0");
   Wake();
-  EXPECT_THAT(Told(), ElementsAre(Event("mlx5_0/0", AsyncKind::kDeviceFatal), "mlx5_0 gone"));
+  EXPECT_THAT(Reports(), ElementsAre(Event("mlx5_0/0", AsyncKind::kDeviceFatal), "mlx5_0 gone"));
   EXPECT_EQ(unwatched_, 1);
   Settle();
   EXPECT_EQ(verbs_.open, 1);
   Wake();  // of the life before
   PassSweep();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_1 up 100 up 100"));
   fabric_.RestoreDevice(0, "mlx5_0");
   PassSweep();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
   fabric_.SetCarrier({0, "mlx5_0", 1}, false);
   Wake();
-  EXPECT_THAT(Told(), ElementsAre(Event("mlx5_0/1", AsyncKind::kPortError)));
+  EXPECT_THAT(Reports(), ElementsAre(Event("mlx5_0/1", AsyncKind::kPortError)));
 }
 
 // Some drivers let a device go only when nobody has it open any more.
 TEST_F(VerbsRdmaWatchTest, ADeviceThatIsNoLongerListedIsClosed) {
   Start();
-  Told();
+  Reports();
   verbs_.hidden.insert("mlx5_0");
   PassSweep();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 gone", "mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 gone", "mlx5_1 up 100 up 100"));
   EXPECT_EQ(verbs_.open, 1);
 }
 
 // The event was lost with the device.
 TEST_F(VerbsRdmaWatchTest, ADeviceThatCannotBeAskedIsGone) {
   Start();
-  Told();
+  Reports();
   fabric_.LoseDevice(0, "mlx5_0");
   fabric_.RestoreDevice(0, "mlx5_0");  // another one of that name: the context is as dead as before
   PassSweep();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 gone", "mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 gone", "mlx5_1 up 100 up 100"));
   PassSweep();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
 }
 
 TEST_F(VerbsRdmaWatchTest, ADeviceThatMayNotBeOpenedIsTriedAgain) {
   verbs_.FailCall(verbs::Call::kOpen, 1, EACCES);
   Start();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_1 up 100 up 100"));
   PassSweep();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
 }
 
 // The thread that may block is blocked.
 TEST_F(VerbsRdmaWatchTest, ASweepWaitsForTheOneBefore) {
   Start();
-  Told();
+  Reports();
   for (int i = 0; i < 5; ++i) core_.Advance(kRdmaSweepInterval);
   Settle();
-  EXPECT_THAT(Told(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
+  EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
 }
 
 TEST_F(VerbsRdmaWatchTest, ItsEndClosesAllAndWhatWasAskedIsNotTold) {
   Start();
-  Told();
+  Reports();
   fabric_.SetCarrier({0, "mlx5_0", 1}, false);
   Wake();
-  Told();
+  Reports();
   watch_.reset();
   EXPECT_EQ(unwatched_, 2);
   Settle();
   EXPECT_EQ(verbs_.open, 0);
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Reports(), IsEmpty());
 }
 
 }  // namespace

@@ -69,13 +69,13 @@ void FabricProbe::Open(Port* port) {
 
 void FabricProbe::Trouble(Port* port, const std::string& what) {
   if (std::exchange(port->trouble, what) != what)
-    outputs_.tell({node_, port->nic}, absl::StrCat("the subnet manager's reports do not arrive at this port: ", what));
+    outputs_.report({node_, port->nic}, absl::StrCat("the subnet manager's reports do not arrive at this port: ", what));
 }
 
 void FabricProbe::OnMad(Port* port, const std::string& mad, const FabricAddress& from) {
   const auto message = DecodeSaMessage(mad);
   if (!message.has_value() || from.lid != port->manager.lid) {
-    ++strangers_;
+    ++foreign_;
     return;
   }
   if (message->kind == SaMessage::Kind::kSubscribed) return OnAnswer(port, *message);
@@ -89,9 +89,9 @@ void FabricProbe::OnAnswer(Port* port, const SaMessage& answer) {
   if (answer.transaction != port->transaction) return;
   port->subscribed = answer.status == 0;
   if (!port->subscribed) return Trouble(port, absl::StrCat("it refuses the subscription with status ", answer.status));
-  const bool news = !std::exchange(port->told, true) || !port->trouble.empty();
+  const bool news = !std::exchange(port->reported, true) || !port->trouble.empty();
   port->trouble.clear();
-  if (news) outputs_.tell({node_, port->nic}, "the subnet manager's reports arrive at this port");
+  if (news) outputs_.report({node_, port->nic}, "the subnet manager's reports arrive at this port");
 }
 
 void FabricProbe::Take(const SaNotice& notice) {
@@ -99,37 +99,37 @@ void FabricProbe::Take(const SaNotice& notice) {
   // One port's coming and going is one subject.
   const Subject subject = {notice.guid, notice.guid != 0 ? uint16_t{0} : notice.trap, notice.lid, notice.port};
   const Nanos now = executor_->Now();
-  if (told_.size() >= kNoticeSubjectsMax)
-    std::erase_if(told_,
+  if (reported_.size() >= kNoticeSubjectsMax)
+    std::erase_if(reported_,
                   [now](const auto& entry) { return !entry.second.pending.has_value() && now - entry.second.when >= kNoticeInterval; });
-  const auto found = told_.find(subject);
-  if (found == told_.end()) {
-    if (told_.size() >= kNoticeSubjectsMax) {
+  const auto found = reported_.find(subject);
+  if (found == reported_.end()) {
+    if (reported_.size() >= kNoticeSubjectsMax) {
       ++coalesced_;
       return;
     }
-    told_[subject] = {now, notice, std::nullopt, 0};
-    return Tell(notice, 0);
+    reported_[subject] = {now, notice, std::nullopt, 0};
+    return Report(notice, 0);
   }
-  Told& told = found->second;
-  if (now - told.when >= kNoticeInterval && !told.pending.has_value()) {
-    told = {now, notice, std::nullopt, 0};
-    return Tell(notice, 0);
+  Reported& reported = found->second;
+  if (now - reported.when >= kNoticeInterval && !reported.pending.has_value()) {
+    reported = {now, notice, std::nullopt, 0};
+    return Report(notice, 0);
   }
   ++coalesced_;
-  if (notice == told.pending.value_or(told.last)) return;
-  if (told.pending.has_value()) ++told.more;
-  told.pending = notice;
+  if (notice == reported.pending.value_or(reported.last)) return;
+  if (reported.pending.has_value()) ++reported.more;
+  reported.pending = notice;
   if (flush_timer_ == 0) flush_timer_ = executor_->RunAfter(kNoticeInterval, [this] { Flush(); });
 }
 
 void FabricProbe::Flush() {
   flush_timer_ = 0;
   const Nanos now = executor_->Now();
-  for (auto& [subject, told] : told_) {
-    if (!told.pending.has_value()) continue;
-    const Told due = std::exchange(told, {now, *told.pending, std::nullopt, 0});
-    if (*due.pending != due.last) Tell(*due.pending, due.more);
+  for (auto& [subject, reported] : reported_) {
+    if (!reported.pending.has_value()) continue;
+    const Reported due = std::exchange(reported, {now, *reported.pending, std::nullopt, 0});
+    if (*due.pending != due.last) Report(*due.pending, due.more);
   }
 }
 
@@ -139,13 +139,13 @@ std::optional<NicKey> FabricProbe::OwnNicAt(uint16_t lid) const {
   return std::nullopt;
 }
 
-void FabricProbe::Tell(const SaNotice& notice, uint64_t more) {
+void FabricProbe::Report(const SaNotice& notice, uint64_t more) {
   Evidence evidence;
   evidence.observer = node_;
   evidence.when = executor_->Now();
   evidence.detail = Words(notice, more);
   const std::optional<NicKey> nic = notice.guid != 0 ? resolve_(notice.guid) : OwnNicAt(notice.lid);
-  outputs_.tell(nic.value_or(NicKey()), evidence.detail);
+  outputs_.report(nic.value_or(NicKey()), evidence.detail);
   if (!nic.has_value()) return;
   evidence.subject = *nic;
   switch (notice.trap) {

@@ -33,7 +33,7 @@ class FabricProbe {
   struct Outputs {
     EvidenceSink evidence;
     // Reports one line for an operator. `nic`: the NIC that it is about; empty names: a port that is not known.
-    std::function<void(const NicKey& nic, const std::string& text)> tell;
+    std::function<void(const NicKey& nic, const std::string& text)> report;
   };
   // The NIC, of any node, with this port GUID.
   using Resolve = std::function<std::optional<NicKey>(uint64_t port_guid)>;
@@ -54,7 +54,7 @@ class FabricProbe {
   // Counts: reports that arrived, reports that were merged into another one, and MADs that were not the subnet administrator's.
   uint64_t reports() const { return reports_; }
   uint64_t coalesced() const { return coalesced_; }
-  uint64_t strangers() const { return strangers_; }
+  uint64_t foreign() const { return foreign_; }
 
  private:
   struct Port {
@@ -63,7 +63,7 @@ class FabricProbe {
     std::unique_ptr<FabricPort> open;  // null: not open
     bool lost = false;                 // `open` is of no use any more
     bool subscribed = false;
-    bool told = false;  // that it was, once
+    bool reported = false;  // that it was, once
     FabricAddress manager;
     uint32_t transaction = 0;
     Nanos asked = 0;
@@ -71,7 +71,7 @@ class FabricProbe {
   };
   // Identifies a subject: a port's GUID, or the sender and the topic.
   using Subject = std::tuple<uint64_t, uint16_t, uint16_t, uint8_t>;
-  struct Told {
+  struct Reported {
     Nanos when = 0;
     SaNotice last;
     std::optional<SaNotice> pending;
@@ -84,7 +84,7 @@ class FabricProbe {
   void Trouble(Port* port, const std::string& what);
   void Take(const SaNotice& notice);
   void Flush();
-  void Tell(const SaNotice& notice, uint64_t more);
+  void Report(const SaNotice& notice, uint64_t more);
   std::optional<NicKey> OwnNicAt(uint16_t lid) const;
 
   const std::string node_;
@@ -93,12 +93,12 @@ class FabricProbe {
   const Resolve resolve_;
   const Outputs outputs_;
   std::map<std::string, std::unique_ptr<Port>> ports_;  // by NIC
-  std::map<Subject, Told> told_;
+  std::map<Subject, Reported> reported_;
   uint32_t transaction_ = 0;
   TimerId flush_timer_ = 0;  // 0: nothing is pending
   uint64_t reports_ = 0;
   uint64_t coalesced_ = 0;
-  uint64_t strangers_ = 0;
+  uint64_t foreign_ = 0;
 };
 
 }  // namespace r2cc::health

@@ -42,9 +42,9 @@ class FabricProbeTest : public testing::Test {
   void Subscribe() {
     Sample();
     Confirm();
-    EXPECT_THAT(Told(), testing::ElementsAre("n0/ibp24s0: the subnet manager's reports arrive at this port"));
+    EXPECT_THAT(Reports(), testing::ElementsAre("n0/ibp24s0: the subnet manager's reports arrive at this port"));
   }
-  std::vector<std::string> Told() { return std::exchange(told_, {}); }
+  std::vector<std::string> Reports() { return std::exchange(reports_, {}); }
   std::vector<std::string> Seen() { return std::exchange(seen_, {}); }
   static std::string Report(uint16_t trap, uint64_t guid, uint16_t lid = 0, uint8_t port = 0) {
     return EncodeReport(9, {trap, guid, lid, port});
@@ -53,7 +53,7 @@ class FabricProbeTest : public testing::Test {
   FakeExecutor executor_;
   FakeSysfs dgx_ = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
   FakeFabric fabric_;
-  std::vector<std::string> told_;
+  std::vector<std::string> reports_;
   std::vector<std::string> seen_;
   FabricProbe probe_{"n0",
                      &fabric_,
@@ -64,7 +64,7 @@ class FabricProbeTest : public testing::Test {
                      {[this](const Evidence& one) {
                         seen_.push_back(one.subject.ToString() + " " + EvidenceKindName(one.kind) + " " + std::to_string(one.value));
                       },
-                      [this](const NicKey& nic, const std::string& text) { told_.push_back(nic.ToString() + ": " + text); }}};
+                      [this](const NicKey& nic, const std::string& text) { reports_.push_back(nic.ToString() + ": " + text); }}};
 };
 
 TEST_F(FabricProbeTest, SubscribesThroughEachInfinibandPortAndAgainNowAndThen) {
@@ -86,7 +86,7 @@ TEST_F(FabricProbeTest, SubscribesThroughEachInfinibandPortAndAgainNowAndThen) {
   executor_.Advance(kResubscribeInterval);
   Sample();
   EXPECT_THAT(fabric_.TakeSent(), SizeIs(1)) << "a restarted subnet manager has forgotten us";
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Reports(), IsEmpty());
 }
 
 TEST_F(FabricProbeTest, AnotherManagerIsAskedAtOnce) {
@@ -97,7 +97,7 @@ TEST_F(FabricProbeTest, AnotherManagerIsAskedAtOnce) {
   ASSERT_THAT(sent, SizeIs(1));
   EXPECT_EQ(sent[0].to.lid, 7);
   Hear(Report(kTrapPortOutOfService, kGuid));
-  EXPECT_EQ(probe_.strangers(), 1u) << "the one that was";
+  EXPECT_EQ(probe_.foreign(), 1u) << "the one that was";
   Hear(Report(kTrapPortOutOfService, kGuid), {7, 0});
   EXPECT_EQ(probe_.reports(), 1u);
 }
@@ -119,7 +119,7 @@ TEST_F(FabricProbeTest, APortThatLeavesAndComesBackIsEvidenceAndAnEvent) {
   Subscribe();
   Hear(Report(kTrapPortOutOfService, kGuid));
   EXPECT_THAT(Seen(), ElementsAre("n1/ib3 fabric-gone 0"));
-  EXPECT_THAT(Told(), ElementsAre("n1/ib3: subnet manager: port out of service (trap 65, port GUID 0xa088c20300181000)"));
+  EXPECT_THAT(Reports(), ElementsAre("n1/ib3: subnet manager: port out of service (trap 65, port GUID 0xa088c20300181000)"));
   const auto answers = fabric_.TakeSent();
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_FALSE(answers[0].asked);
@@ -133,9 +133,9 @@ TEST_F(FabricProbeTest, WhatIsNobodysIsAnEventAlone) {
   Subscribe();
   Hear(Report(kTrapLinkState, 0, 3));
   Hear(Report(kTrapPortOutOfService, 77));
-  EXPECT_THAT(Told(), ElementsAre("/: subnet manager: link state changed (trap 128, LID 3)", HasSubstr("GUID 0x000000000000004d")));
+  EXPECT_THAT(Reports(), ElementsAre("/: subnet manager: link state changed (trap 128, LID 3)", HasSubstr("GUID 0x000000000000004d")));
   Hear(Report(66, kGuid));
-  EXPECT_THAT(Told(), IsEmpty()) << "a multicast group is no fault";
+  EXPECT_THAT(Reports(), IsEmpty()) << "a multicast group is no fault";
   EXPECT_THAT(Seen(), IsEmpty());
 }
 
@@ -163,7 +163,7 @@ TEST_F(FabricProbeTest, AFlappingPortIsToldOnceASecond) {
   EXPECT_EQ(seen.back(), "n1/ib3 fabric-back 0");
   EXPECT_EQ(probe_.reports(), 6000u);
   EXPECT_GE(probe_.coalesced(), 5990u);
-  EXPECT_THAT(Told().at(1), HasSubstr("the last of 1999"));
+  EXPECT_THAT(Reports().at(1), HasSubstr("the last of 1999"));
   executor_.Advance(10 * kNoticeInterval);
   EXPECT_THAT(Seen(), IsEmpty());
 }
@@ -179,10 +179,10 @@ TEST_F(FabricProbeTest, TheSameThroughSeveralPortsIsToldOnce) {
 TEST_F(FabricProbeTest, ManySubjectsAreBounded) {
   Subscribe();
   for (uint64_t guid = 1; guid <= 3 * kNoticeSubjectsMax; ++guid) Hear(Report(kTrapPortOutOfService, guid));
-  EXPECT_THAT(Told(), SizeIs(kNoticeSubjectsMax));
+  EXPECT_THAT(Reports(), SizeIs(kNoticeSubjectsMax));
   executor_.Advance(kNoticeInterval);
   Hear(Report(kTrapPortOutOfService, 1u << 20));
-  EXPECT_THAT(Told(), SizeIs(1));
+  EXPECT_THAT(Reports(), SizeIs(1));
 }
 
 TEST_F(FabricProbeTest, StrangersAreCountedAndNotHeard) {
@@ -190,7 +190,7 @@ TEST_F(FabricProbeTest, StrangersAreCountedAndNotHeard) {
   Hear(Report(kTrapPortOutOfService, kGuid), {2, 0});
   Hear("rubbish");
   Hear(std::string(kMadBytes, '\xff'));
-  EXPECT_EQ(probe_.strangers(), 3u);
+  EXPECT_EQ(probe_.foreign(), 3u);
   EXPECT_THAT(Seen(), IsEmpty());
   EXPECT_THAT(fabric_.TakeSent(), IsEmpty()) << "nobody is answered";
 }
@@ -199,19 +199,20 @@ TEST_F(FabricProbeTest, TroubleIsToldOnceAndItsEnd) {
   fabric_.set_open_status(absl::NotFoundError("libibumad.so.3 cannot be loaded"));
   Sample();
   Sample();
-  EXPECT_THAT(Told(), ElementsAre("n0/ibp24s0: the subnet manager's reports do not arrive at this port: libibumad.so.3 cannot be loaded"));
+  EXPECT_THAT(Reports(),
+              ElementsAre("n0/ibp24s0: the subnet manager's reports do not arrive at this port: libibumad.so.3 cannot be loaded"));
   fabric_.set_open_status(absl::OkStatus());
   Sample();
   fabric_.handler("mlx5_0/1").on_timeout();
-  EXPECT_THAT(Told(), ElementsAre(HasSubstr("LID 1 does not answer")));
+  EXPECT_THAT(Reports(), ElementsAre(HasSubstr("LID 1 does not answer")));
   Sample();
   Confirm(12);
-  EXPECT_THAT(Told(), ElementsAre(HasSubstr("it refuses the subscription with status 12")));
+  EXPECT_THAT(Reports(), ElementsAre(HasSubstr("it refuses the subscription with status 12")));
   Sample();
   Confirm();
-  EXPECT_THAT(Told(), ElementsAre("n0/ibp24s0: the subnet manager's reports arrive at this port"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/ibp24s0: the subnet manager's reports arrive at this port"));
   fabric_.handler("mlx5_0/1").on_lost(absl::UnavailableError("the port cannot be read"));
-  EXPECT_THAT(Told(), ElementsAre(HasSubstr("the port cannot be read")));
+  EXPECT_THAT(Reports(), ElementsAre(HasSubstr("the port cannot be read")));
   Sample();
   EXPECT_THAT(fabric_.TakeSent(), SizeIs(1)) << "opened again, subscribed again";
 }

@@ -82,10 +82,10 @@ void LargeJudge::ForgetLoss() {
   passed_ = failed_ = 0;
 }
 
-bool LargeJudge::Heard(uint64_t sequence) {
+bool LargeJudge::Arrived(uint64_t sequence) {
   const Ping* const ping = Find(sequence);
   if (ping == nullptr) return false;
-  if (ping->packet_bytes == full_) heard_ = std::max(heard_, ping->sent);
+  if (ping->packet_bytes == full_) arrived_ = std::max(arrived_, ping->sent);
   return true;
 }
 
@@ -128,14 +128,14 @@ void LargeJudge::Reset() {
   answered_sent_ = 0;
   misses_ = proof_answers_ = 0;
   loss_rate_ = 0;
-  heard_ = ping_came_ = 0;
+  arrived_ = ping_came_ = 0;
   ForgetLoss();
 }
 
 LargeLoss LargeJudge::loss() const {
   if (!lost()) return {};
   LargeLoss::Way way = LargeLoss::Way::kEither;
-  if (heard_ >= missed_since_)
+  if (arrived_ >= missed_since_)
     way = LargeLoss::Way::kBack;
   else if (ping_came_ >= missed_since_)
     way = LargeLoss::Way::kThere;

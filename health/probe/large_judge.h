@@ -51,7 +51,7 @@ class LargeJudge {
   void Sent(uint64_t sequence, size_t packet_bytes, Nanos now);
   // The answer of that length came; the peer reports that the ping arrived. False: no probe waits for it.
   bool Answered(uint64_t sequence, Nanos received);
-  bool Heard(uint64_t sequence);
+  bool Arrived(uint64_t sequence);
   // A large ping of the peer came in.
   void PingCame(size_t packet_bytes, Nanos received) {
     if (packet_bytes >= full_) ping_came_ = received;
@@ -70,7 +70,7 @@ class LargeJudge {
   // The latest ping is neither answered nor known to be missed, and that may change what is known.
   bool Awaits() const { return !pings_.empty() && !lost() && !pings_.back().answered && !pings_.back().missed; }
   // Something is missing, or under proof: to be asked in quick succession.
-  bool doubtful() const { return misses_ > 0 || proof_answers_ > 0; }
+  bool unsettled() const { return misses_ > 0 || proof_answers_ > 0; }
   bool lost() const { return verdict_ == PairVerdict::kSilent; }
   LargeLoss loss() const;
   // When the latest full one left that was answered; 0: none was.
@@ -108,7 +108,7 @@ class LargeJudge {
   size_t passed_ = 0;
   size_t failed_ = 0;
   bool small_turn_ = false;
-  Nanos heard_ = 0;
+  Nanos arrived_ = 0;
   Nanos ping_came_ = 0;
 };
 

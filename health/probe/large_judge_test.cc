@@ -36,7 +36,7 @@ class LargeJudgeTest : public testing::Test {
 TEST_F(LargeJudgeTest, LargeOnesThatAreLostInARowAreALoss) {
   Steps(10, true, 9000);
   EXPECT_EQ(judge_.verdict(), PairVerdict::kAnswering);
-  EXPECT_FALSE(judge_.doubtful());
+  EXPECT_FALSE(judge_.unsettled());
   const Nanos broken = now_;
   while (!judge_.lost() && now_ - broken < kNanosPerSecond) Step(true, 1500);
   EXPECT_TRUE(judge_.lost());
@@ -72,12 +72,12 @@ TEST_F(LargeJudgeTest, WhereTheyAreOftenLostByChanceMoreAreNeeded) {
 TEST_F(LargeJudgeTest, WhatIsSilentOrStandsStillShowsNothing) {
   Steps(10, true, 9000);
   Steps(200, false, 0);
-  EXPECT_FALSE(judge_.lost() || judge_.doubtful());
+  EXPECT_FALSE(judge_.lost() || judge_.unsettled());
   // It goes on, and answers what waited for it.
   small_answered_ = now_ - 20 * kMs;
   for (uint64_t sequence = 11; sequence <= sequence_; ++sequence) judge_.Answered(sequence, now_);
   judge_.Judge(now_, kPatience, small_answered_);
-  EXPECT_FALSE(judge_.lost() || judge_.doubtful());
+  EXPECT_FALSE(judge_.lost() || judge_.unsettled());
 }
 
 TEST_F(LargeJudgeTest, TheyPassAgainWhenSeveralDid) {
@@ -110,7 +110,7 @@ TEST_F(LargeJudgeTest, TheWayThatLosesThemIsNamed) {
   // The peer hears them, and what it sends back is lost.
   for (int i = 0; i < 40; ++i) {
     Step(true, 1500);
-    judge_.Heard(sequence_);
+    judge_.Arrived(sequence_);
   }
   EXPECT_EQ(judge_.loss().way, LargeLoss::Way::kBack);
 
@@ -143,7 +143,7 @@ TEST_F(LargeJudgeTest, AnotherSizeBeginsAnew) {
 
 TEST_F(LargeJudgeTest, NobodyWaitsForWhatWasNotSent) {
   EXPECT_FALSE(judge_.Answered(7, now_));
-  EXPECT_FALSE(judge_.Heard(7));
+  EXPECT_FALSE(judge_.Arrived(7));
   Step(true, 9000);
   EXPECT_FALSE(judge_.Answered(sequence_, now_)) << "twice";
   judge_.Forget();

@@ -35,14 +35,14 @@ void LinkProbe::Remove(const std::string& nic) {
   const auto link = links_.find(nic);
   if (link == links_.end()) return;
   executor_->Cancel(link->second.settling);
-  executor_->Cancel(link->second.telling);
+  executor_->Cancel(link->second.report_timer);
   links_.erase(link);
 }
 
 LinkProbe::~LinkProbe() {
   for (const auto& [nic, link] : links_) {
     executor_->Cancel(link.settling);
-    executor_->Cancel(link.telling);
+    executor_->Cancel(link.report_timer);
   }
 }
 
@@ -81,7 +81,7 @@ void LinkProbe::OnFact(const std::string& nic, const LinkFact& fact) {
 
 void LinkProbe::OnLink(const std::string& nic, bool up, bool present, const std::string& detail) {
   Link& link = links_[nic];
-  if (up && link.told && !link.up) {
+  if (up && link.reported && !link.up) {
     if (link.settling == 0) {
       link.settling = executor_->RunAfter(kLinkUpSettle, [this, nic] {
         links_[nic].settling = 0;
@@ -101,20 +101,20 @@ void LinkProbe::OnBounce(const std::string& nic) {
   ++bounces_;
   Link& link = links_[nic];
   ++link.bounces;
-  if (link.telling != 0) return;
-  link.telling = executor_->RunAfter(kBouncesInterval, [this, nic] {
-    links_[nic].telling = 0;
-    Tell(nic, EvidenceKind::kLinkBounces, std::exchange(links_[nic].bounces, 0), "came up and did not last");
+  if (link.report_timer != 0) return;
+  link.report_timer = executor_->RunAfter(kBouncesInterval, [this, nic] {
+    links_[nic].report_timer = 0;
+    Emit(nic, EvidenceKind::kLinkBounces, std::exchange(links_[nic].bounces, 0), "came up and did not last");
   });
 }
 
 void LinkProbe::Report(const std::string& nic, bool up, bool present, const std::string& detail) {
-  links_[nic].told = true;
+  links_[nic].reported = true;
   links_[nic].up = up;
-  Tell(nic, up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown, present ? 0 : kLinkGone, up ? "" : detail);
+  Emit(nic, up ? EvidenceKind::kLinkUp : EvidenceKind::kLinkDown, present ? 0 : kLinkGone, up ? "" : detail);
 }
 
-void LinkProbe::Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail) {
+void LinkProbe::Emit(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail) {
   Evidence evidence;
   evidence.observer = node_;
   evidence.subject = {node_, nic};

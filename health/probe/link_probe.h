@@ -53,11 +53,11 @@ class LinkProbe {
 
  private:
   struct Link {
-    bool told = false;  // anything
-    bool up = false;    // as reported
+    bool reported = false;  // anything
+    bool up = false;        // as reported
     TimerId settling = 0;
     int64_t bounces = 0;  // not reported yet
-    TimerId telling = 0;
+    TimerId report_timer = 0;
     LinkFact fact;  // as reported
   };
   // True: it has an interface.
@@ -68,7 +68,7 @@ class LinkProbe {
   void OnBounce(const std::string& nic);
   void OnFacts(const std::vector<LinkFact>& facts, bool complete);
   void Report(const std::string& nic, bool up, bool present, const std::string& detail);
-  void Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
+  void Emit(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
 
   const std::string node_;
   std::vector<std::string> addresses_;                         // NICs that are addresses without an interface

@@ -15,7 +15,7 @@ ProbeKeyring::ProbeKeyring(NewSecret new_secret, Nanos now) : new_secret_(std::m
 bool ProbeKeyring::Tick(Nanos now) {
   if (now - made_ >= kProbeKeyAnnounced) sending_ = &newest_;
   if (now - made_ >= kProbeKeyGrace) previous_.reset();
-  if (now - made_ < kProbeKeyLife) return false;
+  if (now - made_ < kProbeKeyLifetime) return false;
   made_ = now;
   previous_ = newest_;
   newest_ = ProbeIdentity(new_secret_());

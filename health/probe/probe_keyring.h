@@ -17,7 +17,7 @@
 
 namespace r2cc::health {
 
-constexpr Nanos kProbeKeyLife = 3600 * kNanosPerSecond;
+constexpr Nanos kProbeKeyLifetime = 3600 * kNanosPerSecond;
 // A new key is published to all nodes for this time before probes carry it, because views may travel through the store.
 constexpr Nanos kProbeKeyAnnounced = 10 * kNanosPerSecond;
 // Probes that carry the former key are accepted for this time in addition to those with the new one.

@@ -96,10 +96,10 @@ TEST_F(ProbeKeyringTest, AKeyThatLeavesNothingSecretIsNone) {
 // A new key each hour, and at no moment one that the other end does not know: views take some time.
 TEST_F(ProbeKeyringTest, KeysAreRenewedWithoutAGap) {
   std::set<uint64_t> nonces;
-  for (const Nanos end = now_ + 3 * kProbeKeyLife + 2 * kProbeKeyAnnounced; now_ < end; now_ += kNanosPerSecond) {
-    const bool told = a_.Tick(now_);
+  for (const Nanos end = now_ + 3 * kProbeKeyLifetime + 2 * kProbeKeyAnnounced; now_ < end; now_ += kNanosPerSecond) {
+    const bool changed = a_.Tick(now_);
     ASSERT_TRUE(Understand()) << "before anybody has heard of a new key";
-    if (told || now_ % (9 * kNanosPerSecond) == 0) {
+    if (changed || now_ % (9 * kNanosPerSecond) == 0) {
       now_ += 5 * kNanosPerSecond;
       a_.Tick(now_);
       Meet();
@@ -109,7 +109,7 @@ TEST_F(ProbeKeyringTest, KeysAreRenewedWithoutAGap) {
   }
   EXPECT_EQ(nonces.size(), 4U);
   const uint64_t before = a_.nonce();
-  now_ += kProbeKeyLife;
+  now_ += kProbeKeyLifetime;
   a_.Tick(now_);
   EXPECT_TRUE(a_.IsOwn(before));
   now_ += kProbeKeyGrace;

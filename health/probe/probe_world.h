@@ -65,7 +65,7 @@ class ProbeWorld {
   }
   uint64_t large() const { return large_; }
   // Whether daemons exchange views over another network than the rails, twice a second.
-  void set_heard(bool heard) { heard_ = heard; }
+  void set_peer_messages(bool enabled) { peer_messages_ = enabled; }
   // The daemon of `node` neither sends nor reads until it is woken; what arrives waits.
   void Stop(int node) { all_[node].stopped = true; }
   void Wake(int node) {
@@ -88,11 +88,11 @@ class ProbeWorld {
         else
           Deliver(to, arrival);
       }
-      if (heard_ && now_ >= next_signs_) {
+      if (peer_messages_ && now_ >= next_signs_) {
         next_signs_ = now_ + kSigns;
         for (const Node& one : all_)
           for (int other = 0; other < nodes_ && !one.stopped; ++other)
-            if (!all_[other].stopped) one.prober->Heard(Name(other), now_);
+            if (!all_[other].stopped) one.prober->NoteAlive(Name(other), now_);
       }
       for (int node = 0; node < nodes_; ++node) {
         if (all_[node].next_tick > now_) continue;
@@ -147,7 +147,7 @@ class ProbeWorld {
   }
 
   static constexpr Nanos kSigns = 500 * kNanosPerMs;
-  bool heard_ = false;
+  bool peer_messages_ = false;
   Nanos next_signs_ = 0;
   const int nodes_;
   const int rails_;

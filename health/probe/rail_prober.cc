@@ -122,10 +122,10 @@ void RailProber::Suspect(const std::string& nic, const std::set<NicKey>& dead, N
 
 void RailProber::Ask(const PairKey& key, Nanos now) {
   const auto pair = pairs_.find(key);
-  if (pair != pairs_.end()) Doubt(&pair->second, now);
+  if (pair != pairs_.end()) MarkSuspect(&pair->second, now);
 }
 
-void RailProber::Doubt(Pair* pair, Nanos now) { pair->suspect_until = doubt_until_ = now + policy_.suspicion; }
+void RailProber::MarkSuspect(Pair* pair, Nanos now) { pair->suspect_until = suspect_until_ = now + policy_.suspicion; }
 
 // Late probes between two NICs may be the fault of either, or of what lies between: other pairs of both ends tell.
 void RailProber::SuspectAround(const Pair& late, Nanos now) {
@@ -133,7 +133,7 @@ void RailProber::SuspectAround(const Pair& late, Nanos now) {
   int peers = 0;
   for (auto& [key, pair] : pairs_) {
     if (key == late.target.key || (key.peer == late.target.key.peer && peers++ < kCompanionsMax))
-      Doubt(&pair, now);
+      MarkSuspect(&pair, now);
     else if (key.own == late.target.key.own && VerdictOf(pair.judge.state()) != PairVerdict::kSilent)
       own.push_back(&pair);
   }
@@ -144,10 +144,10 @@ void RailProber::SuspectSome(std::vector<Pair*> candidates, Nanos now) {
   const auto end = candidates.begin() + std::min<std::ptrdiff_t>(kCompanionsMax, std::ssize(candidates));
   std::partial_sort(candidates.begin(), end, candidates.end(),
                     [](const Pair* a, const Pair* b) { return a->judge.answered_sent() > b->judge.answered_sent(); });
-  for (auto one = candidates.begin(); one != end; ++one) Doubt(*one, now);
+  for (auto one = candidates.begin(); one != end; ++one) MarkSuspect(*one, now);
 }
 
-void RailProber::Heard(const std::string& node, Nanos now) {
+void RailProber::NoteAlive(const std::string& node, Nanos now) {
   const auto known = signs_.find(node);
   if (known == signs_.end()) return;
   auto& [latest, before, oldest] = known->second;
@@ -180,8 +180,8 @@ PairVerdict RailProber::Verdict(const Pair& pair, Nanos since) {
 void RailProber::NoteVerdict(Pair* pair) {
   const PairVerdict verdict = Verdict(*pair, pair->asked_since);
   const PairVerdict large = LargeVerdict(*pair, pair->asked_since);
-  const bool news = std::exchange(pair->told, verdict) != verdict;
-  if (std::exchange(pair->told_large, large) != large || news) ++revision_;
+  const bool news = std::exchange(pair->reported, verdict) != verdict;
+  if (std::exchange(pair->reported_large, large) != large || news) ++revision_;
 }
 
 void RailProber::Judge(Nanos now) {
@@ -191,9 +191,9 @@ void RailProber::Judge(Nanos now) {
     const PairState after = pair.judge.state();
     if (after != before) NoteVerdict(&pair);
     JudgeLarge(&pair, now);
-    const bool doubtful = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);
+    const bool unsettled = after == PairState::kLate || after == PairState::kProving || (after == PairState::kSilent && before != after);
     // Renewed at half time, not at every tick: it looks at all pairs.
-    if (doubtful && pair.suspect_until - now < policy_.suspicion / 2) SuspectAround(pair, now);
+    if (unsettled && pair.suspect_until - now < policy_.suspicion / 2) SuspectAround(pair, now);
   }
 }
 
@@ -218,11 +218,11 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
       if (now >= pair->suspect_until && now >= pair->due - policy_.together && !links_down_.contains(pair->target.key.own.nic))
         others.push_back(pair);
   // What a suspect does not answer says nothing until its peer has answered elsewhere.
-  const size_t doubted = suspects.size();
-  for (size_t i = 0; i < doubted; ++i) {
+  const size_t suspect_count = suspects.size();
+  for (size_t i = 0; i < suspect_count; ++i) {
     Pair* const witness = WitnessPair(*suspects[i]);
     if (witness != nullptr && now >= witness->suspect_until && now - witness->last_sent >= policy_.witness_interval_min) {
-      if (std::find(suspects.begin() + static_cast<std::ptrdiff_t>(doubted), suspects.end(), witness) == suspects.end())
+      if (std::find(suspects.begin() + static_cast<std::ptrdiff_t>(suspect_count), suspects.end(), witness) == suspects.end())
         suspects.push_back(witness);
       std::erase(others, witness);
     }
@@ -267,7 +267,7 @@ void RailProber::FindNext() {
 
 Nanos RailProber::next_tick() const {
   const Nanos soon = last_tick_ + kRailProbeTick;
-  return awaited_ > 0 || last_tick_ < doubt_until_ ? soon : std::max(soon, next_due_);
+  return awaited_ > 0 || last_tick_ < suspect_until_ ? soon : std::max(soon, next_due_);
 }
 
 std::optional<RailPing> RailProber::Ping(Pair* pair, Nanos now) {
@@ -295,7 +295,7 @@ std::optional<RailPing> RailProber::Send(Pair* pair, RailProbeKind kind, size_t 
 // The other end will know of the pair what there is to know, and while all is well it needs no second ping.
 void RailProber::PutOff(const std::string& nic, const std::string& peer, Nanos received) {
   const auto pairs = by_node_.find(peer);
-  if (pairs == by_node_.end() || received < doubt_until_) return;
+  if (pairs == by_node_.end() || received < suspect_until_) return;
   bool was_next = false;
   for (Pair* pair : pairs->second) {
     const Nanos interval = Interval(pair->target);
@@ -358,8 +358,8 @@ void RailProber::OnPong(const std::string& nic, const std::string& from, const R
     ++counts_.strangers;
   } else if (key->second.own.nic != nic || pong.nic_hash != pair.nic_hash) {
     ++counts_.misrouted;
-  } else if (pong.kind == RailProbeKind::kLargeHeard) {
-    if (!pair.large.Heard(pong.sequence)) ++counts_.unexpected;
+  } else if (pong.kind == RailProbeKind::kLargeReceived) {
+    if (!pair.large.Arrived(pong.sequence)) ++counts_.unexpected;
     if (pong.bytes == 0) SetPathMtu(&pair, pair.large.full(), received);
   } else if (pong.kind == RailProbeKind::kLargePong) {
     if (!pair.large.Answered(pong.sequence, received)) ++counts_.unexpected;

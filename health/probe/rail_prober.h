@@ -142,7 +142,7 @@ class RailProber {
   // A message of the daemon of `node` came in over another way than the rails. It bears witness where only one pair joins the two nodes:
   // there a probe is overdue if it left before the third latest message. One message proves little, as it may have been on its way for
   // long.
-  void Heard(const std::string& node, Nanos now);
+  void NoteAlive(const std::string& node, Nanos now);
 
   // Judges, and returns what to send now.
   std::vector<RailPing> Tick(Nanos now);
@@ -189,15 +189,15 @@ class RailProber {
     uint64_t nic_hash = 0;
     uint64_t node_hash = 0;
     PairJudge judge;
-    PairVerdict told = PairVerdict::kUnknown;
+    PairVerdict reported = PairVerdict::kUnknown;
     Nanos asked_since = 0;  // answers to earlier probes are old news; 0: all count
     Nanos due = 0;
     Nanos last_sent = 0;
     Nanos suspect_until = 0;
     LargeJudge large;
-    PairVerdict told_large = PairVerdict::kUnknown;
+    PairVerdict reported_large = PairVerdict::kUnknown;
     Nanos large_due = 0;
-    Nanos large_doubt_until = 0;
+    Nanos large_suspect_until = 0;
     uint32_t path_mtu = 0;  // what passes on the way, as kernels know; 0: nothing less than both ends'
     Nanos path_mtu_until = 0;
 
@@ -221,7 +221,7 @@ class RailProber {
   Pair* WitnessPair(const Pair& pair) const;
   Nanos Interval(const RailTarget& target) const;
   uint64_t Random(const Pair& pair, Nanos now) const;
-  void Doubt(Pair* pair, Nanos now);
+  void MarkSuspect(Pair* pair, Nanos now);
   void PutOff(const std::string& nic, const std::string& peer, Nanos received);
   // Nothing: there is no key for it.
   std::optional<RailPing> Ping(Pair* pair, Nanos now);
@@ -233,7 +233,7 @@ class RailProber {
   std::optional<RailPing> LargePing(Pair* pair, Nanos now);
   void SizeLarge(Pair* pair, Nanos now);
   void SetPathMtu(Pair* pair, size_t too_large, Nanos now);
-  void DoubtLarge(const Pair& pair, Nanos now);
+  void MarkLargeSuspect(const Pair& pair, Nanos now);
   void JudgeLarge(Pair* pair, Nanos now);
   Nanos LargeInterval(const RailTarget& target) const;
   // Answers before `since` are old news.
@@ -268,7 +268,7 @@ class RailProber {
   double tokens_ = 0;
   Nanos last_tick_ = 0;
   Nanos late_after_ = INT64_MAX;  // the next Tick is late then
-  Nanos doubt_until_ = 0;         // of the pair that is suspect for longest
+  Nanos suspect_until_ = 0;       // of the pair that is suspect for longest
   size_t awaited_ = 0;            // pairs whose latest ping has no answer yet
   Nanos next_due_ = 0;            // of all pairs' pings; far off if there are none
   RailProbeCounts counts_;

@@ -45,7 +45,7 @@ void RailProber::SuspectLarge(const std::string& nic, const NicKey& peer, Nanos 
     if (key.own.nic == nic && pair.judge.state() == PairState::kUp) own.push_back(&pair);
   SuspectSome(own, now);
   for (Pair* pair : own)
-    if (pair->suspect_until > now) pair->large_doubt_until = now + policy_.suspicion;
+    if (pair->suspect_until > now) pair->large_suspect_until = now + policy_.suspicion;
   FindNext();
 }
 
@@ -63,15 +63,15 @@ void RailProber::JudgeLarge(Pair* pair, Nanos now) {
   const bool was_lost = pair->large.lost();
   pair->large.Judge(now, pair->judge.patience(), pair->judge.answered_sent());
   if (pair->large.lost() != was_lost) NoteVerdict(pair);
-  const bool doubtful = pair->large.doubtful() || (pair->large.lost() && !was_lost);
-  if (doubtful && pair->large_doubt_until - now < policy_.suspicion / 2) DoubtLarge(*pair, now);
+  const bool unsettled = pair->large.unsettled() || (pair->large.lost() && !was_lost);
+  if (unsettled && pair->large_suspect_until - now < policy_.suspicion / 2) MarkLargeSuspect(*pair, now);
 }
 
 // As with a silent pair, others of both its ends tell where the fault is.
-void RailProber::DoubtLarge(const Pair& doubted, Nanos now) {
-  SuspectAround(doubted, now);
+void RailProber::MarkLargeSuspect(const Pair& suspect, Nanos now) {
+  SuspectAround(suspect, now);
   for (auto& [key, pair] : pairs_)
-    if (pair.suspect_until == now + policy_.suspicion) pair.large_doubt_until = pair.suspect_until;
+    if (pair.suspect_until == now + policy_.suspicion) pair.large_suspect_until = pair.suspect_until;
 }
 
 Nanos RailProber::LargeInterval(const RailTarget& target) const {
@@ -82,7 +82,7 @@ Nanos RailProber::LargeInterval(const RailTarget& target) const {
 // small ones alone.
 bool RailProber::LargeIsDue(const Pair& pair, Nanos now) const {
   if (pair.large.full() == 0 || pair.judge.state() != PairState::kUp || pair.Awaited()) return false;
-  return now >= pair.large_due || now < pair.large_doubt_until;
+  return now >= pair.large_due || now < pair.large_suspect_until;
 }
 
 std::optional<RailPing> RailProber::LargePing(Pair* pair, Nanos now) {
@@ -118,7 +118,7 @@ RailAnswer RailProber::AnswerLarge(const std::string& nic, const std::string& fr
   pong.kind = RailProbeKind::kLargePong;
   answer.bytes = EncodeRailProbe(pong, key);
   answer.length = pong.bytes;
-  pong.kind = RailProbeKind::kLargeHeard;
+  pong.kind = RailProbeKind::kLargeReceived;
   answer.after = EncodeRailProbe(pong, key);
   pong.bytes = 0;
   answer.instead = EncodeRailProbe(pong, key);

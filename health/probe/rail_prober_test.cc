@@ -137,7 +137,7 @@ TEST(RailProber, ADeadPortFallsSilentAtBothEndsInTime) {
 TEST(RailProber, TheOnlyRailFallsSilentWhereTheDaemonsHearEachOther) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     ProbeWorld world(4, 1, seed);
-    world.set_heard(true);
+    world.set_peer_messages(true);
     world.Run(5000 * kMs + static_cast<Nanos>(seed) * 13 * kMs);
     ASSERT_EQ(CountAll(world, PairState::kUp), 12) << seed;
     world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
@@ -153,7 +153,7 @@ TEST(RailProber, TheOnlyRailFallsSilentWhereTheDaemonsHearEachOther) {
 
 TEST(RailProber, ADaemonThatIsNotHeardOfIsNoDeadRail) {
   ProbeWorld world(3, 1);
-  world.set_heard(true);
+  world.set_peer_messages(true);
   world.Run(3000 * kMs);
   world.Stop(1);
   world.Run(60'000 * kMs);
@@ -162,7 +162,7 @@ TEST(RailProber, ADaemonThatIsNotHeardOfIsNoDeadRail) {
   world.Run(5000 * kMs);
   EXPECT_EQ(CountAll(world, PairState::kUp), 6);
   // Nor is anything silent where the rail is the only way, and all words went with it.
-  world.set_heard(false);
+  world.set_peer_messages(false);
   world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
   world.Run(60'000 * kMs);
   EXPECT_EQ(CountAll(world, PairState::kSilent), 0);
@@ -174,7 +174,7 @@ TEST(RailProber, WordsThatCameTogetherCountOnce) {
   world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
   for (int burst = 0; burst < 2; ++burst) {
     world.Run(600 * kMs);
-    for (int i = 0; i < 10; ++i) world.prober(0).Heard("n1", world.now());
+    for (int i = 0; i < 10; ++i) world.prober(0).NoteAlive("n1", world.now());
   }
   world.Run(3000 * kMs);
   EXPECT_EQ(CountAll(world, PairState::kSilent), 0);

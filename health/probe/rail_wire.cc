@@ -28,7 +28,7 @@ bool LengthFits(std::span<const uint8_t> bytes) {
     case RailProbeKind::kPong: return said == 0 && bytes.size() == kRailProbeBytes;
     case RailProbeKind::kLargePing:
     case RailProbeKind::kLargePong: return said == bytes.size();
-    case RailProbeKind::kLargeHeard: return said <= kRailProbeBytesMax && bytes.size() == kRailProbeBytes;
+    case RailProbeKind::kLargeReceived: return said <= kRailProbeBytesMax && bytes.size() == kRailProbeBytes;
   }
   return false;
 }

@@ -32,9 +32,9 @@ constexpr size_t kRailProbeBytesMax = 9216 - 28;
 enum class RailProbeKind : uint8_t {
   kPing = 1,
   kPong = 2,
-  kLargePing = 3,  // answered by a kLargePong of its length and a kLargeHeard, so that each direction is judged
+  kLargePing = 3,  // answered by a kLargePong of its length and a kLargeReceived, so that each direction is judged
   kLargePong = 4,
-  kLargeHeard = 5,  // 72 bytes: the kLargePing has come, or cannot be answered
+  kLargeReceived = 5,  // 72 bytes: the kLargePing has come, or cannot be answered
 };
 
 struct RailProbe {
@@ -49,7 +49,7 @@ struct RailProbe {
   Nanos sent_ns = 0;  // CLOCK_MONOTONIC of the pinging node
   // Fnv1a64 of the NODE/NIC that is pinged: one that came in at another NIC by the kernel's routes is no answer of this one.
   uint64_t nic_hash = 0;
-  // kLargePing, kLargePong: of the whole datagram. kLargeHeard: of the ping that came; 0: an answer of that length cannot leave, as this
+  // kLargePing, kLargePong: of the whole datagram. kLargeReceived: of the ping that came; 0: an answer of that length cannot leave, as this
   // kernel knows of less on the way. The others: 0.
   uint16_t bytes = 0;
 

@@ -67,11 +67,11 @@ TEST(RailWire, ALargeOneIsAsLongAsItSays) {
     EXPECT_TRUE(DecodeRailProbe(AsBytes(longer)).has_value());
     EXPECT_FALSE(IsAuthentic(AsBytes(longer), kKey));
   }
-  RailProbe heard = Sample();
-  heard.kind = RailProbeKind::kLargeHeard;
-  heard.bytes = 8972;
-  EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(heard, kKey)), heard);
-  EXPECT_FALSE(DecodeRailProbe(AsBytes(Padded(EncodeRailProbe(heard, kKey), 8972))).has_value());
+  RailProbe received = Sample();
+  received.kind = RailProbeKind::kLargeReceived;
+  received.bytes = 8972;
+  EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(received, kKey)), received);
+  EXPECT_FALSE(DecodeRailProbe(AsBytes(Padded(EncodeRailProbe(received, kKey), 8972))).has_value());
   RailProbe small = Sample();
   small.bytes = 72;
   EXPECT_FALSE(DecodeRailProbe(EncodeRailProbe(small, kKey)).has_value());

@@ -42,7 +42,7 @@ RdmaProbe::RdmaProbe(std::string node, const std::vector<NicIdentity>& nics, Rdm
 RdmaProbe::~RdmaProbe() {
   for (const auto& [name, nic] : nics_) {
     executor_->Cancel(nic.settling);
-    executor_->Cancel(nic.telling);
+    executor_->Cancel(nic.report_timer);
   }
 }
 
@@ -50,7 +50,7 @@ void RdmaProbe::Remove(const std::string& name) {
   const auto nic = nics_.find(name);
   if (nic == nics_.end()) return;
   executor_->Cancel(nic->second.settling);
-  executor_->Cancel(nic->second.telling);
+  executor_->Cancel(nic->second.report_timer);
   nics_.erase(nic);
 }
 
@@ -72,7 +72,7 @@ void RdmaProbe::OnEvent(const std::string& device, uint8_t port, AsyncKind kind)
     if (nic.device != device || (port != 0 && nic.port != port)) continue;
     ++nic.events;
     nic.event = absl::StrCat("RDMA port ", nic.device, "/", nic.port, ": ", Words(kind));
-    if (nic.telling == 0) TellEvents(name, &nic);
+    if (nic.report_timer == 0) ReportEvents(name, &nic);
   }
 }
 
@@ -119,11 +119,11 @@ RdmaProbe::State RdmaProbe::StateOf(const Nic& nic) const {
 void RdmaProbe::Judge(const std::string& name, Nic* nic) {
   Match(nic);
   if (nic->device.empty()) return;
-  TellPort(name, nic);
-  TellRate(name, nic);
+  ReportPort(name, nic);
+  ReportRate(name, nic);
   State state = StateOf(*nic);
-  if (!nic->told) {
-    if (state.active) TellState(name, nic, state);
+  if (!nic->reported) {
+    if (state.active) ReportState(name, nic, state);
     return;
   }
   if (state == nic->state) {
@@ -134,11 +134,11 @@ void RdmaProbe::Judge(const std::string& name, Nic* nic) {
   if (nic->settling != 0) return;
   nic->settling = executor_->RunAfter(kRdmaSettle, [this, name, nic] {
     nic->settling = 0;
-    TellState(name, nic, nic->next);
+    ReportState(name, nic, nic->next);
   });
 }
 
-void RdmaProbe::TellPort(const std::string& name, Nic* nic) {
+void RdmaProbe::ReportPort(const std::string& name, Nic* nic) {
   const RdmaPort* const port = PortOf(*nic);
   std::optional<RdmaPortName> active;
   if (port != nullptr && port->info.state == PortState::kActive) active = {nic->device, nic->port};
@@ -151,34 +151,34 @@ void RdmaProbe::SetFault(const std::string& name, const std::string& why) {
   Judge(name, &nic->second);
 }
 
-void RdmaProbe::TellState(const std::string& name, Nic* nic, const State& state) {
-  nic->told = true;
+void RdmaProbe::ReportState(const std::string& name, Nic* nic, const State& state) {
+  nic->reported = true;
   nic->state = state;
-  Tell(name, state.active ? EvidenceKind::kRdmaUp : EvidenceKind::kRdmaDown, 0, state.why);
+  Emit(name, state.active ? EvidenceKind::kRdmaUp : EvidenceKind::kRdmaDown, 0, state.why);
 }
 
 // Where the kernel names a rate that is the NIC's, told by the sysfs probe.
-void RdmaProbe::TellRate(const std::string& name, Nic* nic) {
+void RdmaProbe::ReportRate(const std::string& name, Nic* nic) {
   const RdmaPort* const port = PortOf(*nic);
   if (nic->facts.rate_bits_per_s != 0) nic->rate_bits_per_s = 0;
   if (port == nullptr || port->info.state != PortState::kActive || nic->facts.rate_bits_per_s != 0) return;
   const auto rate = static_cast<uint64_t>(port->info.bits_per_second);
   if (rate == 0 || std::exchange(nic->rate_bits_per_s, rate) == rate) return;
-  Tell(name, EvidenceKind::kRate, static_cast<int64_t>(rate), "");
+  Emit(name, EvidenceKind::kRate, static_cast<int64_t>(rate), "");
 }
 
-void RdmaProbe::TellEvents(const std::string& name, Nic* nic) {
+void RdmaProbe::ReportEvents(const std::string& name, Nic* nic) {
   const int events = std::exchange(nic->events, 0);
   if (events == 0) return;
-  Tell(name, EvidenceKind::kRdmaEvent, events, events == 1 ? nic->event : absl::StrCat(nic->event, ", the last of ", events));
-  nic->telling = executor_->RunAfter(kRdmaEventInterval, [this, name, nic] {
-    nic->telling = 0;
-    TellEvents(name, nic);
+  Emit(name, EvidenceKind::kRdmaEvent, events, events == 1 ? nic->event : absl::StrCat(nic->event, ", the last of ", events));
+  nic->report_timer = executor_->RunAfter(kRdmaEventInterval, [this, name, nic] {
+    nic->report_timer = 0;
+    ReportEvents(name, nic);
   });
   outputs_.look(name);
 }
 
-void RdmaProbe::Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail) {
+void RdmaProbe::Emit(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail) {
   Evidence evidence;
   evidence.observer = node_;
   evidence.subject = {node_, nic};

@@ -76,28 +76,28 @@ class RdmaProbe {
     uint8_t port = 0;
     std::optional<RdmaPortName> active;  // as reported
     std::string fault;                   // of its paths
-    bool told = false;                   // anything of its port: one that was never active is no fault
+    bool reported = false;               // anything of its port: one that was never active is no fault
     State state;                         // as reported
     State next;                          // reported once it has held
     TimerId settling = 0;
     uint64_t rate_bits_per_s = 0;  // as reported
     int events = 0;                // to be reported, the last of them:
     std::string event;
-    TimerId telling = 0;
+    TimerId report_timer = 0;
   };
 
   void OnEvent(const std::string& device, uint8_t port, verbs::AsyncKind kind);
   void OnPorts(const std::string& device, const std::vector<RdmaPort>& ports);
   void Judge(const std::string& name, Nic* nic);
-  void TellPort(const std::string& name, Nic* nic);
+  void ReportPort(const std::string& name, Nic* nic);
   // Which port the NIC has; it keeps the one that it had while there is no other.
   void Match(Nic* nic) const;
   const RdmaPort* PortOf(const Nic& nic) const;
   State StateOf(const Nic& nic) const;
-  void TellState(const std::string& name, Nic* nic, const State& state);
-  void TellRate(const std::string& name, Nic* nic);
-  void TellEvents(const std::string& name, Nic* nic);
-  void Tell(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
+  void ReportState(const std::string& name, Nic* nic, const State& state);
+  void ReportRate(const std::string& name, Nic* nic);
+  void ReportEvents(const std::string& name, Nic* nic);
+  void Emit(const std::string& nic, EvidenceKind kind, int64_t value, const std::string& detail);
 
   const std::string node_;
   RdmaWatch* const watch_;

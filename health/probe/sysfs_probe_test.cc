@@ -81,33 +81,33 @@ class SysfsProbeTest : public testing::Test {
     sysfs_.Set("class/net/eth0/speed", "1000");
     sysfs_.Set("class/net/eth0/statistics/rx_errors", "10");
   }
-  std::vector<std::string> Heard() {
-    const std::vector<std::string> words = Words(heard_);
-    heard_.clear();
+  std::vector<std::string> Reports() {
+    const std::vector<std::string> words = Words(reports_);
+    reports_.clear();
     return words;
   }
 
   FakeExecutor executor_;
   FakeSysfs sysfs_;
-  std::vector<Evidence> heard_;
+  std::vector<Evidence> reports_;
   std::vector<std::string> sampled_;
   SysfsProbe probe_{"n0",
                     {{.name = "r0", .interface = "eth0"}, {.name = "a", .address = "127.0.0.2"}},
                     &sysfs_,
                     &executor_,
-                    [this](const Evidence& evidence) { heard_.push_back(evidence); },
+                    [this](const Evidence& evidence) { reports_.push_back(evidence); },
                     [this](const std::string& nic, const SysfsPortFacts&) { sampled_.push_back(nic); }};
 };
 
 TEST_F(SysfsProbeTest, SamplesOncePerInterval) {
   probe_.Start();
-  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/r0 rate 1000000000"));
   EXPECT_THAT(sampled_, ElementsAre("r0"));
   sysfs_.Set("class/net/eth0/statistics/rx_errors", "40");
   executor_.Advance(kSysfsProbeInterval - 1);
-  EXPECT_THAT(Heard(), IsEmpty());
+  EXPECT_THAT(Reports(), IsEmpty());
   executor_.Advance(1);
-  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 3000 30 rx_errors in 1 s, the limit is 10"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 3000 30 rx_errors in 1 s, the limit is 10"));
 }
 
 TEST_F(SysfsProbeTest, FilesAreOpenedAnewOnlyWhenTheirNamesMayMeanAnotherDevice) {
@@ -126,7 +126,7 @@ TEST_F(SysfsProbeTest, AnotherInterfaceOfThatNameIsNotUsed) {
   probe_.SetIfindex("unknown", 1);
   probe_.Start();
   executor_.Advance(3 * kSysfsProbeInterval);
-  EXPECT_THAT(Heard(), IsEmpty());
+  EXPECT_THAT(Reports(), IsEmpty());
   EXPECT_THAT(sampled_, IsEmpty());
 }
 
@@ -134,37 +134,37 @@ TEST_F(SysfsProbeTest, AReplacedInterfaceStartsAnew) {
   probe_.Start();
   sysfs_.Set("class/net/eth0/ifindex", "5");
   sysfs_.Set("class/net/eth0/statistics/rx_errors", "5000");
-  Heard();
+  Reports();
   executor_.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/r0 rate 1000000000"));
   executor_.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 0"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 0"));
 }
 
 TEST_F(SysfsProbeTest, AnInterfaceThatIsNotThereIsPassedOver) {
   sysfs_.Remove("class/net/eth0/ifindex");
   probe_.Start();
   executor_.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(Heard(), IsEmpty());
+  EXPECT_THAT(Reports(), IsEmpty());
 }
 
 // An InfiniBand NIC of a DGX that has no interface: /sys alone speaks of its link.
 TEST(SysfsProbe, AnInfinibandPortIsKnownByItsGuid) {
   FakeExecutor executor;
   FakeSysfs dgx = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
-  std::vector<Evidence> heard;
+  std::vector<Evidence> reports;
   SysfsProbe probe(
-      "n0", {{.name = "ib0", .port_guid = 0xa088c20300181000}}, &dgx, &executor, [&](const Evidence& one) { heard.push_back(one); },
+      "n0", {{.name = "ib0", .port_guid = 0xa088c20300181000}}, &dgx, &executor, [&](const Evidence& one) { reports.push_back(one); },
       nullptr);
-  const auto heard_words = [&] { return Words(std::exchange(heard, {})); };
+  const auto received_words = [&] { return Words(std::exchange(reports, {})); };
   probe.Start();
-  EXPECT_THAT(heard_words(), ElementsAre("n0/ib0 link-up 0", "n0/ib0 rate 400000000000"));
+  EXPECT_THAT(received_words(), ElementsAre("n0/ib0 link-up 0", "n0/ib0 rate 400000000000"));
   dgx.Set("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
   executor.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(heard_words(), ElementsAre("n0/ib0 link-down 0 InfiniBand port is DOWN", "n0/ib0 errors 0"));
+  EXPECT_THAT(received_words(), ElementsAre("n0/ib0 link-down 0 InfiniBand port is DOWN", "n0/ib0 errors 0"));
   dgx.Remove("class/infiniband/mlx5_0/ports/1/gids/0");
   executor.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(heard_words(), ElementsAre("n0/ib0 link-down 1 /sys shows no InfiniBand port with GUID 0xa088c20300181000"));
+  EXPECT_THAT(received_words(), ElementsAre("n0/ib0 link-down 1 /sys shows no InfiniBand port with GUID 0xa088c20300181000"));
 }
 
 TEST(SysfsProbe, NothingIsSampledAfterItsEnd) {
@@ -183,18 +183,18 @@ TEST_F(SysfsProbeTest, NicsComeAndGo) {
   sysfs_.Set("class/net/eth1/ifindex", "5");
   sysfs_.Set("class/net/eth1/speed", "2000");
   probe_.Add({.name = "r1", .interface = "eth1"});
-  EXPECT_THAT(Heard(), IsEmpty()) << "nothing is sampled yet";
+  EXPECT_THAT(Reports(), IsEmpty()) << "nothing is sampled yet";
   probe_.Remove("r1");
   probe_.Start();
-  Heard();
+  Reports();
   probe_.Add({.name = "r1", .interface = "eth1"});
   probe_.Add({.name = "b", .address = "127.0.0.3"});
-  EXPECT_THAT(Heard(), ElementsAre("n0/r1 rate 2000000000"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/r1 rate 2000000000"));
   executor_.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(Heard(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 0", "n0/r1 rate 2000000000"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 0", "n0/r1 rate 2000000000"));
   probe_.Remove("r0");
   executor_.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(Heard(), ElementsAre("n0/r1 rate 2000000000"));
+  EXPECT_THAT(Reports(), ElementsAre("n0/r1 rate 2000000000"));
 }
 
 }  // namespace

@@ -13,12 +13,12 @@ ClusterView::Merged ClusterView::Merge(NodeState state, Nanos now, std::optional
   const auto [found, fresh] = nodes_.try_emplace(state.node);
   NodeEntry& entry = found->second;
   if (fresh) {
-    entry.heard = now;
+    entry.last_received = now;
     entry.state.node = state.node;
   } else {
     // No sign of life either: it may have been on its way since before the daemon died.
     if (entry.state.epoch.LaterThan(state.epoch)) return Merged::kOutdated;
-    Heard(state.node, now);
+    NoteAlive(state.node, now);
     if (state.epoch == entry.state.epoch) return Merged::kSame;
   }
   Set(&entry, &state, fresh);
@@ -28,7 +28,7 @@ ClusterView::Merged ClusterView::Merge(NodeState state, Nanos now, std::optional
 
 void ClusterView::SetOwn(NodeState state, Nanos now) {
   const auto [own, fresh] = nodes_.try_emplace(own_node_);
-  own->second.heard = now;
+  own->second.last_received = now;
   Set(&own->second, &state, fresh);
 }
 
@@ -45,26 +45,26 @@ void ClusterView::Note(NodeEntry* entry, bool verdict) {
   entry->changes = ++changes_;
 }
 
-bool ClusterView::Heard(const std::string& node, Nanos now) {
+bool ClusterView::NoteAlive(const std::string& node, Nanos now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return false;
   NodeEntry& entry = found->second;
-  entry.heard = std::max(entry.heard, now);
+  entry.last_received = std::max(entry.last_received, now);
   if (entry.reachable) return false;
   entry.reachable = true;
   Note(&entry, /*verdict=*/true);
   return true;
 }
 
-std::vector<std::string> ClusterView::Tick(Nanos now, const std::function<bool(const std::string& node)>& lives) {
+std::vector<std::string> ClusterView::Tick(Nanos now, const std::function<bool(const std::string& node)>& is_alive) {
   std::vector<std::string> lost;
   if (now < lease_due_) return lost;
   lease_due_ = now + lease_;
   for (auto& [node, entry] : nodes_) {
     if (!entry.reachable || node == own_node_) continue;
-    if (now - entry.heard >= lease_ && lives != nullptr && lives(node)) entry.heard = now;
-    if (now - entry.heard < lease_) {
-      lease_due_ = std::min(lease_due_, entry.heard + lease_);
+    if (now - entry.last_received >= lease_ && is_alive != nullptr && is_alive(node)) entry.last_received = now;
+    if (now - entry.last_received < lease_) {
+      lease_due_ = std::min(lease_due_, entry.last_received + lease_);
       continue;
     }
     entry.reachable = false;
@@ -86,10 +86,10 @@ void ClusterView::Forget(const std::string& node) {
 std::vector<std::string> ClusterView::SilentSince(Nanos when) const {
   std::vector<std::pair<Nanos, std::string>> silent;
   for (const auto& [node, entry] : nodes_)
-    if (!entry.reachable && entry.heard < when) silent.emplace_back(entry.heard, node);
+    if (!entry.reachable && entry.last_received < when) silent.emplace_back(entry.last_received, node);
   std::sort(silent.begin(), silent.end());
   std::vector<std::string> names;
-  for (auto& [heard, node] : silent) names.push_back(std::move(node));
+  for (auto& [last_received, node] : silent) names.push_back(std::move(node));
   return names;
 }
 

@@ -18,8 +18,8 @@ namespace r2cc::health {
 constexpr Nanos kNodeLease = 5 * kNanosPerSecond;
 
 struct NodeEntry {
-  NodeState state;  // state.status is the node's own; ClusterView::StatusOf has the one to show
-  Nanos heard = 0;  // when anything last came from it
+  NodeState state;          // state.status is the node's own; ClusterView::StatusOf has the one to show
+  Nanos last_received = 0;  // when anything last came from it
   bool reachable = true;
   uint64_t revision = 0;  // the view's, when a verdict or a place of this node changed last
   uint64_t changes = 0;   // the same, for any change
@@ -44,11 +44,11 @@ class ClusterView {
   void SetOwn(NodeState state, Nanos now);
 
   // The daemon of `node` gave a sign of life. True if it was unreachable until now.
-  bool Heard(const std::string& node, Nanos now);
+  bool NoteAlive(const std::string& node, Nanos now);
 
   // Marks the nodes unreachable whose lease ran out; returns them. Their NICs' verdicts stay: an unreachable daemon is not a dead NIC.
   // `lives` is called for each of them first: true is a sign of life.
-  std::vector<std::string> Tick(Nanos now, const std::function<bool(const std::string& node)>& lives = nullptr);
+  std::vector<std::string> Tick(Nanos now, const std::function<bool(const std::string& node)>& is_alive = nullptr);
 
   // Nothing is known of `node` any more. REQUIRES: it is another one than the own.
   void Forget(const std::string& node);

@@ -86,7 +86,7 @@ TEST(ClusterView, ASilentDaemonIsUnreachableAndItsNicsAreAsTheyWere) {
   view.SetOwn(Node("n0", {1, 1}, NicState::kHealthy), 0);
   view.Merge(Node("n1", {1, 1}, NicState::kHealthy), 0);
   EXPECT_THAT(view.Tick(kNodeLease - 1), IsEmpty());
-  EXPECT_FALSE(view.Heard("n1", 1 * kSecond));
+  EXPECT_FALSE(view.NoteAlive("n1", 1 * kSecond));
   EXPECT_THAT(view.Tick(kNodeLease), IsEmpty());
   const uint64_t revision = view.revision();
   EXPECT_THAT(view.Tick(kNodeLease + 1 * kSecond), ElementsAre("n1"));
@@ -100,7 +100,7 @@ TEST(ClusterView, ASilentDaemonIsUnreachableAndItsNicsAreAsTheyWere) {
   EXPECT_FALSE(view.Find("n1")->reachable);
   EXPECT_EQ(view.Merge(Node("n1", {1, 1}, NicState::kHealthy), 8 * kSecond), Merged::kSame);
   EXPECT_EQ(view.StatusOf(*view.Find("n1")), NodeStatus::kHealthy);
-  EXPECT_FALSE(view.Heard("n9", 8 * kSecond));
+  EXPECT_FALSE(view.NoteAlive("n9", 8 * kSecond));
   EXPECT_EQ(view.Find("n9"), nullptr);
   EXPECT_EQ(view.Find(NicKey{"n1", "r9"}), nullptr);
 }
@@ -181,11 +181,11 @@ TEST(ClusterViewTest, ForgetsWhoHasLeft) {
   NodeState own;
   own.node = "n0";
   view.SetOwn(own, 0);
-  for (const auto& [name, heard] : {std::pair("n1", 2 * kNanosPerSecond), {"n2", kNanosPerSecond}, {"n3", 20 * kNanosPerSecond}}) {
+  for (const auto& [name, last_received] : {std::pair("n1", 2 * kNanosPerSecond), {"n2", kNanosPerSecond}, {"n3", 20 * kNanosPerSecond}}) {
     NodeState state;
     state.node = name;
     state.epoch = {1, 1};
-    view.Merge(state, heard);
+    view.Merge(state, last_received);
   }
   EXPECT_TRUE(view.SilentSince(INT64_MAX).empty()) << "all were heard of a moment ago";
   view.Tick(21 * kNanosPerSecond);

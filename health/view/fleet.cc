@@ -12,8 +12,8 @@ namespace {
 constexpr char kAllNodes[] = "all nodes";
 
 bool IsBad(const NicStatus& nic) {
-  const bool by_word = nic.drill_failed || nic.drained || nic.operator_weight_permille == 0;
-  return !by_word && (nic.state == NicState::kFailed || nic.state == NicState::kDegraded);
+  const bool by_operator = nic.drill_failed || nic.drained || nic.operator_weight_permille == 0;
+  return !by_operator && (nic.state == NicState::kFailed || nic.state == NicState::kDegraded);
 }
 
 // n2 before n10.

@@ -22,7 +22,7 @@
 namespace r2cc::health {
 
 // The way by which a message came.
-struct WordSource {
+struct MessageSource {
   uint64_t stream = 0;  // a number that no two streams have; 0: the store
   std::string from;     // for people: an address
 };
@@ -42,19 +42,19 @@ class Incarnations {
   enum class Verdict {
     kCurrent,    // from the run that is believed
     kTakesOver,  // of another one, which is believed from now on
-    kHeld,       // of another one, which is not believed, as things are
+    kPending,    // of another one, which is not believed, as things are
   };
   struct Judgement {
     Verdict verdict = Verdict::kCurrent;
-    bool known_former = false;  // kHeld, kTakesOver: it was believed before
-    Nanos ripe_at = 0;          // kHeld: when it will be believed if the current run sends nothing more
-    std::string current_from;   // kHeld: the address from which the current run last sent
+    bool known_former = false;  // kPending, kTakesOver: it was believed before
+    Nanos ripe_at = 0;          // kPending: when it will be believed if the current run sends nothing more
+    std::string current_from;   // kPending: the address from which the current run last sent
     uint64_t before = 0;        // kTakesOver: who was believed until now
     Nanos silent = 0;           // kTakesOver: time in which nothing came from the current run over a stream; 0: it never sent over one
   };
 
   // A message of run `incarnation` (not 0) of the daemon of `node` came in.
-  Judgement Judge(const std::string& node, uint64_t incarnation, const WordSource& source, Nanos now);
+  Judgement Judge(const std::string& node, uint64_t incarnation, const MessageSource& source, Nanos now);
 
   // The current run and another one send at the same time. Each pair is reported once.
   struct Duplicate {
@@ -83,36 +83,36 @@ class Incarnations {
  private:
   struct Stream {
     uint64_t incarnation = 0;
-    Nanos heard = 0;
+    Nanos received = 0;
     std::string from;
   };
   struct Rival {
     uint64_t incarnation = 0;  // 0: none
     std::string from;
     bool over_stream = false;
-    Nanos first_heard = 0;
-    Nanos last_heard = 0;
+    Nanos first_received = 0;
+    Nanos last_received = 0;
   };
   struct Node {
     uint64_t current = 0;
     std::string from;
-    Nanos heard = 0;  // when the current run last sent over a stream; 0: never
+    Nanos received = 0;  // when the current run last sent over a stream; 0: never
     std::map<uint64_t, Stream> streams;
     uint64_t in_store = 0;  // the run whose entry the store has; 0: none
     Nanos in_store_since = 0;
     bool current_left_store = false;  // its entry was there, and is not any more
     std::deque<uint64_t> former;      // newest last
     Rival rival;
-    bool duplicate_told = false;
+    bool duplicate_reported = false;
     Duplicate duplicate;
   };
 
   // True: it is a new message, and not the same entry again.
-  static bool Observe(Node* node, uint64_t incarnation, const WordSource& source, Nanos now);
-  static Nanos RipeAt(const Node& node, uint64_t incarnation, const WordSource& source);
-  static void TakeOver(Node* node, uint64_t incarnation, const WordSource& source, Nanos now);
-  static void NoteCurrent(Node* node, const WordSource& source, Nanos now);
-  static void NoteRival(Node* node, uint64_t incarnation, const WordSource& source, bool former, Nanos now);
+  static bool Observe(Node* node, uint64_t incarnation, const MessageSource& source, Nanos now);
+  static Nanos RipeAt(const Node& node, uint64_t incarnation, const MessageSource& source);
+  static void TakeOver(Node* node, uint64_t incarnation, const MessageSource& source, Nanos now);
+  static void NoteCurrent(Node* node, const MessageSource& source, Nanos now);
+  static void NoteRival(Node* node, uint64_t incarnation, const MessageSource& source, bool former, Nanos now);
 
   std::map<std::string, Node> nodes_;
 };

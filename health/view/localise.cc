@@ -36,7 +36,7 @@ Neighbours NeighboursOf(const ProbeMatrix& matrix, const NicKey& nic) {
 }
 
 bool Alive(const ProbeMatrix& matrix, const NicKey& nic) {
-  if (matrix.SaysItIsDead(nic)) return false;
+  if (matrix.ReportsItselfDead(nic)) return false;
   const auto& verdicts = matrix.Of(nic);
   return std::any_of(verdicts.begin(), verdicts.end(), [](const auto& entry) { return entry.second == PairVerdict::kAnswering; });
 }
@@ -48,7 +48,7 @@ std::vector<NicKey> AliveOnes(const ProbeMatrix& matrix, const std::vector<NicKe
 }
 
 bool IsDead(const ProbeMatrix& matrix, const NicKey& nic) {
-  if (matrix.SaysItIsDead(nic)) return true;
+  if (matrix.ReportsItselfDead(nic)) return true;
   return !Alive(matrix, nic) && Nodes(AliveOnes(matrix, NeighboursOf(matrix, nic).silent)) >= 2;
 }
 
@@ -57,9 +57,9 @@ std::string Undecided(const NicKey& a, const NicKey& b) {
 }
 
 // `nic` answers somebody.
-Fault OfAlive(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& around) {
+Fault FaultOfAnswering(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& around) {
   Fault path{FaultKind::kPath, {}, around.answering, "", false};
-  Fault undecided{FaultKind::kCannotTell, {}, around.answering, "", false};
+  Fault undecided{FaultKind::kInconclusive, {}, around.answering, "", false};
   Fault peers{FaultKind::kPeers, {}, around.answering, "", false};
   for (const NicKey& other : around.silent) {
     if (Alive(matrix, other)) {
@@ -76,7 +76,7 @@ Fault OfAlive(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& ar
 }
 
 // `nic` answers nobody.
-Fault OfMute(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& around) {
+Fault FaultOfSilent(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& around) {
   const std::vector<NicKey>& silent = around.silent;
   const std::vector<NicKey> alive = AliveOnes(matrix, silent);
   if (silent.size() == 1 && matrix.IsCable(nic, silent.front())) return {FaultKind::kCable, silent, {}, "", true};
@@ -87,7 +87,7 @@ Fault OfMute(const ProbeMatrix& matrix, const NicKey& nic, const Neighbours& aro
   if (open.empty()) return {FaultKind::kPeers, silent, {}, "", false};
   const bool unusable = Nodes(open) >= 2;
   if (unusable && alive.empty()) return {FaultKind::kRail, silent, {}, "", true};
-  return {FaultKind::kCannotTell, open, alive, Undecided(nic, open.front()), unusable};
+  return {FaultKind::kInconclusive, open, alive, Undecided(nic, open.front()), unusable};
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ bool IsSharper(FaultKind kind, FaultKind before) {
   const auto rank = [](FaultKind of) {
     switch (of) {
       case FaultKind::kNone: return 0;
-      case FaultKind::kCannotTell: return 1;
+      case FaultKind::kInconclusive: return 1;
       case FaultKind::kRail: return 2;
       case FaultKind::kPath:
       case FaultKind::kPeers: return 3;
@@ -134,7 +134,7 @@ const char* FaultKindName(FaultKind kind) {
     case FaultKind::kPeers: return "peers";
     case FaultKind::kCable: return "cable";
     case FaultKind::kRail: return "rail";
-    case FaultKind::kCannotTell: return "cannot-tell";
+    case FaultKind::kInconclusive: return "cannot-tell";
   }
   return "unknown";
 }
@@ -143,7 +143,7 @@ Fault Localise(const ProbeMatrix& matrix, const NicKey& nic) {
   if (matrix.IsDown(nic)) return {};
   const Neighbours around = NeighboursOf(matrix, nic);
   if (around.silent.empty()) return {};
-  return around.answering.empty() ? OfMute(matrix, nic, around) : OfAlive(matrix, nic, around);
+  return around.answering.empty() ? FaultOfSilent(matrix, nic, around) : FaultOfAnswering(matrix, nic, around);
 }
 
 std::string FaultText(const NicKey& nic, const Fault& fault) {
@@ -159,7 +159,7 @@ std::string FaultText(const NicKey& nic, const Fault& fault) {
     case FaultKind::kPeers: return silent + ": port of the other end";
     case FaultKind::kCable: return "cable between " + nic.ToString() + " and " + Names(fault.peers) + ", or the port at one of its ends";
     case FaultKind::kRail: return "whole rail of " + nic.ToString() + ": no pair of it answers; its switch, or several ports";
-    case FaultKind::kCannotTell: return silent + ": cannot tell which end or the path; missing: " + fault.missing;
+    case FaultKind::kInconclusive: return silent + ": cannot tell which end or the path; missing: " + fault.missing;
   }
   return "";
 }
@@ -185,7 +185,7 @@ std::string LargeFaultText(const NicKey& nic, const Fault& fault, const LargeLos
     case FaultKind::kPeers: return between() + ": port of the other end";
     case FaultKind::kCable: return between() + ": the cable, or the port at one of its ends; small ones pass";
     case FaultKind::kRail: return sizes + " on the whole rail of " + nic.ToString() + ": its switch, or several ports; small ones pass";
-    case FaultKind::kCannotTell: return between() + "; small ones pass";
+    case FaultKind::kInconclusive: return between() + "; small ones pass";
   }
   return "";
 }

@@ -35,7 +35,7 @@ class ProbeMatrix {
   using Verdicts = std::map<NicKey, PairVerdict>;  // by the other end
   const Verdicts& Of(const NicKey& nic) const;
   bool IsDown(const NicKey& nic) const { return down_.contains(nic); }
-  bool SaysItIsDead(const NicKey& nic) const { return dead_.contains(nic); }
+  bool ReportsItselfDead(const NicKey& nic) const { return dead_.contains(nic); }
   bool IsCable(const NicKey& a, const NicKey& b) const { return cables_.contains({a, b}); }
   const std::map<NicKey, Verdicts>& all() const { return verdicts_; }
 
@@ -47,13 +47,13 @@ class ProbeMatrix {
 };
 
 enum class FaultKind : uint8_t {
-  kNone,        // nothing is wrong with the NIC
-  kPort,        // the NIC, its cable or its switch port
-  kPath,        // the paths to `peers` only: it and they answer others
-  kPeers,       // it is silent to `peers`, which are at fault
-  kCable,       // the direct cable to peers[0], or what is at its ends
-  kRail,        // no pair of the whole rail answers: its switch, or several ports
-  kCannotTell,  // silent to `peers`; `missing` names what would decide
+  kNone,          // nothing is wrong with the NIC
+  kPort,          // the NIC, its cable or its switch port
+  kPath,          // the paths to `peers` only: it and they answer others
+  kPeers,         // it is silent to `peers`, which are at fault
+  kCable,         // the direct cable to peers[0], or what is at its ends
+  kRail,          // no pair of the whole rail answers: its switch, or several ports
+  kInconclusive,  // silent to `peers`; `missing` names what would decide
 };
 
 const char* FaultKindName(FaultKind kind);
@@ -65,7 +65,7 @@ struct Fault {
   FaultKind kind = FaultKind::kNone;
   std::vector<NicKey> peers;      // what it is silent to and that concerns it, in order
   std::vector<NicKey> auxiliary;  // the NICs that distinguished the two ends, in order
-  std::string missing;            // of kCannotTell
+  std::string missing;            // of kInconclusive
   // The NIC carries nothing, wherever the fault is: none of its pairs answers, though two nodes or more (one on a direct cable) could.
   bool unusable = false;
 

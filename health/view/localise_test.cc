@@ -143,7 +143,7 @@ TEST(Localise, EveryMatrixOfOneRailAgainstEveryExplanation) {
       const std::string what = "matrix " + std::to_string(code) + ": " + FaultText(Port(node), fault);
       if (fault.kind == FaultKind::kPort) {
         ASSERT_NE(in_all >> node & 1, 0U) << what;
-      } else if (fault.kind != FaultKind::kCannotTell && fault.kind != FaultKind::kRail) {
+      } else if (fault.kind != FaultKind::kInconclusive && fault.kind != FaultKind::kRail) {
         ASSERT_EQ(in_all >> node & 1, 0U) << what;
       }
       for (int peer = 0; peer < kNodes; ++peer) {
@@ -154,7 +154,7 @@ TEST(Localise, EveryMatrixOfOneRailAgainstEveryExplanation) {
           ASSERT_NE(in_all >> peer & 1, 0U) << what;
         }
       }
-      if (fault.kind != FaultKind::kCannotTell) continue;
+      if (fault.kind != FaultKind::kInconclusive) continue;
       ++undecided;
       ASSERT_FALSE(fault.missing.empty()) << what;
       // Where no port answers, or pairs are unknown, it may be more careful than that.
@@ -172,7 +172,7 @@ TEST(Localise, TwoNodesAloneCannotTell) {
   ProbeMatrix matrix;
   matrix.Add(Port(0), Port(1), PairVerdict::kSilent);
   const Fault fault = Localise(matrix, Port(0));
-  EXPECT_EQ(fault.kind, FaultKind::kCannotTell);
+  EXPECT_EQ(fault.kind, FaultKind::kInconclusive);
   EXPECT_FALSE(fault.unusable);
   EXPECT_EQ(fault.missing, "another node that probes both n0/rail0 and n1/rail0 on this rail");
 }
@@ -232,7 +232,7 @@ TEST(Localise, ADeadPortBearsNoWitnessAgainstAnother) {
   EXPECT_FALSE(Localise(matrix, Port(0)).unusable);
   // A third one that is silent to it, and that nobody else speaks of, leaves it open.
   matrix.Add(Port(0), Port(3), PairVerdict::kSilent);
-  EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kCannotTell);
+  EXPECT_EQ(Localise(matrix, Port(0)).kind, FaultKind::kInconclusive);
   EXPECT_EQ(Localise(matrix, Port(0)).peers, std::vector<NicKey>{Port(3)});
 }
 
@@ -247,7 +247,7 @@ TEST(Localise, EitherEndsSilenceCounts) {
 
 TEST(Localise, APortIsSharperThanARailAndARailThanADoubt) {
   EXPECT_TRUE(IsSharper(FaultKind::kPort, FaultKind::kRail));
-  EXPECT_TRUE(IsSharper(FaultKind::kRail, FaultKind::kCannotTell));
+  EXPECT_TRUE(IsSharper(FaultKind::kRail, FaultKind::kInconclusive));
   EXPECT_TRUE(IsSharper(FaultKind::kPeers, FaultKind::kRail));
   EXPECT_FALSE(IsSharper(FaultKind::kRail, FaultKind::kPort));
   EXPECT_FALSE(IsSharper(FaultKind::kPort, FaultKind::kPort));

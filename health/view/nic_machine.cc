@@ -117,15 +117,15 @@ bool NicMachine::Remember(NicEvent event, Nanos now, const std::string& cause) {
 }
 
 bool NicMachine::RememberLink(bool up, Nanos now, const std::string& cause) {
-  const bool first_word = !link_known_;
+  const bool first_report = !link_known_;
   link_known_ = true;
   const bool was_up = link_up_;
   const bool was_uncabled = std::exchange(uncabled_, false);
   link_up_ = up;
   had_link_ = had_link_ || up;
   if (!up) link_cause_ = cause.empty() ? "link down" : cause;
-  if (was_up == up && !first_word) return was_uncabled;
-  if (up && !first_word) {
+  if (was_up == up && !first_report) return was_uncabled;
+  if (up && !first_report) {
     proof_until_ = now + ProofTime();
     proof_cause_ = (was_uncabled ? "a cable was put in: proving for " : "link up again: proving for ") + InMs(ProofTime());
   }

@@ -19,10 +19,11 @@ class NodeCablesTest : public testing::Test {
   }
   // "PROVING>FAILED link down"; empty: no change.
   std::string See(EvidenceKind kind, const std::string& nic, const std::string& detail = "", int64_t value = 0, const NicKey& peer = {}) {
-    std::string told;
+    std::string changes_text;
     for (const NicChange& change : health_->Handle({"n0", {"n0", nic}, kind, value, now_, peer, detail}))
-      told += std::string(NicStateName(change.transition.from)) + ">" + NicStateName(change.transition.to) + " " + change.transition.reason;
-    return told;
+      changes_text +=
+          std::string(NicStateName(change.transition.from)) + ">" + NicStateName(change.transition.to) + " " + change.transition.reason;
+    return changes_text;
   }
   std::string Down(const std::string& nic) { return See(EvidenceKind::kLinkDown, nic, "link down"); }
 

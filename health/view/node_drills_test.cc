@@ -21,17 +21,17 @@ class DrillTest : public testing::Test {
   }
   // "HEALTHY>FAILED (link down); ..."
   std::string See(EvidenceKind kind, int64_t value = 0, const std::string& detail = "") {
-    return Told(health_->Handle({"n0", {"n0", "r1"}, kind, value, now_, {}, detail}));
+    return TextOf(health_->Handle({"n0", {"n0", "r1"}, kind, value, now_, {}, detail}));
   }
   std::string Pass(Nanos by) {
     now_ += by;
-    return Told(health_->Tick(now_));
+    return TextOf(health_->Tick(now_));
   }
-  static std::string Told(const std::vector<NicChange>& changes) {
-    std::string told;
+  static std::string TextOf(const std::vector<NicChange>& changes) {
+    std::string changes_text;
     for (const auto& [nic, transition, when] : changes)
-      told += std::string(NicStateName(transition.from)) + ">" + NicStateName(transition.to) + " (" + transition.reason + "); ";
-    return told;
+      changes_text += std::string(NicStateName(transition.from)) + ">" + NicStateName(transition.to) + " (" + transition.reason + "); ";
+    return changes_text;
   }
   const NicStatus& Nic() { return health_->Snapshot().nics[0]; }
 

@@ -24,21 +24,21 @@ class NodeHealthTest : public testing::Test {
   }
   // "r0 HEALTHY>FAILED (link down); ..."
   std::string See(EvidenceKind kind, const std::string& nic, int64_t value = 0, const std::string& detail = "", const NicKey& peer = {}) {
-    return Told(health_->Handle({"n0", {"n0", nic}, kind, value, now_, peer, detail}));
+    return TextOf(health_->Handle({"n0", {"n0", nic}, kind, value, now_, peer, detail}));
   }
-  std::string SeePeer(EvidenceKind kind, const NicKey& nic) { return Told(health_->Handle({nic.node, nic, kind, 0, now_, {}, ""})); }
+  std::string SeePeer(EvidenceKind kind, const NicKey& nic) { return TextOf(health_->Handle({nic.node, nic, kind, 0, now_, {}, ""})); }
   std::string Pass(Nanos by) {
     now_ += by;
-    return Told(health_->Tick(now_));
+    return TextOf(health_->Tick(now_));
   }
-  std::string Told(const std::vector<NicChange>& changes) {
-    std::string told;
+  std::string TextOf(const std::vector<NicChange>& changes) {
+    std::string changes_text;
     for (const NicChange& change : changes) {
       EXPECT_EQ(change.when, now_);
-      told += change.nic + " " + NicStateName(change.transition.from) + ">" + NicStateName(change.transition.to) + " (" +
-              change.transition.reason + "); ";
+      changes_text += change.nic + " " + NicStateName(change.transition.from) + ">" + NicStateName(change.transition.to) + " (" +
+                      change.transition.reason + "); ";
     }
-    return told;
+    return changes_text;
   }
   void BothUp() {
     See(EvidenceKind::kLinkUp, "r0");

@@ -57,20 +57,20 @@ TEST_F(NodeHealthTest, OneUsersWordCapsAnothersJobsOnlyIfThatOneAgrees) {
   Evidence slow{"n0", {"n0", "r0"}, EvidenceKind::kJobSlow, 250, now_, {"n1", "r0"}, "train"};
   slow.uid = 1000;
   slow.only_user = false;
-  Told(health_->Handle(slow));
+  TextOf(health_->Handle(slow));
   EXPECT_EQ(Nic("r0").state, NicState::kDegraded) << "people see it";
   EXPECT_EQ(Nic("r0").share_permille, 1000);
   slow.peer = {"n2", "r0"};
-  Told(health_->Handle(slow));
+  TextOf(health_->Handle(slow));
   EXPECT_EQ(Nic("r0").share_permille, 1000) << "another link of the same user";
   slow.uid = 1001;
   slow.value = 390;
-  Told(health_->Handle(slow));
+  TextOf(health_->Handle(slow));
   EXPECT_EQ(Nic("r0").share_permille, 390) << "what both say at least";
   Pass(6 * kSecond);
   EXPECT_EQ(Nic("r0").state, NicState::kHealthy);
   slow.only_user = true;
-  Told(health_->Handle(slow));
+  TextOf(health_->Handle(slow));
   EXPECT_EQ(Nic("r0").share_permille, 390) << "nobody else has jobs here";
 }
 

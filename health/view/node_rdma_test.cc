@@ -14,10 +14,10 @@ class NodeRdmaTest : public testing::Test {
   NodeRdmaTest() { See(EvidenceKind::kLinkUp); }
 
   std::string See(EvidenceKind kind, int64_t value = 0, const std::string& detail = "") {
-    std::string told;
+    std::string changes_text;
     for (const NicChange& change : health_.Handle({"n0", {"n0", "r0"}, kind, value, now_, {}, detail}))
-      told += std::string(NicStateName(change.transition.to)) + " (" + change.transition.reason + ")";
-    return told;
+      changes_text += std::string(NicStateName(change.transition.to)) + " (" + change.transition.reason + ")";
+    return changes_text;
   }
 
   Nanos now_ = kNanosPerSecond;

@@ -51,7 +51,7 @@ std::vector<RailAction> RailJudge::Judge(const std::string& nic, const Seen& see
             .verdict = verdicts_.at(nic)};
   JudgeSilence(&turn);
   JudgePaths(&turn);
-  JudgeDoubt(&turn);
+  JudgeInconclusive(&turn);
   return std::move(turn.actions);
 }
 
@@ -61,12 +61,12 @@ void RailJudge::LinkDown(const std::string& name) {
   verdict.broken_paths.clear();
   verdict.large_lost.clear();
   Nic& nic = nics_.at(name);
-  nic.paths_held.clear();
-  nic.doubt_since = 0;
+  nic.pending_paths.clear();
+  nic.inconclusive_since = 0;
 }
 
 void RailJudge::Rest() {
-  for (auto& [name, nic] : nics_) nic.doubt_since = nic.mute_since = nic.accused_since = 0;
+  for (auto& [name, nic] : nics_) nic.inconclusive_since = nic.unanswered_since = nic.suspected_by_peers_since = 0;
 }
 
 bool RailJudge::SetLargeLost(const std::string& nic, std::set<NicKey> peers) {
@@ -82,7 +82,7 @@ bool RailJudge::AnyVerdict() const {
 bool RailJudge::AnythingToJudge(const std::vector<RailPairStatus>& pairs) const {
   return std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) { return pair.verdict == PairVerdict::kSilent; }) ||
          std::any_of(verdicts_.begin(), verdicts_.end(), [](const auto& verdict) { return verdict.second.silent; }) ||
-         std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return !nic.second.paths_held.empty(); });
+         std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return !nic.second.pending_paths.empty(); });
 }
 
 // Silence that this node hears itself with two others needs nobody's report; nor does that of a cable, which has one end.
@@ -95,25 +95,25 @@ bool RailJudge::RestsOnFacts(Turn* turn) const {
     answered = std::max(answered, pair.answered_sent);
   }
   if (silent.size() >= (cabled_.contains(turn->key.nic) ? 1 : 2)) return true;
-  if (turn->nic.accused_since == 0) turn->nic.accused_since = turn->now;
+  if (turn->nic.suspected_by_peers_since == 0) turn->nic.suspected_by_peers_since = turn->now;
   turn->Do(RailAction::What::kSuspect);
-  return turn->now - turn->nic.accused_since >= kFreshAnswer && turn->now - answered >= kFreshAnswer;
+  return turn->now - turn->nic.suspected_by_peers_since >= kFreshAnswer && turn->now - answered >= kFreshAnswer;
 }
 
 bool RailJudge::IsUnusable(Turn* turn) const {
   const Fault& fault = turn->fault;
   Nic& nic = turn->nic;
-  if (!fault.unusable) nic.accused_since = 0;
+  if (!fault.unusable) nic.suspected_by_peers_since = 0;
   if (fault.unusable && !RestsOnFacts(turn)) return false;
   const bool may_answer = std::any_of(turn->pairs.begin(), turn->pairs.end(), [&](const RailPairStatus& pair) {
     return pair.key.own.nic == turn->key.nic && pair.verdict == PairVerdict::kAnswering && pair.fresh_verdict == PairVerdict::kUnknown;
   });
   if (!fault.unusable || fault.kind == FaultKind::kPort || !may_answer) {
-    nic.mute_since = 0;
+    nic.unanswered_since = 0;
     return fault.unusable;
   }
-  if (nic.mute_since == 0) nic.mute_since = turn->now;
-  return turn->now - nic.mute_since >= kPathFaultHold;
+  if (nic.unanswered_since == 0) nic.unanswered_since = turn->now;
+  return turn->now - nic.unanswered_since >= kPathFaultHold;
 }
 
 void RailJudge::JudgeSilence(Turn* turn) {
@@ -125,11 +125,11 @@ void RailJudge::JudgeSilence(Turn* turn) {
     return pair.key.own == turn->key && VerdictNow(pair, verdicts_) == PairVerdict::kAnswering;
   });
   // More answers, or their lack, may show what the fault is.
-  if (!answers && (fault.kind == FaultKind::kCannotTell || fault.kind == FaultKind::kRail)) turn->Do(RailAction::What::kSuspect);
-  const bool sharper = verdict.silent && nic.told.Sharpened(fault.unusable, fault.kind, now);
+  if (!answers && (fault.kind == FaultKind::kInconclusive || fault.kind == FaultKind::kRail)) turn->Do(RailAction::What::kSuspect);
+  const bool sharper = verdict.silent && nic.silence_report.Sharpened(fault.unusable, fault.kind, now);
   if (sharper || (!verdict.silent && IsUnusable(turn))) {
     if (!std::exchange(verdict.silent, true)) verdict.silent_since = now;
-    nic.told.Tell(fault.kind, now);
+    nic.silence_report.Report(fault.kind, now);
     turn->Report(EvidenceKind::kRailSilent, {}, FaultText(turn->key, fault));
   }
   // The others stop reporting a dead port. From then on the matrix may show less than the port's fault, and the port stays dead.
@@ -164,42 +164,42 @@ bool RailJudge::AnybodyLeft(const Turn& turn) {
 
 void RailJudge::JudgePaths(Turn* turn) {
   const Fault& fault = turn->fault;
-  std::set<NicKey>& told = turn->verdict.broken_paths;
+  std::set<NicKey>& reported = turn->verdict.broken_paths;
   std::set<NicKey> broken;
   if (fault.kind == FaultKind::kPath) broken.insert(fault.peers.begin(), fault.peers.end());
-  std::erase_if(turn->nic.paths_held, [&](const auto& entry) { return !broken.contains(entry.first); });
+  std::erase_if(turn->nic.pending_paths, [&](const auto& entry) { return !broken.contains(entry.first); });
   for (const NicKey& peer : broken) {
-    if (told.contains(peer)) continue;
+    if (reported.contains(peer)) continue;
     const RailPairStatus* pair = FindPair(turn->pairs, {turn->key, peer});
     if (pair == nullptr || pair->state != PairState::kSilent) {
-      turn->nic.paths_held.erase(peer);
+      turn->nic.pending_paths.erase(peer);
       continue;
     }
-    const Held held = turn->nic.paths_held.try_emplace(peer, Held{turn->now, pair->measures.sent}).first->second;
-    if (turn->now - held.since < kPathFaultHold || pair->measures.sent - held.sent < kPathFaultProbes) {
+    const PendingPath pending = turn->nic.pending_paths.try_emplace(peer, PendingPath{turn->now, pair->measures.sent}).first->second;
+    if (turn->now - pending.since < kPathFaultHold || pair->measures.sent - pending.sent < kPathFaultProbes) {
       turn->Do(RailAction::What::kAsk, peer);
       continue;
     }
-    told.insert(peer);
+    reported.insert(peer);
     turn->Do(RailAction::What::kChanged);
     Fault one = fault;
     one.peers = {peer};
     turn->Report(EvidenceKind::kPathBroken, peer, FaultText(turn->key, one));
   }
-  for (auto peer = told.begin(); peer != told.end();) {
+  for (auto peer = reported.begin(); peer != reported.end();) {
     if (broken.contains(*peer)) {
       ++peer;
       continue;
     }
     turn->Report(EvidenceKind::kPathBack, *peer, "");
-    peer = told.erase(peer);
+    peer = reported.erase(peer);
     turn->Do(RailAction::What::kChanged);
   }
 }
 
-void RailJudge::JudgeDoubt(Turn* turn) {
+void RailJudge::JudgeInconclusive(Turn* turn) {
   const Fault& fault = turn->fault;
-  if (fault.kind == FaultKind::kCannotTell && !fault.unusable) {
+  if (fault.kind == FaultKind::kInconclusive && !fault.unusable) {
     // A peer that answers again, and still has to prove itself, is no reason for a doubt. Nor is what others report of a pair that this
     // node does not probe: it probes, and judges by what it finds.
     for (const NicKey& peer : fault.peers)
@@ -210,27 +210,30 @@ void RailJudge::JudgeDoubt(Turn* turn) {
     });
     if (doubtful != fault.peers.end()) {
       turn->Do(RailAction::What::kAsk, *doubtful);
-      return Doubt(turn, *doubtful, FaultText(turn->key, fault));
+      return ReportInconclusive(turn, *doubtful, FaultText(turn->key, fault));
     }
   }
   std::vector<NicKey> strange;
-  if (fault.kind == FaultKind::kNone) strange = NeverHeard(turn->key.nic, turn->pairs, turn->now);
+  if (fault.kind == FaultKind::kNone) strange = NeverAnswered(turn->key.nic, turn->pairs, turn->now);
   if (strange.empty()) {
-    turn->nic.doubt_since = 0;
+    turn->nic.inconclusive_since = 0;
     return;
   }
-  Doubt(turn, strange.front(),
-        absl::StrCat("no probe was ever answered by a peer of ", turn->key.ToString(), " (", strange.front().ToString(), " and ",
-                     strange.size() - 1, " more were asked): a dead port, another VLAN, or a firewall that drops UDP"));
+  ReportInconclusive(
+      turn, strange.front(),
+      absl::StrCat("no probe was ever answered by a peer of ", turn->key.ToString(), " (", strange.front().ToString(), " and ",
+                   strange.size() - 1, " more were asked): a dead port, another VLAN, or a firewall that drops UDP"));
 }
 
-void RailJudge::Doubt(Turn* turn, const NicKey& peer, const std::string& doubt) {
+void RailJudge::ReportInconclusive(Turn* turn, const NicKey& peer, const std::string& text) {
   Nic& nic = turn->nic;
   const Nanos now = turn->now;
-  if (nic.doubt_since == 0) nic.doubt_since = now;
-  if (now - nic.doubt_since < kPathFaultHold || (nic.doubt_told >= nic.doubt_since && now - nic.doubt_told < kDoubtInterval)) return;
-  nic.doubt_told = now;
-  turn->Report(EvidenceKind::kRailDoubtful, peer, doubt);
+  if (nic.inconclusive_since == 0) nic.inconclusive_since = now;
+  if (now - nic.inconclusive_since < kPathFaultHold ||
+      (nic.inconclusive_reported_at >= nic.inconclusive_since && now - nic.inconclusive_reported_at < kInconclusiveInterval))
+    return;
+  nic.inconclusive_reported_at = now;
+  turn->Report(EvidenceKind::kRailDoubtful, peer, text);
 }
 
 }  // namespace r2cc::health

@@ -15,7 +15,7 @@
 #include "health/evidence/pair_status.h"
 #include "health/view/localise.h"
 #include "health/view/rail_matrix.h"
-#include "health/view/told_fault.h"
+#include "health/view/silence_report.h"
 
 namespace r2cc::health {
 
@@ -29,7 +29,7 @@ constexpr Nanos kFreshAnswer = 200 * kNanosPerMs;
 // A verdict of silence stays for this time after its last witness is gone.
 constexpr Nanos kAloneMax = 60 * kNanosPerSecond;
 // An inconclusive silence is reported again at this interval while it lasts: the view forgets a report that is not repeated.
-constexpr Nanos kDoubtInterval = 2 * kNanosPerSecond;
+constexpr Nanos kInconclusiveInterval = 2 * kNanosPerSecond;
 
 // An action that a judgement asks of the node. The order counts.
 struct RailAction {
@@ -77,8 +77,8 @@ class RailJudge {
   // The NIC's link is down. That is enough of a verdict.
   void LinkDown(const std::string& nic);
   // A peer's datagrams to the NIC are dropped here, so the peer gets no answer: others' reports count from `now` on.
-  void PeerKeptOut(const std::string& nic, Nanos now) { nics_.at(nic).accused_since = now; }
-  // Nothing is to be judged on any NIC: what was held begins again.
+  void PeerKeptOut(const std::string& nic, Nanos now) { nics_.at(nic).suspected_by_peers_since = now; }
+  // Nothing is to be judged on any NIC: what was pending begins again.
   void Rest();
   // The other ends of the NIC's paths that lose large packets. True: others than before.
   bool SetLargeLost(const std::string& nic, std::set<NicKey> peers);
@@ -91,32 +91,32 @@ class RailJudge {
   bool AnythingToJudge(const std::vector<RailPairStatus>& pairs) const;
 
  private:
-  struct Held {
+  struct PendingPath {
     Nanos since = 0;
     uint64_t sent = 0;  // probes of the pair until then
   };
   struct Nic {
-    ToldFault told;                     // of its silence
-    Nanos mute_since = 0;               // it answers nobody, and not everybody was asked
-    Nanos alone_since = 0;              // it is silent, and no other node could receive from it
-    Nanos accused_since = 0;            // since when it would be unusable by others' reports only
-    std::map<NicKey, Held> paths_held;  // faults of paths that are held or reported
-    Nanos doubt_told = 0;
-    Nanos doubt_since = 0;
+    SilenceReport silence_report;                 // of its silence
+    Nanos unanswered_since = 0;                   // it answers nobody, and not everybody was asked
+    Nanos alone_since = 0;                        // it is silent, and no other node could receive from it
+    Nanos suspected_by_peers_since = 0;           // since when it would be unusable by others' reports only
+    std::map<NicKey, PendingPath> pending_paths;  // faults of paths that are pending or reported
+    Nanos inconclusive_reported_at = 0;
+    Nanos inconclusive_since = 0;
   };
   // One judgement.
   struct Turn;
 
   void JudgeSilence(Turn* turn);
   void JudgePaths(Turn* turn);
-  void JudgeDoubt(Turn* turn);
+  void JudgeInconclusive(Turn* turn);
   // The fault rests on what this node's own probes of the NIC show. Otherwise it must not have been answered in spite of being probed.
   bool RestsOnFacts(Turn* turn) const;
   // The NIC carries nothing. If a peer was not asked since the silence began, and may still answer, the fault must last for kPathFaultHold.
   bool IsUnusable(Turn* turn) const;
   static bool AnybodyLeft(const Turn& turn);
   // Reports an inconclusive silence, and repeats the report while it lasts.
-  static void Doubt(Turn* turn, const NicKey& peer, const std::string& doubt);
+  static void ReportInconclusive(Turn* turn, const NicKey& peer, const std::string& text);
 
   const std::string node_;
   const std::set<std::string> cabled_;

@@ -132,7 +132,7 @@ TEST_F(RailJudgeTest, ASharperFaultIsReportedAgain) {
   EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kRail), 100 * kMs)).size(), 1u);
   EXPECT_FALSE(verdict().port_dead);
   EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 200 * kMs)), Expected()) << "not yet";
-  EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 200 * kMs + ToldFault::kHold)), (Expected{{EvidenceKind::kRailSilent, {}}}));
+  EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 200 * kMs + SilenceReport::kHold)), (Expected{{EvidenceKind::kRailSilent, {}}}));
   EXPECT_EQ(verdict().silent_since, 100 * kMs) << "the silence is the same";
 }
 
@@ -199,22 +199,22 @@ TEST_F(RailJudgeTest, APathThatAnswersIsNotHeldOn) {
 
 TEST_F(RailJudgeTest, ADoubtThatLastsIsReportedAndRepeated) {
   const NicKey peer = {"n1", "r0"};
-  const Fault fault = Of(FaultKind::kCannotTell, {peer, {"n9", "r0"}});
+  const Fault fault = Of(FaultKind::kInconclusive, {peer, {"n9", "r0"}});
   pairs_ = {Pair("n1", PairState::kSilent)};
   const auto first = Judge(fault, 1000 * kMs);
   EXPECT_EQ(Count(first, What::kSuspect), 1) << "nobody answers the NIC";
   EXPECT_EQ(Count(first, What::kAsk), 2) << "the pair that is not probed, too";
   EXPECT_EQ(Reports(first), Expected());
   EXPECT_EQ(Reports(Judge(fault, 1000 * kMs + kPathFaultHold)), (Expected{{EvidenceKind::kRailDoubtful, peer}}));
-  const Nanos told = 1000 * kMs + kPathFaultHold;
-  EXPECT_EQ(Reports(Judge(fault, told + kDoubtInterval - 1)), Expected());
-  EXPECT_EQ(Reports(Judge(fault, told + kDoubtInterval)), (Expected{{EvidenceKind::kRailDoubtful, peer}}));
+  const Nanos reported = 1000 * kMs + kPathFaultHold;
+  EXPECT_EQ(Reports(Judge(fault, reported + kInconclusiveInterval - 1)), Expected());
+  EXPECT_EQ(Reports(Judge(fault, reported + kInconclusiveInterval)), (Expected{{EvidenceKind::kRailDoubtful, peer}}));
   judge_.Rest();
-  EXPECT_EQ(Reports(Judge(fault, told + 2 * kDoubtInterval)), Expected()) << "it must last again";
+  EXPECT_EQ(Reports(Judge(fault, reported + 2 * kInconclusiveInterval)), Expected()) << "it must last again";
 }
 
 TEST_F(RailJudgeTest, OthersReportsOfAnUnknownPairAreNoDoubt) {
-  const Fault fault = Of(FaultKind::kCannotTell, {{"n9", "r0"}});
+  const Fault fault = Of(FaultKind::kInconclusive, {{"n9", "r0"}});
   pairs_ = {Pair("n1", PairState::kUp, 1)};
   for (const Nanos now : {1000 * kMs, 9000 * kMs})
     EXPECT_EQ(Judge(fault, now), (std::vector<RailAction>{{.what = What::kAsk, .peer = {"n9", "r0"}}}));

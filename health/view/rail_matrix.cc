@@ -55,7 +55,7 @@ PairVerdict VerdictNow(const RailPairStatus& pair, const RailFindings& verdicts)
   return old && pair.fresh_verdict == PairVerdict::kAnswering ? PairVerdict::kUnknown : pair.fresh_verdict;
 }
 
-std::vector<NicKey> NeverHeard(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now) {
+std::vector<NicKey> NeverAnswered(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now) {
   std::set<std::string_view> awake;
   for (const RailPairStatus& pair : pairs) {
     if (pair.state != PairState::kUp) continue;
@@ -112,8 +112,8 @@ ProbeMatrix RailMatrix::MatrixOf(Question question, const std::vector<RailPairSt
       if (!all && !concerned.contains(report.peer_node())) continue;
       const PairReport pair = *report;
       // Of a pair of its own this node knows best whether it answers; the other end may not have asked since.
-      const PairVerdict told = pair.silent ? PairVerdict::kSilent : PairVerdict::kAnswering;
-      const PairVerdict verdict = large ? pair.large : told;
+      const PairVerdict small = pair.silent ? PairVerdict::kSilent : PairVerdict::kAnswering;
+      const PairVerdict verdict = large ? pair.large : small;
       if (verdict == PairVerdict::kAnswering && pair.peer.node == node_ && known.contains({pair.peer.nic, name})) continue;
       matrix.Add({name, pair.nic}, pair.peer, verdict);
     }
@@ -171,23 +171,23 @@ bool RailMatrix::IsWellSeen(const NicKey& nic) const {
   return false;
 }
 
-RailMatrix::Accused RailMatrix::FindAccused() const {
-  Accused accused;
+RailMatrix::Suspected RailMatrix::FindSuspected() const {
+  Suspected suspected;
   int looked_at = 0;
   for (const auto& [name, entry] : view_->nodes()) {
     if ((entry.state.pairs.silent() == 0 && entry.state.pairs.large_lost() == 0) || name == node_) continue;
     for (const PairReport& pair : entry.state.pairs) {
       if (!pair.silent && pair.large != PairVerdict::kSilent) continue;
-      accused.here |= pair.peer.node == node_;
-      if (pair.peer.node == node_ || accused.ports.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
+      suspected.here |= pair.peer.node == node_;
+      if (pair.peer.node == node_ || suspected.ports.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
       const NicKey reporter = {name, pair.nic};
       const bool explained = ExplainsSilence(reporter) || ExplainsSilence(pair.peer) || (IsWellSeen(reporter) && IsWellSeen(pair.peer));
       if (explained || !Volunteers(reporter, pair.peer)) continue;
-      accused.ports.insert(reporter);
-      accused.ports.insert(pair.peer);
+      suspected.ports.insert(reporter);
+      suspected.ports.insert(pair.peer);
     }
   }
-  return accused;
+  return suspected;
 }
 
 }  // namespace r2cc::health

@@ -38,7 +38,7 @@ bool IsGivenUp(const NicStatus& nic);
 PairVerdict VerdictNow(const RailPairStatus& pair, const RailFindings& verdicts);
 
 // The peers that never answered this NIC, though they answer others; none if anybody answers it. `pairs`: the node's own.
-std::vector<NicKey> NeverHeard(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now);
+std::vector<NicKey> NeverAnswered(const std::string& nic, const std::vector<RailPairStatus>& pairs, Nanos now);
 
 // One thread at a time.
 class RailMatrix {
@@ -55,11 +55,11 @@ class RailMatrix {
   // explains its silence. At most kPairReportsMax.
   PairReports Reports(std::vector<RailPairStatus> pairs, const RailFindings& verdicts) const;
 
-  struct Accused {
+  struct Suspected {
     std::set<NicKey> ports;  // ends of others' silent pairs: this node probes them, to distinguish the two ends
     bool here = false;       // others report that a pair with this node is silent, or loses large packets
   };
-  Accused FindAccused() const;
+  Suspected FindSuspected() const;
 
   // This node is one of the few that look at the silent pair of `a` and `b`. All nodes choose the same few, without asking.
   bool Volunteers(const NicKey& a, const NicKey& b) const;

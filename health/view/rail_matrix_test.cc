@@ -63,13 +63,13 @@ TEST(RailMatrix, WhoNeverAnswersOneNicAndAnswersAnotherIsStrange) {
   std::vector<RailPairStatus> pairs = {Pair(Port(0, 0), Port(1, 0), PairState::kUnknown), Pair(Port(0, 0), Port(2, 0), PairState::kUnknown),
                                        Pair(Port(0, 1), Port(1, 1), PairState::kUp)};
   for (RailPairStatus& pair : pairs) pair.measures.sent = kFirstAnswerProbes;
-  EXPECT_EQ(NeverHeard("r0", pairs, kFirstAnswerWait - 1), std::vector<NicKey>());
-  EXPECT_EQ(NeverHeard("r0", pairs, kFirstAnswerWait), std::vector<NicKey>{Port(1, 0)}) << "n2 may be asleep";
+  EXPECT_EQ(NeverAnswered("r0", pairs, kFirstAnswerWait - 1), std::vector<NicKey>());
+  EXPECT_EQ(NeverAnswered("r0", pairs, kFirstAnswerWait), std::vector<NicKey>{Port(1, 0)}) << "n2 may be asleep";
   pairs[0].measures.sent = kFirstAnswerProbes - 1;
-  EXPECT_EQ(NeverHeard("r0", pairs, kFirstAnswerWait), std::vector<NicKey>());
+  EXPECT_EQ(NeverAnswered("r0", pairs, kFirstAnswerWait), std::vector<NicKey>());
   pairs[0].measures.sent = kFirstAnswerProbes;
   pairs[1].state = PairState::kUp;
-  EXPECT_EQ(NeverHeard("r0", pairs, kFirstAnswerWait), std::vector<NicKey>()) << "somebody answers";
+  EXPECT_EQ(NeverAnswered("r0", pairs, kFirstAnswerWait), std::vector<NicKey>()) << "somebody answers";
 }
 
 TEST(RailMatrix, HoldsTheReportsOfTheNodesThatSilenceJoinsToThisOne) {
@@ -119,8 +119,8 @@ TEST(RailMatrix, KnowsWhatNeedsNoVerdictAndWhatIsCabled) {
   const ProbeMatrix made = RailMatrix("n0", {{"r0", Port(1)}}, &view).Matrix({}, {});
   EXPECT_TRUE(made.IsDown(Port(1, 0)) && made.IsDown(Port(2, 0)));
   EXPECT_FALSE(made.IsDown(Port(0, 0)) || made.IsDown(Port(1, 1)));
-  EXPECT_TRUE(made.SaysItIsDead(Port(1, 1)));
-  EXPECT_FALSE(made.SaysItIsDead(Port(0, 1)));
+  EXPECT_TRUE(made.ReportsItselfDead(Port(1, 1)));
+  EXPECT_FALSE(made.ReportsItselfDead(Port(0, 1)));
   EXPECT_TRUE(made.IsCable(Port(0, 0), Port(1, 0)));
 }
 
@@ -170,12 +170,12 @@ TEST(RailMatrix, ReportsHaveALimitAndSilenceComesFirst) {
 }
 
 // The view that each of `nodes` has, in which n1 says that it is silent to n2.
-int LookedAtBy(int nodes, const NodeState& reporter, const NodeState& accused) {
+int LookedAtBy(int nodes, const NodeState& reporter, const NodeState& suspected) {
   int looking = 0;
   for (int node = 0; node < nodes; ++node) {
     ClusterView view(Name(node));
-    for (int other = 0; other < nodes; ++other) Put(&view, Name(node), other == 1 ? reporter : other == 2 ? accused : Node(other));
-    const RailMatrix::Accused found = RailMatrix(Name(node), {}, &view).FindAccused();
+    for (int other = 0; other < nodes; ++other) Put(&view, Name(node), other == 1 ? reporter : other == 2 ? suspected : Node(other));
+    const RailMatrix::Suspected found = RailMatrix(Name(node), {}, &view).FindSuspected();
     EXPECT_EQ(found.here, node == 2) << node;
     if (found.ports.empty()) continue;
     EXPECT_NE(node, 1);

@@ -110,7 +110,7 @@ TEST(LocaliseProbe, EveryDoubleFault) {
 class OneRail {
  public:
   OneRail(int nodes, uint64_t seed) : world_(nodes, 1, seed) {
-    world_.set_heard(true);
+    world_.set_peer_messages(true);
     world_.Run(5000 * kMs + static_cast<Nanos>(seed) * 13 * kMs);
     world_.set_path([](const NicKey& from, const NicKey& to) -> std::optional<Nanos> {
       if (Breaks({ProbeWorld::Port(1, 0), {}}, from, to)) return std::nullopt;
@@ -145,7 +145,7 @@ TEST(LocaliseProbe, TheOnlyRailIsDeadWhereThreeOthersAnswerEachOther) {
 TEST(LocaliseProbe, OfTwoNodesWithOneRailNobodyCanTellWhoseFaultItIs) {
   OneRail world(2, 1);
   ASSERT_TRUE(world.RunUntilSilent(2));
-  EXPECT_EQ(world.FaultOf(1).kind, FaultKind::kCannotTell);
+  EXPECT_EQ(world.FaultOf(1).kind, FaultKind::kInconclusive);
   EXPECT_FALSE(world.FaultOf(1).missing.empty());
 }
 

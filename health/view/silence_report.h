@@ -1,6 +1,6 @@
 // Keeps the verdict under which a NIC's silence was reported, and when it is reported again because more is known.
-#ifndef R2CC_HEALTH_VIEW_TOLD_FAULT_H_
-#define R2CC_HEALTH_VIEW_TOLD_FAULT_H_
+#ifndef R2CC_HEALTH_VIEW_SILENCE_REPORT_H_
+#define R2CC_HEALTH_VIEW_SILENCE_REPORT_H_
 
 #include "base/core/clock.h"
 #include "health/view/localise.h"
@@ -8,7 +8,7 @@
 namespace r2cc::health {
 
 // Pure: time is an argument.
-class ToldFault {
+class SilenceReport {
  public:
   // While a rail comes back its pairs answer one by one, and for a moment the rest looks like a fault of its own.
   static constexpr Nanos kHold = kNanosPerSecond;
@@ -16,21 +16,21 @@ class ToldFault {
   // Takes the present verdict on a silent NIC; `unusable`: it still carries nothing. True once a verdict that is sharper than the reported
   // one has lasted for kHold.
   bool Sharpened(bool unusable, FaultKind kind, Nanos now) {
-    if (!unusable || !IsSharper(kind, told_) || kind != seen_) since_ = now;
+    if (!unusable || !IsSharper(kind, reported_) || kind != seen_) since_ = now;
     seen_ = kind;
     return now - since_ >= kHold;
   }
-  void Tell(FaultKind kind, Nanos now) {
-    told_ = seen_ = kind;
+  void Report(FaultKind kind, Nanos now) {
+    reported_ = seen_ = kind;
     since_ = now;
   }
 
  private:
-  FaultKind told_ = FaultKind::kNone;
+  FaultKind reported_ = FaultKind::kNone;
   FaultKind seen_ = FaultKind::kNone;
   Nanos since_ = 0;  // that it is seen
 };
 
 }  // namespace r2cc::health
 
-#endif  // R2CC_HEALTH_VIEW_TOLD_FAULT_H_
+#endif  // R2CC_HEALTH_VIEW_SILENCE_REPORT_H_
