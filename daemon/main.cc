@@ -272,7 +272,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
     loop.Run();
     if (notifier.has_value()) notifier->Stopping();
   }
-  wiring.SayLastWord();
+  wiring.EndOnPurpose();
   wiring.Stop();
   world->FlushDisk();
   unlink(config.control_socket().c_str());

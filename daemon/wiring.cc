@@ -26,7 +26,7 @@ Wiring::Wiring(Config config, World world)
       kept_(world_, config_, &reporter_, &alarms_),
       configured_(world_, config_, &reporter_, &alarms_, &kept_.audit, ConfiguredOutputs()),
       cluster_(config_.node),
-      probes_(world_, config_, kept_.words, kept_.saved.cabled, &cluster_, &reporter_, ProbeOutputs()),
+      probes_(world_, config_, kept_.operator_settings, kept_.saved.cabled, &cluster_, &reporter_, ProbeOutputs()),
       peer_set_(config_, world_.incarnation, &cluster_, &reporter_, PeerOutputs()),
       publisher_(world_.page, world_.jobs, &reporter_),
       jobs_(&reporter_, world_.netns_inode, JobOutputs()),
@@ -96,13 +96,13 @@ void Wiring::FollowAddresses() {
 
 absl::Status Wiring::Start() {
   if (!kept_.loaded.ok()) return kept_.loaded.status();
-  RestoreFormerLives();
+  RestoreFormerRuns();
   if (world_.refusals != nullptr)
     world_.refusals->Subscribe([this, alive = alive_, core = world_.core](const Refusals::Line& line) {
       // What a known person may not do is written where he asked for it.
       if (line.reason == "role") return;
       core->Post([this, alive, line] {
-        if (*alive) kept_.audit.AddStranger({line.listener, line.reason, line.who, line.what, line.times});
+        if (*alive) kept_.audit.AddRefused({line.listener, line.reason, line.who, line.what, line.times});
       });
     });
   reporter_.Report("daemon-started", absl::StrCat("r2ccd ", Release(), " on node ", config_.node, " with ", config_.nics.size(),
@@ -157,7 +157,7 @@ void Wiring::FollowJobs() {
 
 void Wiring::FollowReleases() {
   const uint32_t others = jobs_.registry().OfOtherReleases(Release());
-  if (std::exchange(pace_.other_releases, others) != others) PublishAnew();
+  if (std::exchange(pace_.other_releases, others) != others) PublishNewEpoch();
 }
 
 void Wiring::Reload(const Caller& caller, std::function<void()> done) {
@@ -195,7 +195,7 @@ void Wiring::FollowNics(const std::vector<NicSpec>& next) {
       probes_.local.SetRate(nics_[i].name, nics_[i].rate_bits_per_s);
       continue;
     }
-    probes_.Add(identities[i], services_.operators.WordsAbout(identities[i].name), services_.operators.WasCabled(identities[i].name));
+    probes_.Add(identities[i], services_.operators.SettingOf(identities[i].name), services_.operators.WasCabled(identities[i].name));
   }
 }
 
@@ -314,10 +314,10 @@ void Wiring::PublishAgain() {
 void Wiring::SetPeerAddress(const std::string& address) {
   // Rail probes come to the same number as peers do, so that one number is to be opened in a firewall.
   if (const auto parsed = ParseHostPort(address, /*allow_port_zero=*/true); parsed.ok()) probes_.rails.Start(parsed->port);
-  if (std::exchange(peer_address_, address) != address) PublishAnew();
+  if (std::exchange(peer_address_, address) != address) PublishNewEpoch();
 }
 
-void Wiring::PublishAnew() {
+void Wiring::PublishNewEpoch() {
   pace_.own.epoch = NextEpoch();
   cluster_.SetOwn(pace_.own, world_.core->Now());
   PublishOwnView();

@@ -48,7 +48,7 @@ class Wiring {
   // Ends all modules: no job, peer or store gets anything from this daemon any more.
   void Stop();
   // Before Stop(), where the daemon ends on purpose: jobs believe its page for longer than that of one that died.
-  void SayLastWord() { world_.page->LastWord(world_.core->Now()); }
+  void EndOnPurpose() { world_.page->EndOnPurpose(world_.core->Now()); }
   // Publishes the address at which other daemons reach this one.
   void SetPeerAddress(const std::string& address);
   // Why no other node reaches what it listens on: an alarm in `status` until it ends.
@@ -74,7 +74,7 @@ class Wiring {
   void UpdatePlan(Nanos now);
   void PublishOwnView();
   // Publishes the same verdicts, with the other changed contents of this node's view.
-  void PublishAnew();
+  void PublishNewEpoch();
   void FollowReleases();
   // Logs what an operator should look at on the rails, once.
   void FollowRailAlarms();
@@ -98,7 +98,7 @@ class Wiring {
   PeerSet::Outputs PeerOutputs();
   JobService::Outputs JobOutputs();
   // Takes what former runs have kept: events, operators' settings, reports of jobs.
-  void RestoreFormerLives();
+  void RestoreFormerRuns();
   void KeepJobs();
   // Takes new addresses of NICs' interfaces. NICs with an address in the configuration keep it.
   void FollowAddresses();

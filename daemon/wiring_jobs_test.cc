@@ -196,9 +196,9 @@ TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreToldToAll) {
 
 TEST_F(WiringTest, OnlyWhoEndsOnPurposeHasALastWord) {
   wiring_->Stop();
-  EXPECT_EQ(page_->last_word(), 0);
-  wiring_->SayLastWord();
-  EXPECT_EQ(page_->last_word(), core_.Now());
+  EXPECT_EQ(page_->ended_at(), 0);
+  wiring_->EndOnPurpose();
+  EXPECT_EQ(page_->ended_at(), core_.Now());
 }
 
 // What tells a port without a cable from one that lost it is kept over restarts and reboots.

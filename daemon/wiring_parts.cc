@@ -51,7 +51,7 @@ KeptParts::KeptParts(const World& world, const Config& config, EventReporter* re
            alarms->OnTurnOf(reporter, config.state_dir + "/jobs", "what jobs met")),
       loaded(settings.Load(&trouble)),
       saved(loaded.ok() ? *loaded : SavedState()),
-      words(Resume(saved, world.BootNow(), &ended_drills)),
+      operator_settings(Resume(saved, world.BootNow(), &ended_drills)),
       first_start(saved.boot_id.empty()),
       same_boot(saved.boot_id == world.boot_id) {}
 
@@ -62,11 +62,11 @@ ConfiguredParts::ConfiguredParts(const World& world, const Config& config, Event
       roles(world.roles),
       reload({world.core, world.disk, world.config, reporter, audit, std::move(outputs.apply)}, config) {}
 
-ProbeParts::ProbeParts(const World& of_node, const Config& config, const health::OperatorSettings& words,
+ProbeParts::ProbeParts(const World& of_node, const Config& config, const health::OperatorSettings& settings,
                        const std::set<std::string>& cabled, const health::ClusterView* view, EventReporter* reporter, Outputs on)
     : outputs(std::move(on)),
       world(of_node),
-      local(config.node, IdentitiesOf(config.nics, world.addresses->ByInterface()), words, cabled,
+      local(config.node, IdentitiesOf(config.nics, world.addresses->ByInterface()), settings, cabled,
             {world.core, world.links, world.sysfs, world.addresses}, reporter,
             {.on_state = outputs.on_state,
              .on_suspect = [this](const std::string& nic) { rails.Suspect(nic); },
@@ -127,7 +127,7 @@ ServiceParts::ServiceParts(const Needs& needs)
                  .reporter = needs.reporter,
                  .jobs_on = [jobs = needs.jobs](const std::string& nic, const std::string& job) { return jobs->JobsOn(nic, job); },
                  .boot_now = [world = needs.world] { return world->BootNow(); }},
-                needs.kept->words, needs.kept->saved.cabled),
+                needs.kept->operator_settings, needs.kept->saved.cabled),
       forget({.executor = needs.world->core,
               .view = needs.view,
               .peer_set = needs.peer_set,

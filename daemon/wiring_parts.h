@@ -33,8 +33,8 @@
 #include "daemon/reload/reload_service.h"
 #include "daemon/services/control_rows.h"
 #include "daemon/services/core_backend.h"
-#include "daemon/services/explain_service.h"
 #include "daemon/services/disagreement_service.h"
+#include "daemon/services/explain_service.h"
 #include "daemon/services/forget_service.h"
 #include "daemon/services/metrics_service.h"
 #include "daemon/services/operator_service.h"
@@ -79,9 +79,9 @@ struct KeptParts {
   std::string trouble;  // why the state file was set aside
   const absl::StatusOr<SavedState> loaded;
   const SavedState saved;
-  std::vector<std::string> ended_drills;  // while the daemon did not run
-  const health::OperatorSettings words;   // the operator's, of the former run
-  const bool first_start;                 // nothing is kept of a former run
+  std::vector<std::string> ended_drills;             // while the daemon did not run
+  const health::OperatorSettings operator_settings;  // the operator's, of the former run
+  const bool first_start;                            // nothing is kept of a former run
   const bool same_boot;
 };
 
@@ -111,7 +111,7 @@ struct ProbeParts {
     std::function<void()> on_sample;
   };
   // `words` and `cabled`: of the former run. The view and the reporter outlive it.
-  ProbeParts(const World& world, const Config& config, const health::OperatorSettings& words, const std::set<std::string>& cabled,
+  ProbeParts(const World& world, const Config& config, const health::OperatorSettings& settings, const std::set<std::string>& cabled,
              const health::ClusterView* view, EventReporter* reporter, Outputs outputs);
   ProbeParts(const ProbeParts&) = delete;
   ProbeParts& operator=(const ProbeParts&) = delete;

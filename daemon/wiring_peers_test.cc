@@ -110,14 +110,14 @@ TEST_F(PeerSetTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
   EXPECT_EQ(Weight("n0", "rail1"), 0);
 }
 
-class LivesTest : public PeerSetTest {
+class FormerRunsTest : public PeerSetTest {
  protected:
   v1::NodeView View(uint64_t life, uint64_t counter, v1::NicState state) {
     v1::NodeView view = PeerView(counter, state);
     view.mutable_epoch()->set_incarnation(life);
     return view;
   }
-  void Say(const v1::NodeView& view, uint64_t stream) {
+  void Push(const v1::NodeView& view, uint64_t stream) {
     wiring_->backend().ReceiveView(view, stream, {.address = absl::StrCat("h1:", stream)});
     Settle();
   }
@@ -128,44 +128,44 @@ class LivesTest : public PeerSetTest {
 };
 
 // Its number is lower, its counter begins anew, and nobody closed the stream of its former life.
-TEST_F(LivesTest, ANodeThatLostPowerIsBelievedAfterTwoSeconds) {
-  Say(View(9000, 500, v1::HEALTHY), 1);
+TEST_F(FormerRunsTest, ANodeThatLostPowerIsBelievedAfterTwoSeconds) {
+  Push(View(9000, 500, v1::HEALTHY), 1);
   core_.Advance(300 * kMs);
-  Say(View(20, 1, v1::FAILED), 2);
+  Push(View(20, 1, v1::FAILED), 2);
   EXPECT_EQ(Weight("n1", "rail0"), 1000);
   EXPECT_EQ(Newest("peer-held").peer_node(), "n1");
   EXPECT_EQ(Newest("peer-held").message(),
             "a view of n1 from h1:7460 (heard from h1:2) is rejected: another daemon of that name is active, at h1:7460 (heard from "
             "h1:1); it is accepted in 1700 ms if that one sends nothing more. If that one is the wrong one, stop it there");
   core_.Advance(1700 * kMs);
-  Say(View(20, 1, v1::FAILED), 2);
+  Push(View(20, 1, v1::FAILED), 2);
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   EXPECT_EQ(Newest("peer-anew").message(),
             "the daemon of n1 was restarted and is accepted, at h1:7460 (heard from h1:2); the previous one has sent nothing for 2000 ms");
-  Say(View(9000, 501, v1::HEALTHY), 1);
+  Push(View(9000, 501, v1::HEALTHY), 1);
   EXPECT_EQ(Weight("n1", "rail0"), 0) << "a former life's last word";
   EXPECT_EQ(Count("duplicate-node"), 0);
   EXPECT_EQ(Count("peer-held"), 1) << "not with each word";
 }
 
-TEST_F(LivesTest, ADaemonThatEndsAndStartsIsBelievedAtOnce) {
-  Say(View(9000, 500, v1::HEALTHY), 1);
+TEST_F(FormerRunsTest, ADaemonThatEndsAndStartsIsBelievedAtOnce) {
+  Push(View(9000, 500, v1::HEALTHY), 1);
   wiring_->backend().EndStream(1);
-  Say(View(20, 1, v1::FAILED), 2);
+  Push(View(20, 1, v1::FAILED), 2);
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   EXPECT_EQ(Count("peer-held"), 0);
   peers_->Connect("n1");
   peers_->Receive("n1", View(20, 2, v1::HEALTHY));
   wiring_->backend().EndStream(2);
   peers_->Lose("n1", "its daemon stopped");
-  Say(View(3, 1, v1::FAILED), 3);
+  Push(View(3, 1, v1::FAILED), 3);
   EXPECT_EQ(Weight("n1", "rail0"), 0) << "our own stream's end counts as well";
 }
 
-TEST_F(LivesTest, TwoDaemonsOfOneNameAreToldAndTheFirstIsBelieved) {
+TEST_F(FormerRunsTest, TwoDaemonsOfOneNameAreToldAndTheFirstIsBelieved) {
   for (int i = 0; i < 10; ++i) {
-    Say(View(20, 1, v1::HEALTHY), 1);
-    Say(View(9000, 500, v1::FAILED), 2);
+    Push(View(20, 1, v1::HEALTHY), 1);
+    Push(View(9000, 500, v1::FAILED), 2);
     core_.Advance(500 * kMs);
   }
   EXPECT_EQ(Weight("n1", "rail0"), 1000);
@@ -175,9 +175,9 @@ TEST_F(LivesTest, TwoDaemonsOfOneNameAreToldAndTheFirstIsBelieved) {
             "--node");
 }
 
-TEST_F(LivesTest, WhatAFormerLifeLeftInTheStoreNeverWins) {
+TEST_F(FormerRunsTest, WhatAFormerLifeLeftInTheStoreNeverWins) {
   Put(View(9000, 500, v1::HEALTHY));
-  Say(View(20, 1, v1::FAILED), 1);
+  Push(View(20, 1, v1::FAILED), 1);
   EXPECT_EQ(Weight("n1", "rail0"), 0);
   wiring_->backend().EndStream(1);
   core_.Advance(4 * kNanosPerSecond);
@@ -190,16 +190,16 @@ TEST_F(LivesTest, WhatAFormerLifeLeftInTheStoreNeverWins) {
   EXPECT_EQ(Status().nodes(1).word(), v1::NODE_UNREACHABLE) << "what the former life left is no sign of life";
 }
 
-TEST_F(LivesTest, AnEntryThatOutlivesItsLeaseIsOfALivingDaemon) {
+TEST_F(FormerRunsTest, AnEntryThatOutlivesItsLeaseIsOfALivingDaemon) {
   Put(View(9000, 500, v1::HEALTHY));
-  Say(View(20, 1, v1::FAILED), 1);
+  Push(View(20, 1, v1::FAILED), 1);
   wiring_->backend().EndStream(1);
   core_.Advance(8 * kNanosPerSecond);
   EXPECT_EQ(Weight("n1", "rail0"), 1000) << "a second daemon of that name was there for a moment";
   EXPECT_EQ(Newest("peer-anew").message().rfind("the daemon of n1 is accepted again, at h1:7460 (heard from the store)", 0), 0u);
 }
 
-TEST_F(LivesTest, TheOwnEntryIsPutAgainWhenAnotherDaemonWritesOverIt) {
+TEST_F(FormerRunsTest, TheOwnEntryIsPutAgainWhenAnotherDaemonWritesOverIt) {
   const std::string own = store_->entries().at("/r2cc/nodes/n0");
   v1::NodeView other;
   ASSERT_TRUE(other.ParseFromString(own));
@@ -270,21 +270,21 @@ TEST_F(DepartedTest, TheOtherDaemonsAreAskedAndWhatTheySayIsTold) {
   const std::string unknown = "there is no node 'n9'; the nodes are n0 n1 n2";
   EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown)) << "nobody can be reached";
   v1::ForgetNodeRequest asked;
-  absl::StatusOr<v1::ForgetNodeReply> said = absl::PermissionDeniedError("uid 0 on n0 does not have the role OPERATE");
+  absl::StatusOr<v1::ForgetNodeReply> answer = absl::PermissionDeniedError("uid 0 on n0 does not have the role OPERATE");
   peers_->SetForgetter("n1", [&](const v1::ForgetNodeRequest& request) {
     asked = request;
-    return said;
+    return answer;
   });
   EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown)) << "who may not ask there hears nothing of the node";
   EXPECT_EQ(asked.node(), "n9");
   EXPECT_EQ(asked.asker().node(), "n0");
-  said = absl::NotFoundError("there is no node 'n9'");
+  answer = absl::NotFoundError("there is no node 'n9'");
   EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown));
-  said = absl::FailedPreconditionError("node n9 is alive\n");
+  answer = absl::FailedPreconditionError("node n9 is alive\n");
   EXPECT_EQ(Forget("n9").status(), absl::FailedPreconditionError("on n1: node n9 is alive?"));
   v1::ForgetNodeReply done;
   done.set_silent_ns(7 * kNanosPerSecond);
-  said = done;
+  answer = done;
   const auto reply = Forget("n9");
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->others(), 1u);

@@ -98,7 +98,7 @@ struct Plan {
   std::vector<BrokenPath> broken_paths = {};  // forbidden, each once, in order; at most kBrokenPathsMax
 
   // Whether it is the same plan for the jobs.
-  bool SaysTheSame(const Plan& other) const { return nics == other.nics && broken_paths == other.broken_paths; }
+  bool HasSameContent(const Plan& other) const { return nics == other.nics && broken_paths == other.broken_paths; }
 };
 
 }  // namespace r2cc::plan

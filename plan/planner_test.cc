@@ -179,10 +179,10 @@ TEST(Planner, ABrokenPathIsForbiddenOnceWhileBothItsEndsCarry) {
 TEST(Planner, APlanWithOtherPathsIsRefusedAndTheirNumberIsBounded) {
   ClusterModel cluster = {{{"n0", {{"r0"}}}, {"n1", {}}}};
   Plan plan = MakePlan(cluster, kEpoch);
-  EXPECT_TRUE(plan.SaysTheSame(MakePlan(cluster, Epoch{})));
+  EXPECT_TRUE(plan.HasSameContent(MakePlan(cluster, Epoch{})));
   plan.broken_paths = {{"n0", "r0", "n1", "r0"}};
   EXPECT_EQ(CheckPlan(plan, cluster), "the plan forbids other paths than those that the model calls broken");
-  EXPECT_FALSE(plan.SaysTheSame(MakePlan(cluster, kEpoch)));
+  EXPECT_FALSE(plan.HasSameContent(MakePlan(cluster, kEpoch)));
   for (size_t i = 0; i <= kBrokenPathsMax; ++i) {
     cluster.nodes[1].nics.push_back({"r" + std::to_string(i)});
     cluster.broken_paths.push_back({"n0", "r0", "n1", "r" + std::to_string(i)});
@@ -228,12 +228,12 @@ TEST(Planner, PartsMakeTheWhole) {
     const Epoch epoch = {1, step};
     const Plan planned = MakePlan(part, epoch);
     ASSERT_EQ(CheckPlan(planned, part), "");
-    const bool same = planned.SaysTheSame(PartOf(plan, part));
+    const bool same = planned.HasSameContent(PartOf(plan, part));
     const Plan next = Replace(plan, part, planned);
     ASSERT_EQ(CheckPlan(next, whole), "") << "step " << step;
-    ASSERT_TRUE(next.SaysTheSame(MakePlan(whole, epoch))) << "step " << step;
+    ASSERT_TRUE(next.HasSameContent(MakePlan(whole, epoch))) << "step " << step;
     ASSERT_EQ(next.epoch, epoch);
-    ASSERT_EQ(same, next.SaysTheSame(plan)) << "step " << step;
+    ASSERT_EQ(same, next.HasSameContent(plan)) << "step " << step;
     plan = next;
   }
 }

@@ -29,9 +29,9 @@ void JudgeFaults(const v1::JobSums& sums, JobAccount* account) {
     judged.masked = !died_of_it && passed;
     judged.open = !died_of_it && !passed && sums.attached() > 0;
     ++(judged.fault->on_purpose() ? account->on_purpose
-       : judged.masked             ? account->masked
-       : judged.open               ? account->open
-                                   : account->not_masked);
+       : judged.masked            ? account->masked
+       : judged.open              ? account->open
+                                  : account->not_masked);
   }
 }
 
@@ -96,7 +96,7 @@ int64_t ReducedSince(const v1::JobSums& sums, int64_t since_ns, int64_t until_ns
 
 }  // namespace
 
-const char* DeathWord(Death death) {
+const char* DeathName(Death death) {
   switch (death) {
     case Death::kNone: return "";
     case Death::kNoRail: return "no-rail";
@@ -170,7 +170,7 @@ v1::Saved SavedBy(const std::vector<const v1::JobSums*>& runs, int64_t since_ns,
   }
   for (const auto& [death, jobs] : deaths) {
     v1::Saved::Died& died = *saved.add_died();
-    died.set_cause(DeathWord(death));
+    died.set_cause(DeathName(death));
     died.set_jobs(jobs);
   }
   return saved;

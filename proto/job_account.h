@@ -26,7 +26,7 @@ constexpr RestartCost kRestartCostHigh{15 * 60 * int64_t{1'000'000'000}, 3600 * 
 // Why a run ended early. The words are a closed list, as they are labels of a metric.
 enum class Death { kNone, kNoRail, kRankLost, kOther };
 constexpr Death kDeaths[] = {Death::kNoRail, Death::kRankLost, Death::kOther};
-const char* DeathWord(Death death);  // "no-rail", "rank-lost", "other"; "" for kNone
+const char* DeathName(Death death);  // "no-rail", "rank-lost", "other"; "" for kNone
 const char* DeathText(Death death);  // for people
 
 struct JobAccount {

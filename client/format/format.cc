@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "client/core/table.h"
+#include "client/core/texts.h"
 #include "client/core/units.h"
-#include "client/core/words.h"
 #include "client/format/format_parts.h"
 
 namespace r2cc::client {

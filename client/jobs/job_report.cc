@@ -11,8 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/core/table.h"
+#include "client/core/texts.h"
 #include "client/core/units.h"
-#include "client/core/words.h"
 #include "plan/page/ring.h"
 
 namespace r2cc::client {
@@ -180,8 +180,7 @@ std::string OnPurposeText(uint32_t count) {
 }
 
 std::string OutcomeText(const v1::ReportedFault& fault) {
-  if (fault.on_purpose())
-    return fault.masked() ? "on purpose" : fault.open() ? "on purpose, no progress yet" : "on purpose, not masked";
+  if (fault.on_purpose()) return fault.masked() ? "on purpose" : fault.open() ? "on purpose, no progress yet" : "on purpose, not masked";
   if (fault.masked()) return fault.same_restart() ? "masked, same restart" : "masked";
   return fault.open() ? "no progress yet" : "not masked";
 }
@@ -231,7 +230,7 @@ std::string FormatSaved(const v1::ReportJobsReply& answer, const RestartCost& co
   for (const v1::Saved::Died& died : saved.died()) {
     std::string why = died.cause();
     for (const Death death : kDeaths)
-      if (died.cause() == DeathWord(death)) why = DeathText(death);
+      if (died.cause() == DeathName(death)) why = DeathText(death);
     add("died", absl::StrCat(died.jobs(), died.jobs() == 1 ? " job: " : " jobs: ", why));
   }
   for (const v1::ReportJobsReply::Missing& missing : answer.missing()) add("no answer", absl::StrCat(missing.node(), ": ", missing.why()));

@@ -33,17 +33,17 @@ TEST(EventLogTest, ForgetsTheOldestAndAReaderSeesTheGap) {
 
 TEST(EventLogTest, ListenersHearUntilTheyLeaveAndMayRead) {
   EventLog log;
-  uint64_t heard = 0;
-  const auto id = log.Listen([&] { heard = log.After(heard)->sequence(); });
+  uint64_t last = 0;
+  const auto id = log.Listen([&] { last = log.After(last)->sequence(); });
   log.Append(Named("a"));
   log.Append(Named("b"));
-  EXPECT_EQ(heard, 2u);
+  EXPECT_EQ(last, 2u);
   log.Unlisten(id);
   log.Append(Named("c"));
-  EXPECT_EQ(heard, 2u);
+  EXPECT_EQ(last, 2u);
 }
 
-v1::Event Said(const std::string& what) {
+v1::Event OperatorEvent(const std::string& what) {
   v1::Event event;
   event.set_message(what);
   event.mutable_audit()->set_action(what);
@@ -52,26 +52,26 @@ v1::Event Said(const std::string& what) {
 
 TEST(EventLogTest, WhatOperatorsSaidIsWashedOutByNobodyElse) {
   EventLog log(/*most=*/4, /*audited_most=*/2);
-  log.Append(Said("drain"));
+  log.Append(OperatorEvent("drain"));
   for (int i = 0; i < 100; ++i) log.Append(v1::Event());
-  log.Append(Said("undrain"));
+  log.Append(OperatorEvent("undrain"));
   log.Append(v1::Event());
   std::vector<uint64_t> numbers;
   for (auto event = log.After(0); event.has_value(); event = log.After(event->sequence())) numbers.push_back(event->sequence());
   EXPECT_EQ(numbers, (std::vector<uint64_t>{1, 99, 100, 101, 102, 103}));
-  log.Append(Said("weight"));
+  log.Append(OperatorEvent("weight"));
   EXPECT_EQ(log.After(0)->sequence(), 99u) << "their own places have an end too";
 }
 
 TEST(EventLogTest, GivesThoseThatAreWanted) {
   EventLog log;
-  for (int i = 0; i < 6; ++i) log.Append(i % 2 == 0 ? Said("x") : v1::Event());
-  const EventLog::Wanted said = [](const v1::Event& event) { return event.has_audit(); };
-  EXPECT_EQ(log.After(1, said)->sequence(), 3u);
-  EXPECT_FALSE(log.After(5, said).has_value());
-  EXPECT_EQ(log.BeforeLast(2, said), 1u);
-  EXPECT_EQ(log.BeforeLast(3, said), 0u);
-  EXPECT_EQ(log.BeforeLast(99, said), 0u);
+  for (int i = 0; i < 6; ++i) log.Append(i % 2 == 0 ? OperatorEvent("x") : v1::Event());
+  const EventLog::Wanted wanted = [](const v1::Event& event) { return event.has_audit(); };
+  EXPECT_EQ(log.After(1, wanted)->sequence(), 3u);
+  EXPECT_FALSE(log.After(5, wanted).has_value());
+  EXPECT_EQ(log.BeforeLast(2, wanted), 1u);
+  EXPECT_EQ(log.BeforeLast(3, wanted), 0u);
+  EXPECT_EQ(log.BeforeLast(99, wanted), 0u);
 }
 
 TEST(EventLogTest, WhoFollowsLooksAtEachEventOnce) {
@@ -106,7 +106,7 @@ TEST(EventLogTest, CountsOnFromFormerLives) {
 // More than a reader looks at in one go, and both kinds in between.
 TEST(EventLogTest, ALongLogIsReadInOrder) {
   EventLog log;
-  for (int i = 1; i <= 2000; ++i) log.Append(i % 3 == 0 ? Said("x") : v1::Event());
+  for (int i = 1; i <= 2000; ++i) log.Append(i % 3 == 0 ? OperatorEvent("x") : v1::Event());
   const EventLog::Wanted late = [](const v1::Event& event) { return event.sequence() >= 1500; };
   EXPECT_EQ(log.After(0, late)->sequence(), 1500u);
   EXPECT_EQ(log.After(1500, late)->sequence(), 1501u);

@@ -22,12 +22,12 @@ class FakePageSink final : public PageSink {
   }
   std::vector<plan::PageConflict> conflicts() const override { return conflicts_; }
   void Heartbeat(Nanos now) override { heartbeat_ = now; }
-  void LastWord(Nanos now) override { last_word_ = now; }
+  void EndOnPurpose(Nanos now) override { ended_at_ = now; }
 
   void Fail(absl::Status status) { failure_ = std::move(status); }
   const std::vector<plan::Plan>& plans() const { return plans_; }
   Nanos heartbeat() const { return heartbeat_; }
-  Nanos last_word() const { return last_word_; }  // 0: it has not ended on purpose
+  Nanos ended_at() const { return ended_at_; }  // 0: it has not ended on purpose
 
   // The newest word on NODE/NIC; nothing if the page does not speak of it.
   std::optional<plan::PlannedNic> Find(const std::string& node, const std::string& nic) const {
@@ -41,7 +41,7 @@ class FakePageSink final : public PageSink {
   std::vector<plan::Plan> plans_;
   std::vector<plan::PageConflict> conflicts_;
   Nanos heartbeat_ = 0;
-  Nanos last_word_ = 0;
+  Nanos ended_at_ = 0;
   absl::Status failure_;
 };
 

@@ -25,7 +25,7 @@ class PageSink {
   // Shows the readers that the daemon runs.
   virtual void Heartbeat(Nanos now) = 0;
   // Shows the readers that it ends on purpose, to be upgraded or moved; nothing follows.
-  virtual void LastWord(Nanos now) = 0;
+  virtual void EndOnPurpose(Nanos now) = 0;
 };
 
 // The real page.
@@ -44,7 +44,7 @@ class SharedPage final : public PageSink {
   }
   std::vector<plan::PageConflict> conflicts() const override { return writer_->conflicts(); }
   void Heartbeat(Nanos now) override { writer_->Heartbeat(now); }
-  void LastWord(Nanos now) override { writer_->LastWord(now); }
+  void EndOnPurpose(Nanos now) override { writer_->EndOnPurpose(now); }
 
   // To hand to jobs; owned by the page.
   int fd() const { return writer_->fd(); }

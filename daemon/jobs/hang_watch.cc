@@ -12,14 +12,14 @@ constexpr Nanos kBlindAfter = 2 * kNanosPerSecond;
 
 }  // namespace
 
-void HangWatch::Heard(JobId id, Nanos now) {
-  if (const auto found = processes_.find(id); found != processes_.end()) found->second.heard = now;
+void HangWatch::NoteAlive(JobId id, Nanos now) {
+  if (const auto found = processes_.find(id); found != processes_.end()) found->second.last_received = now;
 }
 
 void HangWatch::Totals(JobId id, bool changed, Nanos now) {
   const auto found = processes_.find(id);
   if (found == processes_.end()) return;
-  found->second.heard = now;
+  found->second.last_received = now;
   // The first ones say what was before this daemon.
   if (std::exchange(found->second.reports, true) && changed) found->second.moved = now;
 }
@@ -34,12 +34,12 @@ std::vector<HangWatch::Turn> HangWatch::Look(Nanos now) {
   std::vector<Turn> turns;
   for (auto& [id, process] : processes_) {
     if (blind > 0) {
-      process.heard += blind;
+      process.last_received += blind;
       if (process.moved > 0) process.moved += blind;
     }
-    const bool silent = now - process.heard > kSilentAfter;
-    const bool was_moving = process.moved > 0 && process.heard - process.moved < kSilentAfter;
-    process.since = process.waits_since > 0 ? process.waits_since : silent && was_moving ? process.heard : 0;
+    const bool silent = now - process.last_received > kSilentAfter;
+    const bool was_moving = process.moved > 0 && process.last_received - process.moved < kSilentAfter;
+    process.since = process.waits_since > 0 ? process.waits_since : silent && was_moving ? process.last_received : 0;
     const bool hangs = process.since > 0 && now - process.since >= kHangAfter;
     if (hangs == (process.hung_since > 0)) continue;
     const Nanos since = hangs ? process.since : process.hung_since;

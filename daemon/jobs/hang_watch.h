@@ -18,9 +18,9 @@ class HangWatch {
   // Longer than a lost rail holds up a job (250 ms, and seconds without detection), shorter than R2CC_DEADLINE_MS (30 s).
   static constexpr Nanos kHangAfter = 10 * kNanosPerSecond;
 
-  void Attached(JobId id, Nanos now) { processes_[id] = {.heard = now}; }
+  void Attached(JobId id, Nanos now) { processes_[id] = {.last_received = now}; }
   // The plugin reported anything.
-  void Heard(JobId id, Nanos now);
+  void NoteAlive(JobId id, Nanos now);
   // The plugin reported its totals; they `changed` since the report before.
   void Totals(JobId id, bool changed, Nanos now);
   // The plugin reported that no request has made progress since; 0: they do, or there are none.
@@ -43,7 +43,7 @@ class HangWatch {
 
  private:
   struct Process {
-    Nanos heard = 0;
+    Nanos last_received = 0;
     Nanos moved = 0;       // at its last report of totals that had changed; 0: never
     bool reports = false;  // its totals are known
     Nanos waits_since = 0;

@@ -28,12 +28,12 @@ void JobHangs::OnRecord(JobId id, const plan::EvidenceRecord& record) {
       watch_.Gone(id);
       registry_->SetWaiting(id, std::nullopt);
       break;
-    default: watch_.Heard(id, now.monotonic_ns);
+    default: watch_.NoteAlive(id, now.monotonic_ns);
   }
 }
 
 void JobHangs::OnWaiting(JobId id, const v1::Job& job, const plan::EvidenceRecord& record, const Moment& now) {
-  watch_.Heard(id, now.monotonic_ns);
+  watch_.NoteAlive(id, now.monotonic_ns);
   if (record.bytes == 0) {
     watch_.Waits(id, 0);
     return registry_->SetWaiting(id, std::nullopt);

@@ -56,7 +56,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
     known->clear_ended_in_order();
     known->clear_waiting();
     entry.job = *std::move(known);
-    entry.heard_totals = true;
+    entry.has_totals = true;
   }
   jobs_[id] = std::move(entry);
 }
@@ -91,7 +91,7 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
     case plan::EvidenceKind::kLinkFenced: rail->set_failovers(rail->failovers() + 1); return true;
     case plan::EvidenceKind::kRailTotals:
       // A plugin of 0.2.0 does not say when it began. One that has moved something by the time of its first word began before.
-      if (!std::exchange(entry.heard_totals, true) && !entry.job.says_run() && record.bytes > 0)
+      if (!std::exchange(entry.has_totals, true) && !entry.job.says_run() && record.bytes > 0)
         entry.job.set_watched_since_ns(entry.attached_ns);
       rail->set_sent_bytes(record.bytes);
       rail->set_received_bytes(record.received_bytes);

@@ -117,8 +117,8 @@ class JobRegistry {
   struct Entry {
     v1::Job job;
     std::set<std::string> peers;
-    int64_t attached_ns = 0;    // by this connection
-    bool heard_totals = false;  // or was known from a connection before
+    int64_t attached_ns = 0;  // by this connection
+    bool has_totals = false;  // or was known from a connection before
   };
   // False: the user's jobs talk to too many nodes already.
   bool CountPeer(const std::string& share, const std::string& node);

@@ -64,26 +64,26 @@ constexpr int64_t kAhead = 1'000'000 * kSecond;
 RecordTime At(int64_t ns) { return {ns, kAhead + ns}; }
 
 // What a plugin says of a link of rail 0 that it lost at `lost`. `number`: of the first of the records.
-struct Life {
+struct Loss {
   plan::EvidenceRecord lost, fenced, passed;
 };
-Life LossAt(int64_t lost, uint64_t number, int64_t stall, int64_t passed_after) {
-  Life life;
-  life.lost = Of(plan::EvidenceKind::kLinkLost, 0);
-  life.lost.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
-  life.lost.received_bytes = number;
-  life.lost.time_ns = lost;
-  life.fenced = Of(plan::EvidenceKind::kLinkFenced, 0);
-  life.fenced.received_bytes = number + 1;
-  life.fenced.time_ns = lost + 3000;
-  life.fenced.duration_ns = 3000;
-  life.fenced.replayed_bytes = 500;
-  life.passed = Of(plan::EvidenceKind::kLinkPassed, 0);
-  life.passed.received_bytes = number + 2;
-  life.passed.time_ns = lost + passed_after;
-  life.passed.bytes = static_cast<uint64_t>(passed_after);
-  life.passed.duration_ns = static_cast<uint64_t>(stall);
-  return life;
+Loss LossAt(int64_t lost, uint64_t number, int64_t stall, int64_t passed_after) {
+  Loss loss;
+  loss.lost = Of(plan::EvidenceKind::kLinkLost, 0);
+  loss.lost.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
+  loss.lost.received_bytes = number;
+  loss.lost.time_ns = lost;
+  loss.fenced = Of(plan::EvidenceKind::kLinkFenced, 0);
+  loss.fenced.received_bytes = number + 1;
+  loss.fenced.time_ns = lost + 3000;
+  loss.fenced.duration_ns = 3000;
+  loss.fenced.replayed_bytes = 500;
+  loss.passed = Of(plan::EvidenceKind::kLinkPassed, 0);
+  loss.passed.received_bytes = number + 2;
+  loss.passed.time_ns = lost + passed_after;
+  loss.passed.bytes = static_cast<uint64_t>(passed_after);
+  loss.passed.duration_ns = static_cast<uint64_t>(stall);
+  return loss;
 }
 
 bool Put(JobRegistry* registry, JobId id, const plan::EvidenceRecord& record) {
@@ -95,11 +95,11 @@ bool Put(JobRegistry* registry, JobId id, const plan::EvidenceRecord& record) {
 TEST(JobRegistryTest, AStallIsTheGapThatThePluginMeasured) {
   JobRegistry registry;
   registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
-  const Life life = LossAt(10 * kSecond, 1, 280'000'000, 20'000'000);
-  ASSERT_TRUE(Put(&registry, 1, life.lost));
+  const Loss loss = LossAt(10 * kSecond, 1, 280'000'000, 20'000'000);
+  ASSERT_TRUE(Put(&registry, 1, loss.lost));
   EXPECT_EQ(registry.Find(1)->faults(0).open_links(), 1u) << "no progress yet";
-  ASSERT_TRUE(Put(&registry, 1, life.fenced));
-  ASSERT_TRUE(Put(&registry, 1, life.passed));
+  ASSERT_TRUE(Put(&registry, 1, loss.fenced));
+  ASSERT_TRUE(Put(&registry, 1, loss.passed));
   ASSERT_EQ(registry.Find(1)->faults_size(), 1);
   const v1::Job::Fault& fault = registry.Find(1)->faults(0);
   EXPECT_EQ(fault.cause(), "silence");
@@ -114,9 +114,9 @@ TEST(JobRegistryTest, AStallIsTheGapThatThePluginMeasured) {
 TEST(JobRegistryTest, WhatIsSaidAgainCountsOnce) {
   JobRegistry registry;
   registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
-  const Life life = LossAt(10 * kSecond, 1, 7, 9);
+  const Loss loss = LossAt(10 * kSecond, 1, 7, 9);
   for (int i = 0; i < 2; ++i)
-    for (const plan::EvidenceRecord& record : {life.lost, life.fenced, life.passed}) EXPECT_EQ(Put(&registry, 1, record), i == 0);
+    for (const plan::EvidenceRecord& record : {loss.lost, loss.fenced, loss.passed}) EXPECT_EQ(Put(&registry, 1, record), i == 0);
   EXPECT_EQ(registry.Find(1)->faults(0).links(), 1u);
   EXPECT_EQ(registry.Find(1)->faults(0).replayed_bytes(), 500u);
   EXPECT_EQ(registry.Find(1)->watched_since_ns(), 0) << "nothing is missing";
@@ -136,8 +136,8 @@ TEST(JobRegistryTest, SumsSurviveARestartOfTheDaemon) {
     run.bytes = 4;
     run.time_ns = kSecond;
     ASSERT_TRUE(Put(&registry, 1, run));
-    const Life life = LossAt(10 * kSecond, 1, 7, 9);
-    for (const plan::EvidenceRecord& record : {life.lost, life.fenced, life.passed}) ASSERT_TRUE(Put(&registry, 1, record));
+    const Loss loss = LossAt(10 * kSecond, 1, 7, 9);
+    for (const plan::EvidenceRecord& record : {loss.lost, loss.fenced, loss.passed}) ASSERT_TRUE(Put(&registry, 1, record));
     EXPECT_TRUE(registry.TakeChanged());
     registry.Add(2, {1, 1000}, TwoRails(), {"rail0", ""}, 5);
     registry.Remove(2, kAhead + 9 * kSecond);
@@ -151,10 +151,10 @@ TEST(JobRegistryTest, SumsSurviveARestartOfTheDaemon) {
   registry.Add(7, {4711, 1000}, request, {"rail0", ""}, kAhead + 30 * kSecond);
   EXPECT_EQ(registry.all_ended().size(), 1u);
   // The plugin says again what it said, and what happened meanwhile.
-  const Life before = LossAt(10 * kSecond, 1, 7, 9);
-  const Life meanwhile = LossAt(22 * kSecond, 4, 70, 90);
-  for (const Life& life : {before, meanwhile})
-    for (const plan::EvidenceRecord& record : {life.lost, life.fenced, life.passed})
+  const Loss before = LossAt(10 * kSecond, 1, 7, 9);
+  const Loss meanwhile = LossAt(22 * kSecond, 4, 70, 90);
+  for (const Loss& loss : {before, meanwhile})
+    for (const plan::EvidenceRecord& record : {loss.lost, loss.fenced, loss.passed})
       EXPECT_EQ(Put(&registry, 7, record), record.received_bytes >= 4) << record.received_bytes;
   const v1::Job& job = *registry.Find(7);
   EXPECT_EQ(job.faults_size(), 2);

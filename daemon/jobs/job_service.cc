@@ -37,7 +37,7 @@ health::JobReport::Cause CauseOf(plan::EvidenceCause cause) {
 }
 
 // What a link does not carry, for a person; empty: the cause says all. The numbers are a job's word: what makes no sense is not repeated.
-std::string LostWords(const plan::EvidenceRecord& record) {
+std::string LostText(const plan::EvidenceRecord& record) {
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);
   if (cause == plan::EvidenceCause::kLargeLost)
     return record.bytes > 0 && record.bytes <= kPacketBytesMax ? absl::StrCat("packets over ", record.bytes, " bytes are lost")
@@ -162,7 +162,7 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   const std::string cause_name = plan::CauseName(cause);
   const std::string link = absl::StrCat(rail.nic().empty() ? rail.rail() : rail.nic(), " -> ", peer_node, "/", peer_nic);
 
-  const std::string lost = LostWords(record);
+  const std::string lost = LostText(record);
   const std::string why = lost.empty() ? plan::CauseText(cause, 0) : lost;
   std::string text = absl::StrCat(JobName(job), ": ", link, " carries data");
   if (fenced)
@@ -215,7 +215,7 @@ bool JobService::IsTaken(const Loss& loss) {
 
 void JobService::JudgeTaken() {
   const Nanos now = reporter_->Now().monotonic_ns;
-  std::erase_if(losses_, [&](const Loss& loss) { return IsTaken(loss) || now - loss.heard >= plan::kOnPurposeKnown; });
+  std::erase_if(losses_, [&](const Loss& loss) { return IsTaken(loss) || now - loss.received >= plan::kOnPurposeKnown; });
 }
 
 bool JobService::IsNews(JobId id, const plan::EvidenceRecord& record) {
@@ -262,7 +262,7 @@ void JobService::ReportGaveUp(JobId id, const std::string& peer, const std::vect
   kept.set_peer_node(peer);
   kept.set_time_ns(now.realtime_ns);
   kept.set_lasted_ns(static_cast<int64_t>(std::min<uint64_t>(records.front().duration_ns, INT64_MAX)));
-  plan::GaveUp said{job->job().empty() ? "job" : job->job(), job->pid(), reporter_->node(), peer, kept.lasted_ns(), {}};
+  plan::GaveUp gave_up{job->job().empty() ? "job" : job->job(), job->pid(), reporter_->node(), peer, kept.lasted_ns(), {}};
   for (const plan::EvidenceRecord& record : records) {
     if (record.bytes == plan::kNoRail || record.local_rail >= static_cast<uint32_t>(job->rails_size())) continue;
     const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
@@ -275,10 +275,10 @@ void JobService::ReportGaveUp(JobId id, const std::string& peer, const std::vect
     one.set_since_ns(now.ToRealtime(std::clamp<Nanos>(record.time_ns, 0, now.monotonic_ns)));
     const auto dead_port =
         record.bytes <= static_cast<uint32_t>(plan::DeadPort::kOwn) ? static_cast<plan::DeadPort>(record.bytes) : plan::DeadPort::kNone;
-    said.rails.push_back(
+    gave_up.rails.push_back(
         {rail.nic().empty() ? rail.rail() : rail.nic(), rail.nic(), one.peer_nic(), cause, plan::TimeOfDay(one.since_ns()), dead_port});
   }
-  kept.set_text(plan::GaveUpText(said));
+  kept.set_text(plan::GaveUpText(gave_up));
   v1::Event event = reporter_->New("job-gave-up", kept.text());
   event.set_peer_node(peer);
   event.set_pid(job->pid());

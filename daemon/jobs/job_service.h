@@ -70,8 +70,8 @@ class JobService {
   struct Loss {
     JobId id = 0;
     uint32_t rail = 0;
-    Nanos when = 0;   // of the loss
-    Nanos heard = 0;  // by this daemon
+    Nanos when = 0;      // of the loss
+    Nanos received = 0;  // by this daemon
     health::NicKey own, peer;
   };
   bool MayReport(const std::string& share);

@@ -11,7 +11,7 @@
 namespace r2cc::daemon {
 namespace {
 
-constexpr size_t kWordBytesMax = 64;
+constexpr size_t kNameBytesMax = 64;
 // plan::GaveUpText names some rails and a command.
 constexpr size_t kLineBytesMax = 1024;
 constexpr uint32_t kOpenLinksMost = 1 << 20;
@@ -212,8 +212,8 @@ bool AddNode(const v1::ReportJobsReply::Whole& reported, const std::string& node
   for (int i = 0; i < std::min(from.faults_size(), kSummedFaultsMax); ++i) {
     const v1::Job::Fault& fault_sums = from.faults(i);
     v1::Job::Fault fault;
-    fault.set_nic(Clean(fault_sums.nic(), kWordBytesMax));
-    fault.set_cause(Clean(fault_sums.cause(), kWordBytesMax));
+    fault.set_nic(Clean(fault_sums.nic(), kNameBytesMax));
+    fault.set_cause(Clean(fault_sums.cause(), kNameBytesMax));
     fault.set_time_ns(Time(fault_sums.time_ns(), clock_ahead_ns));
     fault.set_stall_ns(std::clamp<int64_t>(fault_sums.stall_ns(), 0, kStallMostNs));
     fault.set_replayed_bytes(fault_sums.replayed_bytes());
@@ -231,14 +231,14 @@ bool AddNode(const v1::ReportJobsReply::Whole& reported, const std::string& node
   }
   for (v1::JobFailure failure : from.failures()) {
     failure.set_node(node);
-    failure.set_peer_node(Clean(failure.peer_node(), kWordBytesMax));
+    failure.set_peer_node(Clean(failure.peer_node(), kNameBytesMax));
     failure.set_time_ns(Time(failure.time_ns(), clock_ahead_ns));
     AddFailure(failure, &sums);
   }
   sums.set_failures_more(sums.failures_more() + from.failures_more());
   for (v1::AllReduceWay way : from.ways()) {
     way.set_node(node);
-    way.set_way(Clean(way.way(), kWordBytesMax));
+    way.set_way(Clean(way.way(), kNameBytesMax));
     way.set_since_ns(Time(way.since_ns(), clock_ahead_ns));
     AddWay(way, &sums);
   }
@@ -269,8 +269,8 @@ void AddOrBegin(const v1::ReportJobsReply::Whole& reported, const std::string& n
                 WholeJobs* jobs) {
   v1::ReportJobsReply::Whole clean = reported;
   v1::JobSums& from = *clean.mutable_sums();
-  from.set_job(Clean(from.job(), kWordBytesMax));
-  from.set_run(Clean(from.run(), kWordBytesMax));
+  from.set_job(Clean(from.job(), kNameBytesMax));
+  from.set_run(Clean(from.run(), kNameBytesMax));
   if (AddNode(clean, node, clock_ahead_ns, now_ns, jobs)) return;
   const int64_t begun_ns = Time(from.begun_ns(), clock_ahead_ns);
   const std::string run = from.run_is_shared() ? from.run() : "@" + std::to_string(begun_ns) + "/" + std::to_string(jobs->size());

@@ -44,7 +44,7 @@ class PlanPublisher {
     const plan::ClusterModel part = ToModel(view, revision_, scope_, reporter_->node());
     const plan::Plan before = anew ? plan_ : plan::PartOf(plan_, part);
     plan::Plan planned = plan::MakePlan(part, plan_.epoch);
-    if (!published_ || !planned.SaysTheSame(before)) {
+    if (!published_ || !planned.HasSameContent(before)) {
       planned.epoch = next_epoch();
       std::string wrong = plan::CheckPlan(planned, part);
       plan::Plan plan = anew ? planned : plan::Replace(plan_, part, planned);

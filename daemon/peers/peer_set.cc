@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/core/hash.h"
-#include "daemon/peers/peer_words.h"
+#include "daemon/peers/peer_texts.h"
 #include "health/view/peer_evidence.h"
 
 namespace r2cc::daemon {

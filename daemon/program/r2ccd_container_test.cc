@@ -68,8 +68,8 @@ TEST_F(ContainerTest, OnTheMachineTheyMay) {
   for (const std::string& who : {root_, operator_})
     for (const std::string& socket : {ControlDir(0) + "/r2ccd.sock", RunDir(0) + "/r2ccd.sock"}) {
       EXPECT_EQ(Act(0, "n0", "rail0", v1::SET_WEIGHT, 1000), "");
-      const std::string said = OnTheMachine(who, socket, &code);
-      EXPECT_EQ(code, 0) << said;
+      const std::string output = OnTheMachine(who, socket, &code);
+      EXPECT_EQ(code, 0) << output;
       EXPECT_EQ(Weight(), 500u) << socket << ": the second is where r2ccctl of 0.2.0 looks";
     }
   EXPECT_EQ(Act(0, "n0", "rail0", v1::SET_WEIGHT, 1000), "");

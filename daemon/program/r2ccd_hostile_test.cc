@@ -205,10 +205,10 @@ TEST_F(R2ccdHostileTest, ALogThatNobodyReadsStopsNothing) {
   ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
   const int reader = open(log.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(reader, 0);
-  std::string said;
+  std::string output;
   const auto read_all = [&] {
     char some[4096];
-    for (ssize_t got; (got = read(reader, some, sizeof(some))) > 0;) said.append(some, static_cast<size_t>(got));
+    for (ssize_t got; (got = read(reader, some, sizeof(some))) > 0;) output.append(some, static_cast<size_t>(got));
   };
   StartDaemon(0);
   unlink(log.c_str());  // nobody else may wait for its end
@@ -225,9 +225,9 @@ TEST_F(R2ccdHostileTest, ALogThatNobodyReadsStopsNothing) {
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
   EXPECT_TRUE(WaitUntil([&] {
     read_all();
-    return said.find("0: drain n0/rail0") != std::string::npos;
-  })) << said.size();
-  EXPECT_GT(said.size(), 80'000u);
+    return output.find("0: drain n0/rail0") != std::string::npos;
+  })) << output.size();
+  EXPECT_GT(output.size(), 80'000u);
   close(reader);
 }
 

@@ -160,12 +160,12 @@ TEST_F(NodePressureTest, ViewsOnManyStreamsAtOnce) {
 // The server's end of a stream between daemons, by a node that says what it likes as often as it likes.
 class HostilePeer final : public v1::Peer::Service {
  public:
-  explicit HostilePeer(std::vector<v1::PushReply> says) : says_(std::move(says)) {}
+  explicit HostilePeer(std::vector<v1::PushReply> replies) : replies_(std::move(replies)) {}
   grpc::Status Exchange(grpc::ServerContext* context, grpc::ServerReaderWriter<v1::PushReply, v1::PushRequest>* stream) override {
-    v1::PushRequest heard;
-    (void)stream->Read(&heard);
+    v1::PushRequest request;
+    (void)stream->Read(&request);
     for (uint64_t i = 0; !context->IsCancelled(); ++i) {
-      v1::PushReply& reply = says_[i % says_.size()];
+      v1::PushReply& reply = replies_[i % replies_.size()];
       {
         const std::lock_guard lock(mutex_);
         reply.mutable_view()->mutable_epoch()->set_counter(++counter_);
@@ -178,16 +178,16 @@ class HostilePeer final : public v1::Peer::Service {
   uint64_t sent() const { return sent_; }
 
  private:
-  std::vector<v1::PushReply> says_;
+  std::vector<v1::PushReply> replies_;
   std::mutex mutex_;
   uint64_t counter_ = 0;
   std::atomic<uint64_t> sent_ = 0;
 };
 
 TEST_F(NodePressureTest, AServerWhoseViewsHaveNoEnd) {
-  std::vector<v1::PushReply> says(2);
+  std::vector<v1::PushReply> replies(2);
   for (int i = 0; i < 2; ++i) {
-    v1::NodeView& view = *says[i].mutable_view();
+    v1::NodeView& view = *replies[i].mutable_view();
     view = Forged("n2");
     view.set_protocol(kPeerProtocol);
     view.clear_nics();
@@ -198,7 +198,7 @@ TEST_F(NodePressureTest, AServerWhoseViewsHaveNoEnd) {
       one->set_state(i == 0 ? v1::FAILED : v1::HEALTHY);
     }
   }
-  HostilePeer n2(says);
+  HostilePeer n2(replies);
   const auto server = InPlaceOfN2(&n2);
   ASSERT_NE(server, nullptr);
   const Nanos begin = Now();
@@ -211,10 +211,10 @@ TEST_F(NodePressureTest, AServerWhoseViewsHaveNoEnd) {
 }
 
 TEST_F(NodePressureTest, AServerWhoseViewsAreLargeInMemory) {
-  std::vector<v1::PushReply> says(1);
-  *says[0].mutable_view() = Forged("n2");
-  while (says[0].view().nics_size() < 120'000) says[0].mutable_view()->add_nics();
-  HostilePeer n2(says);
+  std::vector<v1::PushReply> replies(1);
+  *replies[0].mutable_view() = Forged("n2");
+  while (replies[0].view().nics_size() < 120'000) replies[0].mutable_view()->add_nics();
+  HostilePeer n2(replies);
   const auto server = InPlaceOfN2(&n2);
   ASSERT_NE(server, nullptr);
   EXPECT_TRUE(WaitUntil([&] { return n2.sent() > 4; }));

@@ -57,10 +57,10 @@ class R2ccdOperatorTest : public R2ccdTest {
     EXPECT_TRUE(WaitUntil([&] { return !Nic("rail0").drill_failed() && Nic("rail0").state() == v1::HEALTHY; }));
     return Now() - begin;
   }
-  std::vector<std::string> Said(int node) {
-    std::vector<std::string> said;
-    for (const v1::Event& event : Events(node, "operator")) said.push_back(event.message());
-    return said;
+  std::vector<std::string> OperatorMessages(int node) {
+    std::vector<std::string> messages;
+    for (const v1::Event& event : Events(node, "operator")) messages.push_back(event.message());
+    return messages;
   }
   const std::string me_ = "uid " + std::to_string(geteuid()) + " (pid " + std::to_string(getpid()) + ")";
 };
@@ -133,8 +133,8 @@ TEST_F(R2ccdOperatorTest, WhoDidWhatIsKept) {
       "refused: drain n0/rail9, by " + me_ + ": node n0 has no NIC 'rail9'; it has rail0 rail1",
       "weight n1/rail1 25%, by " + me_ + ", forwarded",
   };
-  EXPECT_TRUE(WaitUntil([&] { return Said(0) == here; })) << testing::PrintToString(Said(0));
-  EXPECT_EQ(Said(1), std::vector<std::string>{"weight n1/rail1 25%, by " + me_ + " on n0"});
+  EXPECT_TRUE(WaitUntil([&] { return OperatorMessages(0) == here; })) << testing::PrintToString(OperatorMessages(0));
+  EXPECT_EQ(OperatorMessages(1), std::vector<std::string>{"weight n1/rail1 25%, by " + me_ + " on n0"});
   const v1::AuditRecord audit = Events(1, "operator").at(0).audit();
   EXPECT_EQ(audit.via(), "n0");
   EXPECT_EQ(audit.uid(), geteuid());
@@ -143,7 +143,7 @@ TEST_F(R2ccdOperatorTest, WhoDidWhatIsKept) {
   Stop(0, SIGKILL);
   std::filesystem::remove_all(RunDir(0));
   StartDaemon(0);
-  EXPECT_EQ(Said(0), here) << "another life";
+  EXPECT_EQ(OperatorMessages(0), here) << "another life";
   const std::string file = ReadFile(StateDir(0) + "/audit.log");
   EXPECT_EQ(std::count(file.begin(), file.end(), '\n'), 3) << file;
 }
@@ -162,14 +162,15 @@ TEST_F(R2ccdOperatorTest, DamagedFilesOfHistoryStopNothing) {
   }
   std::ofstream(StateDir(0) + "/jobs") << garbage;
   StartDaemon(0);
-  EXPECT_EQ(Said(0), std::vector<std::string>{"drain n0/rail0, by " + me_}) << "what is whole is kept";
+  EXPECT_EQ(OperatorMessages(0), std::vector<std::string>{"drain n0/rail0, by " + me_}) << "what is whole is kept";
   EXPECT_EQ(Act(0, "n0", "rail0", v1::UNDRAIN), "");
   for (const char* words : {"garbled lines of the history", "garbled lines of the audit", "/jobs: "})
     EXPECT_NE(daemons_[0]->log().find(words), std::string::npos) << words << daemons_[0]->log();
   EXPECT_TRUE(std::filesystem::exists(StateDir(0) + "/jobs.damaged"));
   Stop(0, SIGTERM);
   StartDaemon(0);
-  EXPECT_EQ(Said(0), (std::vector<std::string>{"drain n0/rail0, by " + me_, "undrain n0/rail0, by " + me_})) << "it goes on behind it";
+  EXPECT_EQ(OperatorMessages(0), (std::vector<std::string>{"drain n0/rail0, by " + me_, "undrain n0/rail0, by " + me_}))
+      << "it goes on behind it";
 }
 
 TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
@@ -191,7 +192,7 @@ TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
     return false;
   };
   EXPECT_TRUE(WaitUntil(asked_until_gone)) << "n1 is asked, too";
-  EXPECT_EQ(Said(1).back(), "forget n2, by " + me_ + " on n0");
+  EXPECT_EQ(OperatorMessages(1).back(), "forget n2, by " + me_ + " on n0");
   EXPECT_EQ(Forget(0, "n2"), "there is no node 'n2'; the nodes are n0 n1 n2") << "nobody has it any more";
   EXPECT_EQ(Events(0, "node-forgotten").at(0).peer_node(), "n2");
   StartDaemon(2);
@@ -229,7 +230,7 @@ TEST_F(R2ccdOperatorTest, ADrainForOneJobIsOnEveryPageAndOverARestart) {
   EXPECT_THAT(say(0, v1::FAIL, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
   EXPECT_THAT(say(0, v1::DRAIN, "rail1", "a b", &reply), testing::HasSubstr("'a b' is no job's name"));
   EXPECT_THAT(say(0, v1::FAIL, "rail1", "test", &reply), testing::HasSubstr("only drain and undrain are for one job"));
-  EXPECT_EQ(Said(0).front(), "drain n0/rail0 for job test, by " + me_ + " on n1");
+  EXPECT_EQ(OperatorMessages(0).front(), "drain n0/rail0 for job test, by " + me_ + " on n1");
   Stop(0, SIGKILL);
   StartDaemon(0);
   const auto again = Attach(0);

@@ -70,18 +70,18 @@ class RebootTest : public R2ccdTest {
 
   struct Reboot {
     int node;
-    int64_t clock_s;    // how far its clock is ahead afterwards
-    bool files_lost;    // the state directory too; the run directory always
-    bool said_goodbye;  // the others' kernels hear that its connections end
+    int64_t clock_s;          // how far its clock is ahead afterwards
+    bool files_lost;          // the state directory too; the run directory always
+    bool closes_connections;  // the others' kernels hear that its connections end
   };
   // The machine is started anew, and its operator says something at once that all must hear.
   void Try(const Reboot& reboot) {
     const int node = reboot.node;
     // First the link: what the dying kernel says nobody hears. Then all that the kernel knew, with its connections.
-    ASSERT_TRUE(reboot.said_goodbye || Ip("-n " + hub_ + " link delete " + Port(node)));
+    ASSERT_TRUE(reboot.closes_connections || Ip("-n " + hub_ + " link delete " + Port(node)));
     daemons_[static_cast<size_t>(node)]->Signal(SIGKILL);
     daemons_[static_cast<size_t>(node)]->Wait();
-    ASSERT_TRUE(!reboot.said_goodbye || Ip("-n " + hub_ + " link delete " + Port(node)));
+    ASSERT_TRUE(!reboot.closes_connections || Ip("-n " + hub_ + " link delete " + Port(node)));
     ASSERT_TRUE(SwitchOff(node));
     std::filesystem::remove_all(RunDir(node));
     if (reboot.files_lost) std::filesystem::remove_all(StateDir(node));
@@ -98,7 +98,7 @@ class RebootTest : public R2ccdTest {
       const Nanos took = Now() - begin;
       EXPECT_LT(took, kBelievedWithin) << "n" << other;
       std::printf("n%d, clock %+ld h, files %s, %s: believed by n%d after %.2f s\n", node, static_cast<long>(reboot.clock_s / 3600),
-                  reboot.files_lost ? "lost" : "kept", reboot.said_goodbye ? "with a FIN" : "without a FIN", other, took / 1e9);
+                  reboot.files_lost ? "lost" : "kept", reboot.closes_connections ? "with a FIN" : "without a FIN", other, took / 1e9);
       const std::vector<v1::Event> anew = Events(other, "peer-anew");
       EXPECT_GE(std::count_if(anew.begin(), anew.end(),
                               [&](const v1::Event& event) {
@@ -116,20 +116,22 @@ class RebootTest : public R2ccdTest {
 };
 
 TEST_F(RebootTest, TheClockIsHoursBackAndNobodySaidGoodbye) {
-  Try({.node = 2, .clock_s = -kHours * 3600, .files_lost = false, .said_goodbye = false});
+  Try({.node = 2, .clock_s = -kHours * 3600, .files_lost = false, .closes_connections = false});
 }
 
 TEST_F(RebootTest, TheFilesAreLostAndTheClockIsHoursBack) {
-  Try({.node = 2, .clock_s = -kHours * 3600, .files_lost = true, .said_goodbye = false});
-  Try({.node = 2, .clock_s = 0, .files_lost = true, .said_goodbye = false});
+  Try({.node = 2, .clock_s = -kHours * 3600, .files_lost = true, .closes_connections = false});
+  Try({.node = 2, .clock_s = 0, .files_lost = true, .closes_connections = false});
 }
 
 TEST_F(RebootTest, TheClockIsHoursAheadAndThenRight) {
-  Try({.node = 1, .clock_s = kHours * 3600, .files_lost = false, .said_goodbye = true});
-  Try({.node = 1, .clock_s = 0, .files_lost = true, .said_goodbye = false});
+  Try({.node = 1, .clock_s = kHours * 3600, .files_lost = false, .closes_connections = true});
+  Try({.node = 1, .clock_s = 0, .files_lost = true, .closes_connections = false});
 }
 
-TEST_F(RebootTest, TheNodeOfTheStoreIsNoOther) { Try({.node = 0, .clock_s = -kHours * 3600, .files_lost = true, .said_goodbye = false}); }
+TEST_F(RebootTest, TheNodeOfTheStoreIsNoOther) {
+  Try({.node = 0, .clock_s = -kHours * 3600, .files_lost = true, .closes_connections = false});
+}
 
 }  // namespace
 }  // namespace r2cc::daemon

@@ -108,7 +108,7 @@ TEST_F(TrustTest, UnderTlsAStrangerGetsNothing) {
   for (const v1::Event& event : Events(0, "stranger")) messages += event.message() + "\n";
   EXPECT_THAT(messages, HasSubstr("refused on peers: to connect: you show no certificate, by an unauthenticated caller at 127.0.0.1:"));
   EXPECT_THAT(messages, HasSubstr("by node n2 at 127.0.0.1:"));
-  EXPECT_LE(Events(0, "stranger").size(), 3 * Audit::kStrangersBurst);
+  EXPECT_LE(Events(0, "stranger").size(), 3 * Audit::kRefusedBurst);
   EXPECT_THAT(ReadFile(StateDir(0) + "/audit.log"), HasSubstr("\"action\":\"stranger\""));
 }
 

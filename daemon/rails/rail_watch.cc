@@ -136,7 +136,7 @@ void RailWatch::Tick() {
   const bool changed = std::exchange(view_changed_, false);
   if (changed) {
     UpdatePeers();
-    UpdateAccused();
+    UpdateSuspected();
     UpdateGivenUp();
   }
   if (std::exchange(targeted_places_, view_->places()) != view_->places() || targets_changed_) UpdateTargets();
@@ -210,7 +210,7 @@ void RailWatch::UpdateTargets() {
   prober_.SetTargets(std::move(targets), seams_.executor->Now());
 }
 
-void RailWatch::UpdateAccused() {
+void RailWatch::UpdateSuspected() {
   health::RailMatrix::Suspected suspected = matrix_.FindSuspected();
   if (suspected.ports != suspected_.ports) targets_changed_ = true;
   suspected_ = std::move(suspected);

@@ -137,7 +137,7 @@ class RailWatch {
   RailAlarmFacts AlarmFacts() const;
   // Asks NICs that do not answer whether they are on another rail's network.
   void SeekCrossed();
-  void UpdateAccused();
+  void UpdateSuspected();
   // Updates the set of nodes whose probes are accepted.
   void UpdatePeers();
   void UpdateGivenUp();

@@ -9,16 +9,16 @@ namespace r2cc::daemon {
 
 std::string CheckedConfigAsJson(const std::string& file, const absl::StatusOr<LoadedConfig>& loaded,
                                 const std::vector<std::string>& warnings) {
-  v1::CheckedConfig said;
-  said.set_ok(loaded.ok());
-  said.set_file(file);
-  for (const std::string& warning : warnings) said.add_warnings(warning);
+  v1::CheckedConfig checked;
+  checked.set_ok(loaded.ok());
+  checked.set_file(file);
+  for (const std::string& warning : warnings) checked.add_warnings(warning);
   if (loaded.ok()) {
-    said.set_node(loaded->config.node);
-    said.set_nics(static_cast<uint32_t>(loaded->config.nics.size()));
-    said.set_peers(static_cast<uint32_t>(loaded->config.peers.size()));
+    checked.set_node(loaded->config.node);
+    checked.set_nics(static_cast<uint32_t>(loaded->config.nics.size()));
+    checked.set_peers(static_cast<uint32_t>(loaded->config.peers.size()));
   } else {
-    for (const absl::string_view line : absl::StrSplit(loaded.status().message(), '\n')) said.add_errors(std::string(line));
+    for (const absl::string_view line : absl::StrSplit(loaded.status().message(), '\n')) checked.add_errors(std::string(line));
   }
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
@@ -26,7 +26,7 @@ std::string CheckedConfigAsJson(const std::string& file, const absl::StatusOr<Lo
   options.preserve_proto_field_names = true;
   std::string text;
   // Fails for text that is not UTF-8, which a configuration cannot hold.
-  if (!google::protobuf::util::MessageToJsonString(said, &text, options).ok()) return "{}\n";
+  if (!google::protobuf::util::MessageToJsonString(checked, &text, options).ok()) return "{}\n";
   return text;
 }
 

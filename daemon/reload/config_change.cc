@@ -172,7 +172,7 @@ ConfigChange Change(const Config& in_force, const Config& next) {
   }
   if (in_force.log_level.value_or(LogLevel::kInfo) != next.log_level.value_or(LogLevel::kInfo)) {
     config.log_level = next.log_level;
-    change.applied.push_back(absl::StrCat("log_level: ", LogLevelWord(next.log_level.value_or(LogLevel::kInfo))));
+    change.applied.push_back(absl::StrCat("log_level: ", LogLevelName(next.log_level.value_or(LogLevel::kInfo))));
   }
   if (in_force.attach != next.attach) {
     config.attach = next.attach;

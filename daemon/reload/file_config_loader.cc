@@ -30,7 +30,7 @@ std::string HostName() {
 }
 
 // This machine's, and those of NICs in force that it has lost: with their interfaces, or an address that is being changed.
-Addresses::Map AddressesBeside(const Config* in_force) {
+Addresses::Map KnownAddresses(const Config* in_force) {
   Addresses::Map addresses = OsAddresses().ByInterface();
   if (in_force == nullptr) return addresses;
   for (const NicSpec& nic : in_force->nics) {
@@ -70,7 +70,7 @@ absl::StatusOr<Config> ReadConfig(const ConfigFlags& flags, const Config* in_for
   }
   config.wall_clock_offset = flags.wall_clock_offset;
   if (flags.log_level.has_value()) config.log_level = flags.log_level;
-  const Addresses::Map addresses = AddressesBeside(in_force);
+  const Addresses::Map addresses = KnownAddresses(in_force);
   std::vector<std::string> present;
   for (const auto& [interface, of] : addresses) present.push_back(interface);
   RETURN_IF_ERROR(FitToMachine(addresses, &config, LackedBy(in_force, absent)));

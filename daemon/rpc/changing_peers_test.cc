@@ -28,7 +28,7 @@ size_t Descriptors() {
   return count;
 }
 
-struct Held {
+struct Resources {
   size_t channels = 0;
   size_t descriptors = 0;
   size_t heap_bytes = 0;
@@ -39,7 +39,7 @@ TEST(ChangingPeers, NeitherChannelsNorDescriptorsGrow) {
   for (size_t i = 0; i < kPeers; ++i) peers.push_back(std::make_unique<End>(absl::StrCat("p", i), FreePort()));
   End caller("a", FreePort());
   caller.Call({});
-  const auto held = [&] {
+  const auto resources = [&] {
     caller.SetPeers({});
     // gRPC closes connections on threads of its own.
     const absl::Time end = absl::Now() + kWait;
@@ -54,12 +54,12 @@ TEST(ChangingPeers, NeitherChannelsNorDescriptorsGrow) {
       calm = now == descriptors ? calm + 1 : 0;
       descriptors = now;
     }
-    return Held{caller.channels(), descriptors, mallinfo2().uordblks};
+    return Resources{caller.channels(), descriptors, mallinfo2().uordblks};
   };
-  Held half;
+  Resources half;
   uint64_t counter = 1;
   for (int job = 0; job < kJobs; ++job) {
-    if (job == kJobs / 2) half = held();
+    if (job == kJobs / 2) half = resources();
     ++counter;
     std::vector<PeerSpec> specs;
     for (size_t i = 0; i < kPeersOfAJob; ++i) {
@@ -70,7 +70,7 @@ TEST(ChangingPeers, NeitherChannelsNorDescriptorsGrow) {
     caller.SetPeers(specs);
     for (size_t i = 0; i < kPeersOfAJob; ++i) ASSERT_TRUE(caller.by_own_stream.Await(counter * 100 + i)) << "job " << job;
   }
-  const Held end = held();
+  const Resources end = resources();
   std::printf("after %d jobs: %zu channels, %zu descriptors, %zu bytes of heap\nafter %d jobs: %zu channels, %zu descriptors, %zu bytes\n",
               kJobs / 2, half.channels, half.descriptors, half.heap_bytes, kJobs, end.channels, end.descriptors, end.heap_bytes);
   EXPECT_EQ(half.channels, 0u);

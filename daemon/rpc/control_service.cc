@@ -135,7 +135,7 @@ class RefusedEvents final : public grpc::ServerWriteReactor<v1::Event> {
 // Serves each row of the table that has a method of r2cc.v1.Control, and the events.
 class ControlService final : public v1::Control::WithCallbackMethod_Events<v1::Control::Service> {
  public:
-  ControlService(Backend* backend, const Authenticator* authenticator, std::shared_ptr<HeldReplies> replies)
+  ControlService(Backend* backend, const Authenticator* authenticator, std::shared_ptr<PendingReplies> replies)
       : backend_(backend), authenticator_(authenticator), replies_(std::move(replies)), followers_(&backend->events()) {
     const auto served = [this]<typename... Rows>(std::type_identity<std::tuple<Rows...>>) {
       return (int{MayServe<typename Rows::Request, typename Rows::Reply>()} + ...);
@@ -194,14 +194,14 @@ class ControlService final : public v1::Control::WithCallbackMethod_Events<v1::C
 
   Backend* const backend_;
   const Authenticator* const authenticator_;
-  const std::shared_ptr<HeldReplies> replies_;
+  const std::shared_ptr<PendingReplies> replies_;
   Followers followers_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeControlService(Backend* backend, const Authenticator* authenticator,
-                                                  std::shared_ptr<HeldReplies> replies) {
+                                                  std::shared_ptr<PendingReplies> replies) {
   return std::make_unique<ControlService>(backend, authenticator, std::move(replies));
 }
 

@@ -48,10 +48,10 @@ EtcdStore::~EtcdStore() {
   calls_->AwaitNone();
 }
 
-EtcdStore::Poster EtcdStore::MakePoster(const std::shared_ptr<bool>& life) const {
-  return [life, executor = executor_](Task task) {
-    executor->Post([life, task = std::move(task)] {
-      if (*life) task();
+EtcdStore::Poster EtcdStore::MakePoster(const std::shared_ptr<bool>& session) const {
+  return [session, executor = executor_](Task task) {
+    executor->Post([session, task = std::move(task)] {
+      if (*session) task();
     });
   };
 }
@@ -83,7 +83,7 @@ void EtcdStore::Start(const std::string& prefix, Callbacks callbacks) {
 }
 
 void EtcdStore::Connect() {
-  life_ = std::make_shared<bool>(true);
+  session_ = std::make_shared<bool>(true);
   page_key_ = prefix_;
   page_revision_ = 0;
   page_entries_ = kPageEntries;
@@ -99,7 +99,7 @@ void EtcdStore::ReadPage() {
   Call<pb::RangeResponse>(
       request,
       [kv = endpoint().kv.get()](auto* context, auto* sent, auto* reply, auto done) { kv->async()->Range(context, sent, reply, done); },
-      MakePoster(life_), [this](const grpc::Status& status, const pb::RangeResponse& page) { OnPage(status, page); });
+      MakePoster(session_), [this](const grpc::Status& status, const pb::RangeResponse& page) { OnPage(status, page); });
 }
 
 void EtcdStore::OnPage(const grpc::Status& status, const pb::RangeResponse& page) {
@@ -121,15 +121,15 @@ void EtcdStore::OnPage(const grpc::Status& status, const pb::RangeResponse& page
 void EtcdStore::HandOver(std::shared_ptr<const std::vector<StoreChange>> changes, size_t from, Task done) {
   const size_t to = std::min(changes->size(), from + kChangesPerTurn);
   // What hears of a change may end this connection.
-  const std::shared_ptr<bool> life = life_;
-  for (size_t i = from; i < to && *life; ++i) callbacks_.on_change((*changes)[i]);
-  if (!*life) return;
+  const std::shared_ptr<bool> session = session_;
+  for (size_t i = from; i < to && *session; ++i) callbacks_.on_change((*changes)[i]);
+  if (!*session) return;
   if (to == changes->size()) return done();
-  MakePoster(life_)([this, changes = std::move(changes), to, done = std::move(done)] { HandOver(changes, to, done); });
+  MakePoster(session_)([this, changes = std::move(changes), to, done = std::move(done)] { HandOver(changes, to, done); });
 }
 
 void EtcdStore::StartWatch() {
-  const Poster post = MakePoster(life_);
+  const Poster post = MakePoster(session_);
   calls_->Add(2);
   watch_ = WatchCall::Begin([this](auto* context, auto* call) { endpoint().watch->async()->Watch(context, call); }, RequireLeader,
                             {[this, post](pb::WatchResponse reply) { post([this, reply = std::move(reply)] { OnWatch(reply); }); },
@@ -179,7 +179,7 @@ void EtcdStore::OnConnected() {
 }
 
 void EtcdStore::EndCalls() {
-  *life_ = false;
+  *session_ = false;
   connected_ = false;
   leases_.clear();
   if (watch_ != nullptr) std::exchange(watch_, nullptr)->Cancel();
@@ -214,8 +214,8 @@ void EtcdStore::SendPut(const std::string& key, const std::string& value, int64_
       request,
       [kv = endpoint().kv.get()](auto* context, auto* sent, auto* reply, auto end) { kv->async()->Put(context, sent, reply, end); },
       MakePoster(alive_),
-      [this, done = std::move(done), life = life_](const grpc::Status& status, const pb::PutResponse&) {
-        if (*life) OnPut(status);
+      [this, done = std::move(done), session = session_](const grpc::Status& status, const pb::PutResponse&) {
+        if (*session) OnPut(status);
         done(status.ok());
       });
 }
@@ -237,7 +237,7 @@ void EtcdStore::Grant(int64_t lease_ms) {
       [lease = endpoint().lease.get()](auto* context, auto* sent, auto* reply, auto end) {
         lease->async()->LeaseGrant(context, sent, reply, end);
       },
-      MakePoster(life_),
+      MakePoster(session_),
       [this, lease_ms](const grpc::Status& status, const pb::LeaseGrantResponse& reply) {
         if (!status.ok() || !reply.error().empty() || reply.id() == 0)
           return Lose(absl::StrCat("it grants no lease: ", status.ok() ? reply.error() : ShortReason(status)));

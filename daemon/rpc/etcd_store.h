@@ -53,7 +53,7 @@ class EtcdStore final : public Store {
   };
 
   // Posts tasks to the core's thread while `*life`.
-  Poster MakePoster(const std::shared_ptr<bool>& life) const;
+  Poster MakePoster(const std::shared_ptr<bool>& session) const;
   template <typename Reply, typename Request, typename Begin>
   void Call(const Request& request, Begin begin, Poster post, std::function<void(const grpc::Status&, const Reply&)> done);
 
@@ -99,7 +99,7 @@ class EtcdStore final : public Store {
   std::shared_ptr<WatchCall> watch_;
   std::shared_ptr<KeepAliveCall> keep_alive_;
   // False when this connection has ended, and when the store has; core thread only, shared with tasks that are still posted then.
-  std::shared_ptr<bool> life_ = std::make_shared<bool>(false);
+  std::shared_ptr<bool> session_ = std::make_shared<bool>(false);
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -346,7 +346,7 @@ TEST(OddEtcdTest, ALeaseThatNobodyConfirmsIsALostConnection) {
 
 TEST(OddEtcdTest, APageThatPromisesMoreAndHoldsNothingIsTheLast) {
   OddEtcd etcd;
-  etcd.range_says_more_ = true;
+  etcd.range_has_more_ = true;
   Node a({etcd.endpoint()});
   EXPECT_TRUE(a.AwaitState("connected"));
 }

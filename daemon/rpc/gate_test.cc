@@ -41,7 +41,7 @@ class GateTest : public testing::Test {
                       &origins_,
                       &refusals_,
                       "test",
-                      {.message_bytes_max = 1000, .held_bytes_max = 1000, .share_held_bytes_max = 2000, .streams_max = 2},
+                      {.message_bytes_max = 1000, .pending_bytes_max = 1000, .share_pending_bytes_max = 2000, .streams_max = 2},
                       [this](int fd) { servers_.push_back(fd); },
                       [this](const Origin&) { return admission_; }});
     });
@@ -108,15 +108,15 @@ TEST_F(GateTest, CarriesTheBytesOfOneThatItLetsIn) {
   EXPECT_EQ(Read(servers_[0], asked.size()), asked);
   EXPECT_NE(origins_.Of("fd:" + std::to_string(servers_[0])), nullptr);
   const std::string answer(100'000, 'x');  // more than a turn of the gate and the socket's buffer take
-  std::string heard;
-  for (size_t sent = 0; sent < answer.size() || heard.size() < answer.size();) {
+  std::string received;
+  for (size_t sent = 0; sent < answer.size() || received.size() < answer.size();) {
     const ssize_t put = sent < answer.size() ? send(servers_[0], answer.data() + sent, answer.size() - sent, MSG_DONTWAIT) : 0;
     if (put > 0) sent += static_cast<size_t>(put);
-    const std::string more = Read(client, std::min<size_t>(4096, answer.size() - heard.size()));
+    const std::string more = Read(client, std::min<size_t>(4096, answer.size() - received.size()));
     ASSERT_FALSE(more.empty());
-    heard += more;
+    received += more;
   }
-  EXPECT_EQ(heard, answer);
+  EXPECT_EQ(received, answer);
 }
 
 TEST_F(GateTest, OneThatIsRefusedHearsWhyAsTheAnswerToItsCall) {

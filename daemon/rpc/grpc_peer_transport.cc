@@ -223,15 +223,15 @@ class GrpcPeerTransport::Link {
       callbacks_.on_connected(peer_.node);
     }
     callbacks_.on_view(peer_.node, std::move(view));
-    HearMore();
+    ReadMore();
   }
 
   // At once, or when the peer may speak again.
-  void HearMore() {
+  void ReadMore() {
     if (call_ == nullptr) return;
     if (views_.Take(executor_->Now())) return call_->ReadOn();
     executor_->RunAfter(kNanosPerSecond / kViewsPerSecond, [this, alive = alive_, call = std::weak_ptr<ExchangeCall>(call_)] {
-      if (*alive && call_ != nullptr && call_ == call.lock()) HearMore();
+      if (*alive && call_ != nullptr && call_ == call.lock()) ReadMore();
     });
   }
 

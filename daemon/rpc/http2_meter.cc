@@ -94,13 +94,13 @@ std::optional<std::string> Http2Meter::Data(uint32_t number, std::string_view by
       const size_t part = std::min(bytes.size(), stream.message_left);
       bytes.remove_prefix(part);
       stream.message_left -= part;
-      stream.held += part;
-      held_bytes_ += part;
-      allowance_->held_bytes += part;
-      if (held_bytes_ > bounds_.held_bytes_max)
-        return absl::StrCat("it has more than ", bounds_.held_bytes_max, " bytes of requests under way");
-      if (allowance_->held_bytes > bounds_.share_held_bytes_max)
-        return absl::StrCat("its connections have more than ", bounds_.share_held_bytes_max, " bytes of requests under way");
+      stream.pending += part;
+      pending_bytes_ += part;
+      allowance_->pending_bytes += part;
+      if (pending_bytes_ > bounds_.pending_bytes_max)
+        return absl::StrCat("it has more than ", bounds_.pending_bytes_max, " bytes of requests under way");
+      if (allowance_->pending_bytes > bounds_.share_pending_bytes_max)
+        return absl::StrCat("its connections have more than ", bounds_.share_pending_bytes_max, " bytes of requests under way");
     }
     if (stream.header_bytes == kMessageHeaderBytes && stream.message_left == 0) stream.header_bytes = 0;
   }
@@ -128,9 +128,9 @@ void Http2Meter::Close(uint32_t number) {
 }
 
 void Http2Meter::Release(Stream* stream) {
-  held_bytes_ -= stream->held;
-  allowance_->held_bytes -= stream->held;
-  stream->held = 0;
+  pending_bytes_ -= stream->pending;
+  allowance_->pending_bytes -= stream->pending;
+  stream->pending = 0;
 }
 
 }  // namespace r2cc::daemon

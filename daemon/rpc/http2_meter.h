@@ -20,16 +20,16 @@ namespace r2cc::daemon {
 // Limits of a connection. The server holds messages that have begun, and the last message of each open stream until the next one
 // begins. In memory they can have many times their bytes.
 struct Http2Bounds {
-  size_t message_bytes_max;     // of one gRPC message to the server
-  size_t held_bytes_max;        // of all messages of one conversation that the server holds
-  size_t share_held_bytes_max;  // of all conversations that share an allowance
-  size_t streams_max;           // open at once
+  size_t message_bytes_max;        // of one gRPC message to the server
+  size_t pending_bytes_max;        // of all messages of one conversation that the server holds
+  size_t share_pending_bytes_max;  // of all conversations that share an allowance
+  size_t streams_max;              // open at once
 };
 
 // The common allowance of several connections. It outlives their meters.
 struct Http2Allowance {
-  TokenBucket opened;     // has a token for each stream that a client opens
-  size_t held_bytes = 0;  // of messages that the server holds
+  TokenBucket opened;        // has a token for each stream that a client opens
+  size_t pending_bytes = 0;  // of messages that the server holds
 };
 
 // One thread at a time.
@@ -41,7 +41,7 @@ class Http2Meter {
 
   Http2Meter(const Http2Bounds& bounds, Http2Allowance* allowance)
       : bounds_(bounds), allowance_(allowance), others_(kOtherFramesPerSecond, kOtherFramesBurst), in_{.preface_left = kPreface.size()} {}
-  ~Http2Meter() { allowance_->held_bytes -= held_bytes_; }
+  ~Http2Meter() { allowance_->pending_bytes -= pending_bytes_; }
   Http2Meter(const Http2Meter&) = delete;
   Http2Meter& operator=(const Http2Meter&) = delete;
 
@@ -55,7 +55,7 @@ class Http2Meter {
   size_t open_streams() const { return streams_.size(); }
   // The newest stream that the client has opened; 0: none.
   uint32_t last_opened() const { return last_opened_; }
-  size_t held_bytes() const { return held_bytes_; }
+  size_t pending_bytes() const { return pending_bytes_; }
 
  private:
   static constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -81,7 +81,7 @@ class Http2Meter {
     std::array<unsigned char, kMessageHeaderBytes> header{};
     size_t header_bytes = 0;
     size_t message_left = 0;
-    size_t held = 0;  // bytes of the message that has begun, or of the last one
+    size_t pending = 0;  // bytes of the message that has begun, or of the last one
   };
 
   // Reads a frame's header. True: it is whole.
@@ -99,7 +99,7 @@ class Http2Meter {
   Place out_;
   uint32_t last_opened_ = 0;
   std::map<uint32_t, Stream> streams_;
-  size_t held_bytes_ = 0;
+  size_t pending_bytes_ = 0;
 };
 
 }  // namespace r2cc::daemon

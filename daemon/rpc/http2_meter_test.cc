@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr Http2Bounds kBounds = {.message_bytes_max = 1000, .held_bytes_max = 1500, .share_held_bytes_max = 2500, .streams_max = 8};
+constexpr Http2Bounds kBounds = {.message_bytes_max = 1000, .pending_bytes_max = 1500, .share_pending_bytes_max = 2500, .streams_max = 8};
 constexpr int kPerSecond = 10, kBurst = 20;
 constexpr uint8_t kData = 0, kHeaders = 1, kRst = 3, kPing = 6, kWindow = 8;
 
@@ -46,9 +46,9 @@ TEST_F(Http2MeterTest, HonestCallsGoOnForEver) {
   for (uint32_t i = 0; i < 1000; ++i) {
     const uint32_t stream = 2 * i + 1;
     ASSERT_EQ(Send(Frame(kHeaders, 4, stream, "headers") + Frame(kData, 1, stream, Message(900, 900)) + Frame(kWindow, 0, 0, "0000")), "");
-    EXPECT_EQ(meter_.held_bytes(), 900u) << "until the server has answered";
+    EXPECT_EQ(meter_.pending_bytes(), 900u) << "until the server has answered";
     Ended(stream);
-    EXPECT_EQ(meter_.held_bytes(), 0u);
+    EXPECT_EQ(meter_.pending_bytes(), 0u);
     EXPECT_EQ(meter_.open_streams(), 0u);
     now_ += kNanosPerSecond / 10;
   }
@@ -57,7 +57,7 @@ TEST_F(Http2MeterTest, HonestCallsGoOnForEver) {
 TEST_F(Http2MeterTest, AStreamOfManyMessagesHoldsTheLastOne) {
   ASSERT_EQ(Send(Frame(kHeaders, 4, 1, "h")), "");
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Send(Frame(kData, 0, 1, Message(900, 400)) + Frame(kData, 0, 1, std::string(500, 'x'))), "");
-  EXPECT_EQ(meter_.held_bytes(), 900u);
+  EXPECT_EQ(meter_.pending_bytes(), 900u);
   EXPECT_EQ(meter_.open_streams(), 1u);
 }
 
@@ -77,7 +77,7 @@ TEST_F(Http2MeterTest, StreamsLeftOpenAreBounded) {
 
 TEST_F(Http2MeterTest, RequestsWithoutAnEndAreBounded) {
   ASSERT_EQ(Send(Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, Message(1000, 999))), "");
-  EXPECT_EQ(meter_.held_bytes(), 999u);
+  EXPECT_EQ(meter_.pending_bytes(), 999u);
   EXPECT_THAT(Send(Frame(kHeaders, 4, 3, "h") + Frame(kData, 0, 3, Message(1000, 999))),
               HasSubstr("more than 1500 bytes of requests under way"));
 }
@@ -90,21 +90,21 @@ TEST_F(Http2MeterTest, WhatAShareHoldsIsBounded) {
     Http2Meter other(kBounds, &allowance_);
     const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     EXPECT_EQ(other.FromClient(preface + ask(1), now_), std::nullopt);
-    EXPECT_EQ(allowance_.held_bytes, 2100u);
+    EXPECT_EQ(allowance_.pending_bytes, 2100u);
     EXPECT_EQ(other.FromClient(ask(3), now_), "its connections have more than 2500 bytes of requests under way");
   }
-  EXPECT_EQ(allowance_.held_bytes, 1400u) << "what ended holds nothing";
+  EXPECT_EQ(allowance_.pending_bytes, 1400u) << "what ended holds nothing";
   EXPECT_THAT(Send(ask(5)), HasSubstr("more than 1500 bytes of requests under way"));
 }
 
 TEST_F(Http2MeterTest, AnEndedStreamHoldsNothing) {
   ASSERT_EQ(Send(Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, Message(1000, 999))), "");
   Ended(1);
-  EXPECT_EQ(meter_.held_bytes(), 0u);
+  EXPECT_EQ(meter_.pending_bytes(), 0u);
   ASSERT_EQ(Send(Frame(kData, 0, 1, std::string(5000, 'x'))), "") << "what was under way";
-  EXPECT_EQ(meter_.held_bytes(), 0u);
+  EXPECT_EQ(meter_.pending_bytes(), 0u);
   ASSERT_EQ(Send(Frame(kHeaders, 4, 3, "h") + Frame(kData, 0, 3, Message(1000, 999)) + Frame(kRst, 0, 3, "0000")), "");
-  EXPECT_EQ(meter_.held_bytes(), 0u);
+  EXPECT_EQ(meter_.pending_bytes(), 0u);
 }
 
 TEST_F(Http2MeterTest, AMessageIsRefusedByItsLength) {

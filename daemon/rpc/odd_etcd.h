@@ -26,7 +26,7 @@ class OddEtcd final : public etcdserverpb::KV::Service, public etcdserverpb::Wat
 
   grpc::Status Range(grpc::ServerContext*, const etcdserverpb::RangeRequest*, etcdserverpb::RangeResponse* reply) override {
     reply->mutable_header()->set_revision(7);
-    if (range_says_more_) reply->set_more(true);
+    if (range_has_more_) reply->set_more(true);
     return range_status_;
   }
   grpc::Status Put(grpc::ServerContext*, const etcdserverpb::PutRequest*, etcdserverpb::PutResponse*) override { return put_status_; }
@@ -71,7 +71,7 @@ class OddEtcd final : public etcdserverpb::KV::Service, public etcdserverpb::Wat
   grpc::Status put_status_;
   bool grants_ = true;
   bool keeps_alive_ = true;
-  bool range_says_more_ = false;
+  bool range_has_more_ = false;
   std::atomic<int> compactions_{0};
   std::atomic<bool> leader_asked_for_{false};
   std::atomic<int64_t> start_revision_{0};

@@ -240,7 +240,7 @@ class PeerService final : public v1::Peer::WithRawCallbackMethod_Exchange<Unary<
   Backend* const backend_;
   const Authenticator* const authenticator_;
   ExchangeCounts counts_;
-  const std::shared_ptr<HeldReplies> replies_ = std::make_shared<HeldReplies>();
+  const std::shared_ptr<PendingReplies> replies_ = std::make_shared<PendingReplies>();
 };
 
 }  // namespace

@@ -83,7 +83,7 @@ const UnknownField* AskedFor(const UnknownFieldSet& request) {
 // Answers one question after another, so a client that takes no answers gets none.
 class ReflectionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  ReflectionStream(std::string holder, std::shared_ptr<HeldReplies> replies) : holder_(std::move(holder)), replies_(std::move(replies)) {
+  ReflectionStream(std::string holder, std::shared_ptr<PendingReplies> replies) : holder_(std::move(holder)), replies_(std::move(replies)) {
     StartRead(&request_);
   }
 
@@ -97,10 +97,10 @@ class ReflectionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, 
     if (++questions_ > kQuestionsMax) return End(ToGrpc(absl::ResourceExhaustedError("too many questions of one stream: open another")));
     const absl::StatusOr<std::string> response = AnswerReflection(bytes);
     if (!response.ok()) return End(ToGrpc(response.status()));
-    if (response->size() > HeldReplies::kSmallBytes) {
+    if (response->size() > PendingReplies::kSmallBytes) {
       if (!replies_->Hold(holder_, response->size()))
         return End(ToGrpc(absl::ResourceExhaustedError(absl::StrCat(holder_, " leaves replies untaken, or others do: ask again later"))));
-      held_ = response->size();
+      pending_bytes_ = response->size();
     }
     const grpc::Slice slice(*response);
     response_ = grpc::ByteBuffer(&slice, 1);
@@ -128,14 +128,14 @@ class ReflectionStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, 
     if (!std::exchange(finished_, true)) Finish(status);
   }
   void Release() {
-    if (held_ > 0) replies_->Release(holder_, std::exchange(held_, 0));
+    if (pending_bytes_ > 0) replies_->Release(holder_, std::exchange(pending_bytes_, 0));
   }
 
   const std::string holder_;
-  const std::shared_ptr<HeldReplies> replies_;
+  const std::shared_ptr<PendingReplies> replies_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
-  size_t held_ = 0;
+  size_t pending_bytes_ = 0;
   int questions_ = 0;
   absl::Mutex mutex_;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
@@ -149,7 +149,7 @@ class RefusedReflection final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
 
 class ReflectionService final : public grpc::Service {
  public:
-  ReflectionService(Backend* backend, const Authenticator* authenticator, std::shared_ptr<HeldReplies> replies)
+  ReflectionService(Backend* backend, const Authenticator* authenticator, std::shared_ptr<PendingReplies> replies)
       : backend_(backend), authenticator_(authenticator), replies_(std::move(replies)) {
     int index = 0;
     for (const char* method :
@@ -171,7 +171,7 @@ class ReflectionService final : public grpc::Service {
 
   Backend* const backend_;
   const Authenticator* const authenticator_;
-  const std::shared_ptr<HeldReplies> replies_;
+  const std::shared_ptr<PendingReplies> replies_;
 };
 
 }  // namespace
@@ -211,7 +211,7 @@ absl::StatusOr<std::string> AnswerReflection(const std::string& request) {
 }
 
 std::unique_ptr<grpc::Service> MakeReflectionService(Backend* backend, const Authenticator* authenticator,
-                                                     std::shared_ptr<HeldReplies> replies) {
+                                                     std::shared_ptr<PendingReplies> replies) {
   return std::make_unique<ReflectionService>(backend, authenticator, std::move(replies));
 }
 

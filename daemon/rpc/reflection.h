@@ -19,7 +19,7 @@ absl::StatusOr<std::string> AnswerReflection(const std::string& request);
 
 // The service, to be put on a server. It needs the role VIEW. `replies`: also of the other calls of that server. All outlive it.
 std::unique_ptr<grpc::Service> MakeReflectionService(Backend* backend, const Authenticator* authenticator,
-                                                     std::shared_ptr<HeldReplies> replies);
+                                                     std::shared_ptr<PendingReplies> replies);
 
 }  // namespace r2cc::daemon
 

@@ -22,10 +22,10 @@ constexpr int kControlMode = 0666;
 
 // A node's view with all its pairs, or its signed value in the store, has some 30 KiB.
 constexpr Http2Bounds kPeerBounds = {
-    .message_bytes_max = 256 << 10, .held_bytes_max = 512 << 10, .share_held_bytes_max = 1 << 20, .streams_max = 64};
+    .message_bytes_max = 256 << 10, .pending_bytes_max = 512 << 10, .share_pending_bytes_max = 1 << 20, .streams_max = 64};
 // Requests of people have some hundred bytes.
 constexpr Http2Bounds kControlBounds = {
-    .message_bytes_max = 16 << 10, .held_bytes_max = 16 << 10, .share_held_bytes_max = 64 << 10, .streams_max = 16};
+    .message_bytes_max = 16 << 10, .pending_bytes_max = 16 << 10, .share_pending_bytes_max = 64 << 10, .streams_max = 16};
 
 // An exchange, a watch, puts and forwarded requests go over one or two connections; there are more while certificates are replaced.
 Gate::Admission PeerAdmission(const Caller& caller) {
@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const Parts& parts
 
 absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& listen, const Credentials& credentials) {
   peer_ = MakePeerService(parts.backend, parts.authenticator);
-  remote_control_ = MakeControlService(parts.backend, parts.authenticator, std::make_shared<HeldReplies>());
+  remote_control_ = MakeControlService(parts.backend, parts.authenticator, std::make_shared<PendingReplies>());
   grpc::ServerBuilder builder;
   SetServerOptions(&builder, kPeerBounds);
   // Who has not proved who he is gets no answer here, not even that one.
@@ -112,7 +112,7 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
 }
 
 absl::Status RpcServers::StartControl(const Parts& parts, const std::string& socket_path) {
-  const auto replies = std::make_shared<HeldReplies>();
+  const auto replies = std::make_shared<PendingReplies>();
   control_ = MakeControlService(parts.backend, parts.authenticator, replies);
   reflection_ = MakeReflectionService(parts.backend, parts.authenticator, replies);
   grpc::ServerBuilder builder;

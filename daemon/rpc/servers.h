@@ -88,7 +88,7 @@ class RpcServers {
 
 // The services, to be put on a server.
 std::unique_ptr<grpc::Service> MakeControlService(Backend* backend, const Authenticator* authenticator,
-                                                  std::shared_ptr<HeldReplies> replies);
+                                                  std::shared_ptr<PendingReplies> replies);
 std::unique_ptr<grpc::Service> MakePeerService(Backend* backend, const Authenticator* authenticator);
 
 }  // namespace r2cc::daemon

@@ -15,14 +15,14 @@ class LocalStoreTest : public testing::Test {
  protected:
   LocalStoreTest() {
     store_.Start("/r2cc/nodes/",
-                 {[this](const StoreChange& change) { heard_.push_back((change.deleted ? "-" : "+") + change.key + "=" + change.value); },
+                 {[this](const StoreChange& change) { changes_.push_back((change.deleted ? "-" : "+") + change.key + "=" + change.value); },
                   [this](const std::string& state) { state_ = state; }});
   }
 
   FakeExecutor core_;
   StoreService service_{&core_, nullptr, "/r2cc/nodes/"};  // nobody calls over the network
   LocalStore store_{&core_, &service_};
-  std::vector<std::string> heard_;
+  std::vector<std::string> changes_;
   std::string state_;
 };
 
@@ -32,10 +32,10 @@ TEST_F(LocalStoreTest, KeepsItsOwnEntryAndForgetsWhoFallsSilent) {
   ASSERT_TRUE(service_.PutEntry("/r2cc/nodes/n1", "other", 1000).ok());
   ASSERT_TRUE(service_.PutEntry("/elsewhere", "x", 0).ok());
   core_.Advance(900 * kNanosPerMs);
-  EXPECT_EQ(heard_, (std::vector<std::string>{"+/r2cc/nodes/n0=own", "+/r2cc/nodes/n1=other"}));
+  EXPECT_EQ(changes_, (std::vector<std::string>{"+/r2cc/nodes/n0=own", "+/r2cc/nodes/n1=other"}));
   core_.Advance(60 * kNanosPerSecond);
-  ASSERT_EQ(heard_.size(), 3u);
-  EXPECT_EQ(heard_[2], "-/r2cc/nodes/n1=");
+  ASSERT_EQ(changes_.size(), 3u);
+  EXPECT_EQ(changes_[2], "-/r2cc/nodes/n1=");
 }
 
 TEST_F(LocalStoreTest, AWatcherThatComesLateHearsWhatIsThere) {
@@ -62,7 +62,7 @@ TEST_F(LocalStoreTest, NothingIsHeardAfterStop) {
   store_.Put("/r2cc/nodes/n0", "own", 1000);
   store_.Stop();
   core_.Advance(60 * kNanosPerSecond);
-  EXPECT_TRUE(heard_.empty());
+  EXPECT_TRUE(changes_.empty());
 }
 
 }  // namespace

@@ -20,18 +20,18 @@ namespace r2cc::daemon {
 
 // Limits the memory of replies that clients have not taken yet: a client may open streams, ask for much, and give the streams no window.
 // One reply at a time of each caller always passes, as long as there is room for all. Thread-safe.
-class HeldReplies {
+class PendingReplies {
  public:
   // A smaller reply is not counted: an action is answered whatever others do.
   static constexpr size_t kSmallBytes = 16 << 10;
   static constexpr size_t kPerCallerMax = 4'194'304;
-  static constexpr size_t kHeldMax = 33'554'432;
+  static constexpr size_t kPendingBytesMax = 33'554'432;
 
   // False: `who` leaves too much, or all do.
   bool Hold(const std::string& who, size_t bytes) {
     absl::MutexLock lock(&mutex_);
     size_t& of_who = of_.try_emplace(who).first->second;
-    const bool fits = (of_who == 0 || of_who + bytes <= kPerCallerMax) && (all_ == 0 || all_ + bytes <= kHeldMax);
+    const bool fits = (of_who == 0 || of_who + bytes <= kPerCallerMax) && (all_ == 0 || all_ + bytes <= kPendingBytesMax);
     if (fits) {
       of_who += bytes;
       all_ += bytes;
@@ -54,7 +54,7 @@ class HeldReplies {
 // Ends itself when gRPC is done with it.
 class UnaryCall final : public grpc::ServerUnaryReactor {
  public:
-  explicit UnaryCall(std::shared_ptr<HeldReplies> replies) : replies_(std::move(replies)) {}
+  explicit UnaryCall(std::shared_ptr<PendingReplies> replies) : replies_(std::move(replies)) {}
 
   void Refuse(const absl::Status& why) { Finish(ToGrpc(why)); }
   // Once, before or after the handler returns.
@@ -62,24 +62,24 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
   void Reply(const std::string& holder, absl::StatusOr<T> result, T* reply) {
     if (!result.ok()) return Refuse(result.status());
     // In memory it has several times the bytes that it has on the wire.
-    if (const size_t bytes = result->SpaceUsedLong(); bytes > HeldReplies::kSmallBytes) {
+    if (const size_t bytes = result->SpaceUsedLong(); bytes > PendingReplies::kSmallBytes) {
       if (!replies_->Hold(holder, bytes))
         return Refuse(absl::ResourceExhaustedError(absl::StrCat(holder, " leaves replies untaken, or others do: ask again later")));
       holder_ = holder;
-      held_ = bytes;
+      pending_bytes_ = bytes;
     }
     *reply = *std::move(result);
     Finish(grpc::Status::OK);
   }
   void OnDone() override {
-    if (held_ > 0) replies_->Release(holder_, held_);
+    if (pending_bytes_ > 0) replies_->Release(holder_, pending_bytes_);
     delete this;
   }
 
  private:
-  const std::shared_ptr<HeldReplies> replies_;
+  const std::shared_ptr<PendingReplies> replies_;
   std::string holder_;
-  size_t held_ = 0;
+  size_t pending_bytes_ = 0;
 };
 
 // Ends a call of `caller` with the answer of the core.

@@ -15,7 +15,7 @@ class FakeNotifySink final : public NotifySink {
  public:
   bool Notify(const std::string& state) override {
     if (!takes) return false;
-    heard_.push_back(state);
+    sent_.push_back(state);
     return true;
   }
   bool Keep(const std::string& name, int fd) override {
@@ -23,13 +23,13 @@ class FakeNotifySink final : public NotifySink {
     return takes;
   }
   // The notifications since the last call.
-  std::vector<std::string> Heard() { return std::exchange(heard_, {}); }
+  std::vector<std::string> TakeSent() { return std::exchange(sent_, {}); }
 
   bool takes = true;                // false: its queue is full
   std::map<std::string, int> kept;  // the caller's own descriptors, not copies
 
  private:
-  std::vector<std::string> heard_;
+  std::vector<std::string> sent_;
 };
 
 }  // namespace r2cc::daemon

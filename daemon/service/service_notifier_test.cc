@@ -23,34 +23,34 @@ class ServiceNotifierTest : public testing::Test {
 TEST_F(ServiceNotifierTest, FeedsTheWatchdogOnceItServesAndUntilItEnds) {
   ServiceNotifier notifier(&sink_, &core_, 4 * kNanosPerSecond, [this] { return status_; });
   core_.Advance(10 * kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Words{});
   notifier.Ready();
-  EXPECT_EQ(sink_.Heard(), Words{"READY=1\nSTATUS=well\nWATCHDOG=1"});
+  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=well\nWATCHDOG=1"});
   core_.Advance(4 * kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard(), Words(4, "WATCHDOG=1"));
+  EXPECT_EQ(sink_.TakeSent(), Words(4, "WATCHDOG=1"));
   notifier.Stopping();
-  EXPECT_EQ(sink_.Heard(), Words{"STOPPING=1\nSTATUS=ends; the jobs go on"});
+  EXPECT_EQ(sink_.TakeSent(), Words{"STOPPING=1\nSTATUS=ends; the jobs go on"});
   core_.Advance(10 * kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Words{});
 }
 
 TEST_F(ServiceNotifierTest, AShortWatchdogIsFedFourTimes) {
   ServiceNotifier notifier(&sink_, &core_, kNanosPerSecond, [this] { return status_; });
   notifier.Ready();
-  sink_.Heard();
+  sink_.TakeSent();
   core_.Advance(kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard().size(), 4u);
+  EXPECT_EQ(sink_.TakeSent().size(), 4u);
 }
 
 TEST_F(ServiceNotifierTest, TellsAStatusOnceAndInOneLine) {
   ServiceNotifier notifier(&sink_, &core_, 0, [this] { return status_; });
   notifier.Ready();
-  EXPECT_EQ(sink_.Heard(), Words{"READY=1\nSTATUS=well"});
+  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=well"});
   core_.Advance(5 * kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Words{});
   status_ = "rail0 failed\nREADY=1";
   core_.Advance(5 * kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard(), Words{"STATUS=rail0 failed READY=1"});
+  EXPECT_EQ(sink_.TakeSent(), Words{"STATUS=rail0 failed READY=1"});
 }
 
 TEST_F(ServiceNotifierTest, WhatMustNotBeLostIsToldAgain) {
@@ -60,20 +60,20 @@ TEST_F(ServiceNotifierTest, WhatMustNotBeLostIsToldAgain) {
   core_.Advance(3 * kNanosPerSecond);
   sink_.takes = true;
   core_.Advance(2 * kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard(), Words{"READY=1\nSTATUS=well"});
+  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=well"});
 }
 
 TEST_F(ServiceNotifierTest, ReloadingBeginsAndEnds) {
   ServiceNotifier notifier(&sink_, &core_, 0, [this] { return status_; });
   notifier.Ready();
-  sink_.Heard();
+  sink_.TakeSent();
   notifier.Reloading();
-  EXPECT_EQ(sink_.Heard(), Words{"RELOADING=1\nMONOTONIC_USEC=10000000"});
+  EXPECT_EQ(sink_.TakeSent(), Words{"RELOADING=1\nMONOTONIC_USEC=10000000"});
   status_ = "new peers";
   notifier.Ready();
-  EXPECT_EQ(sink_.Heard(), Words{"READY=1\nSTATUS=new peers"});
+  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=new peers"});
   core_.Advance(kNanosPerSecond);
-  EXPECT_EQ(sink_.Heard(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Words{});
 }
 
 TEST(WatchdogTimeTest, IsTheOwnOneOrNone) {

@@ -24,8 +24,8 @@ CoreBackend::CoreBackend(const Parts& parts, std::shared_ptr<const bool> alive)
         parts_.peer_set->Receive(received.view, {received.stream, from.address});
         if (!received.taken) return;
         // Who proves nothing is whom he says he is, at his address.
-        const std::string said = absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node());
-        LetSpeak(from.name.empty() ? said : from.name, from, std::move(received.taken));
+        const std::string claimed = absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node());
+        LetSpeak(from.name.empty() ? claimed : from.name, from, std::move(received.taken));
       }) {}
 
 void CoreBackend::LetSpeak(const std::string& who, const Caller& from, std::function<void()> taken) {

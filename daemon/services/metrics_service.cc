@@ -86,7 +86,7 @@ void MetricsService::AddSaved(MetricFacts* facts) const {
   of.gpu_high_s = saved.gpu_hours_high() * 3600;
   of.alive_s = Seconds(saved.alive_ns());
   of.reduced_s = Seconds(saved.reduced_ns());
-  for (const Death death : kDeaths) of.died[DeathWord(death)] = 0;
+  for (const Death death : kDeaths) of.died[DeathName(death)] = 0;
   for (const v1::Saved::Died& died : saved.died()) of.died[died.cause()] = died.jobs();
 }
 

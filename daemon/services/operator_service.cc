@@ -160,15 +160,15 @@ absl::StatusOr<v1::NicActionReply> OperatorService::ActHere(const v1::NicActionR
 void OperatorService::Note(const v1::NicActionRequest& request, const Caller& caller, const absl::Status& status, const std::string& result,
                            bool forwarded) {
   const std::optional<Action> action = ActionFor(request);
-  Audit::Word word{
+  Audit::Entry entry{
       action.has_value() ? action->verb : "unknown action", Clean(request.node()), Clean(request.nic()), "", status, result, forwarded};
-  if (request.action() == v1::SET_WEIGHT) word.more = absl::StrCat(request.weight_permille() / 10.0, "%");
+  if (request.action() == v1::SET_WEIGHT) entry.more = absl::StrCat(request.weight_permille() / 10.0, "%");
   if (request.action() == v1::FAIL)
-    word.more = absl::StrCat("for ", Length(request.drill_ns() == 0 ? health::kDrillDefault : request.drill_ns()));
-  if (request.action() == v1::DRAIN_NOW) word.more = "at once";
-  if (!request.job().empty()) word.more = absl::StrCat("for job ", Clean(request.job()));
-  if (request.force()) absl::StrAppend(&word.more, word.more.empty() ? "" : " ", "by force");
-  parts_.audit->Add(word, caller);
+    entry.more = absl::StrCat("for ", Length(request.drill_ns() == 0 ? health::kDrillDefault : request.drill_ns()));
+  if (request.action() == v1::DRAIN_NOW) entry.more = "at once";
+  if (!request.job().empty()) entry.more = absl::StrCat("for job ", Clean(request.job()));
+  if (request.force()) absl::StrAppend(&entry.more, entry.more.empty() ? "" : " ", "by force");
+  parts_.audit->Add(entry, caller);
 }
 
 void OperatorService::OnDrillEnd(const std::string& nic) {
@@ -221,9 +221,9 @@ absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, 
 }
 
 void OperatorService::Save(StateKeeper::Done done) {
-  words_ = MergeSettings(std::move(words_), parts_.local->nic_names(), parts_.local->health().settings());
+  settings_ = MergeSettings(std::move(settings_), parts_.local->nic_names(), parts_.local->health().settings());
   cabled_.merge(parts_.local->health().cabled());
-  SavedState state = ToSave(words_, parts_.boot_now());
+  SavedState state = ToSave(settings_, parts_.boot_now());
   state.cabled = cabled_;
   parts_.keeper->Save(state, std::move(done));
 }

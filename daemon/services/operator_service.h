@@ -40,8 +40,8 @@ class OperatorService {
 
   // The parts outlive it. `words`: the settings in force at the start, also of NICs that are missing today. `cabled`: the NICs whose links
   // were up in former runs.
-  OperatorService(const Parts& parts, health::OperatorSettings words, std::set<std::string> cabled)
-      : parts_(parts), words_(std::move(words)), cabled_(std::move(cabled)) {}
+  OperatorService(const Parts& parts, health::OperatorSettings settings, std::set<std::string> cabled)
+      : parts_(parts), settings_(std::move(settings)), cabled_(std::move(cabled)) {}
   ~OperatorService() { *alive_ = false; }
 
   // `may`: whether the caller has the role, where it is this node that decides.
@@ -60,9 +60,9 @@ class OperatorService {
   void KeepCabled();
 
   // The setting of a NIC that is not there yet, as of the last Save(), and whether its link was up at some time.
-  health::OperatorSetting WordsAbout(const std::string& nic) const {
-    const auto words = words_.find(nic);
-    return words == words_.end() ? health::OperatorSetting() : words->second;
+  health::OperatorSetting SettingOf(const std::string& nic) const {
+    const auto settings = settings_.find(nic);
+    return settings == settings_.end() ? health::OperatorSetting() : settings->second;
   }
   bool WasCabled(const std::string& nic) const { return cabled_.contains(nic); }
 
@@ -84,7 +84,7 @@ class OperatorService {
   void ReportDrillOver(const std::string& nic, const std::string& why);
 
   const Parts parts_;
-  health::OperatorSettings words_;
+  health::OperatorSettings settings_;
   std::set<std::string> cabled_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

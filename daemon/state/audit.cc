@@ -18,16 +18,16 @@ constexpr size_t kResultBytesMax = 512;
 
 }  // namespace
 
-bool RefusalAllowance::Take(Nanos now, uint64_t* unsaid) {
+bool RefusalAllowance::Take(Nanos now, uint64_t* suppressed) {
   const Nanos steps = std::max<Nanos>(now - as_of_, 0) / interval_;
   left_ = std::min(burst_, left_ + static_cast<uint64_t>(steps));
   as_of_ += steps * interval_;
   if (left_ == 0) {
-    ++unsaid_;
+    ++suppressed_;
     return false;
   }
   --left_;
-  *unsaid = std::exchange(unsaid_, 0);
+  *suppressed = std::exchange(suppressed_, 0);
   return true;
 }
 
@@ -96,33 +96,33 @@ void Audit::End() {
   *alive_ = false;
   if (retry_ != 0) core_->Cancel(std::exchange(retry_, 0));
   // The first is with the disk already if it is under way.
-  if (std::exchange(under_way_, false)) held_.pop_front();
-  for (std::string& line : std::exchange(held_, {})) disk_->Post([file = file_, line = std::move(line)] { (void)file->Append(line); });
+  if (std::exchange(under_way_, false)) pending_.pop_front();
+  for (std::string& line : std::exchange(pending_, {})) disk_->Post([file = file_, line = std::move(line)] { (void)file->Append(line); });
 }
 
 std::vector<v1::Event> Audit::Load(size_t most, std::string* trouble) { return file_->Load(most, trouble); }
 
-void Audit::Add(const Word& word, const Caller& caller) {
-  uint64_t unsaid = 0;
-  if (!word.status.ok() && !refusals_.Take(reporter_->Now().monotonic_ns, &unsaid)) return;
-  const std::string target = word.nic.empty() ? word.node : absl::StrCat(word.node, "/", word.nic);
+void Audit::Add(const Entry& entry, const Caller& caller) {
+  uint64_t suppressed = 0;
+  if (!entry.status.ok() && !refusals_.Take(reporter_->Now().monotonic_ns, &suppressed)) return;
+  const std::string target = entry.nic.empty() ? entry.node : absl::StrCat(entry.node, "/", entry.nic);
   // Also another daemon's words.
-  const absl::string_view said = word.status.ok() ? absl::string_view(word.result) : word.status.message();
-  const std::string result = CleanText(said.data(), std::min(said.size(), kResultBytesMax));
-  std::string text = absl::StrCat(word.status.ok() ? "" : "refused: ", word.action, " ", target, word.more.empty() ? "" : " ", word.more,
-                                  ", by ", Describe(caller));
-  if (word.forwarded) absl::StrAppend(&text, ", forwarded");
+  const absl::string_view result_text = entry.status.ok() ? absl::string_view(entry.result) : entry.status.message();
+  const std::string result = CleanText(result_text.data(), std::min(result_text.size(), kResultBytesMax));
+  std::string text = absl::StrCat(entry.status.ok() ? "" : "refused: ", entry.action, " ", target, entry.more.empty() ? "" : " ",
+                                  entry.more, ", by ", Describe(caller));
+  if (entry.forwarded) absl::StrAppend(&text, ", forwarded");
   if (!result.empty()) absl::StrAppend(&text, ": ", result);
-  if (unsaid > 0) absl::StrAppend(&text, "; ", unsaid, " more refusals before it are not written");
+  if (suppressed > 0) absl::StrAppend(&text, "; ", suppressed, " more refusals before it are not written");
   v1::Event event = reporter_->New("operator", text);
-  event.set_node(word.node);
-  event.set_nic(word.nic);
+  event.set_node(entry.node);
+  event.set_nic(entry.nic);
   v1::AuditRecord* audit = event.mutable_audit();
-  *audit = RecordOf(word.action, caller);
+  *audit = RecordOf(entry.action, caller);
   audit->set_target(target);
-  audit->set_forwarded(word.forwarded);
-  audit->set_refused(!word.status.ok());
-  if (!word.status.ok() || !result.empty()) audit->set_result(result);
+  audit->set_forwarded(entry.forwarded);
+  audit->set_refused(!entry.status.ok());
+  if (!entry.status.ok() || !result.empty()) audit->set_result(result);
   Write(std::move(event));
 }
 
@@ -150,23 +150,23 @@ v1::AuditRecord Audit::RecordOf(const std::string& action, const Caller& caller)
   return audit;
 }
 
-void Audit::AddStranger(const Stranger& stranger) {
-  Strangers& kind = strangers_[{stranger.listener, stranger.reason}];
-  kind.suppressed += stranger.times;
+void Audit::AddRefused(const Refused& refused) {
+  RefusedOfKind& kind = refused_[{refused.listener, refused.reason}];
+  kind.suppressed += refused.times;
   uint64_t lines = 0;
   if (!kind.allowance.Take(reporter_->Now().monotonic_ns, &lines)) return;
   const auto clean = [](const std::string& text) { return CleanText(text.data(), std::min(text.size(), kResultBytesMax)); };
   const uint64_t times = std::exchange(kind.suppressed, 0);
   v1::Event event = reporter_->New(
       "stranger",
-      absl::StrCat("refused on ", stranger.listener, ": ", clean(stranger.what), ", by ", clean(stranger.who),
-                   times > 1 ? absl::StrCat("; with it ", times, " such (", stranger.reason, ") since the last such event") : ""));
+      absl::StrCat("refused on ", refused.listener, ": ", clean(refused.what), ", by ", clean(refused.who),
+                   times > 1 ? absl::StrCat("; with it ", times, " such (", refused.reason, ") since the last such event") : ""));
   v1::AuditRecord* audit = event.mutable_audit();
   audit->set_action("stranger");
   audit->set_target(reporter_->node());
-  audit->set_who(clean(stranger.who));
+  audit->set_who(clean(refused.who));
   audit->set_refused(true);
-  audit->set_result(clean(stranger.what));
+  audit->set_result(clean(refused.what));
   audit->set_told_by(reporter_->node());
   Write(std::move(event));
 }
@@ -183,20 +183,20 @@ void Audit::AddOwn(v1::Event event, const std::string& action) {
 
 void Audit::Write(v1::Event event) {
   std::string line = ToLine(event);
-  if (held_bytes_ + line.size() > kHeldBytesMax) {
+  if (pending_bytes_ + line.size() > kPendingBytesMax) {
     ++left_out_;
   } else {
-    held_bytes_ += line.size();
-    held_.push_back(std::move(line));
+    pending_bytes_ += line.size();
+    pending_.push_back(std::move(line));
   }
   if (!under_way_ && retry_ == 0) AppendNext();
   reporter_->Report(std::move(event));
 }
 
 void Audit::AppendNext() {
-  if (held_.empty()) return;
+  if (pending_.empty()) return;
   under_way_ = true;
-  disk_->Post([this, alive = alive_, core = core_, file = file_, line = held_.front()] {
+  disk_->Post([this, alive = alive_, core = core_, file = file_, line = pending_.front()] {
     const absl::Status status = file->Append(line);
     core->Post([this, alive, status] {
       if (*alive) OnWritten(status);
@@ -215,8 +215,8 @@ void Audit::OnWritten(const absl::Status& status) {
     return;
   }
   back_off_.Reset();
-  held_bytes_ -= held_.front().size();
-  held_.pop_front();
+  pending_bytes_ -= pending_.front().size();
+  pending_.pop_front();
   if (const size_t left_out = std::exchange(left_out_, 0); left_out > 0)
     reporter_->Report("state", absl::StrCat("the audit's file lacks ", left_out, " lines that came while it could not be written"));
   AppendNext();

@@ -33,15 +33,15 @@ class RefusalAllowance {
 
   explicit RefusalAllowance(uint64_t burst = kBurst, Nanos interval = kInterval) : burst_(burst), interval_(interval), left_(burst) {}
 
-  // Whether one more is written. `unsaid`, if so: how many were not since the one before.
-  bool Take(Nanos now, uint64_t* unsaid);
+  // Whether one more is written. `suppressed`, if so: how many were not since the one before.
+  bool Take(Nanos now, uint64_t* suppressed);
 
  private:
   uint64_t burst_;
   Nanos interval_;
   uint64_t left_;
   Nanos as_of_ = 0;
-  uint64_t unsaid_ = 0;
+  uint64_t suppressed_ = 0;
 };
 
 // The core's thread only. The file has one JSON object a line (r2cc.v1.Event); with the next generation PATH becomes PATH.1.
@@ -53,7 +53,7 @@ class Audit {
   static constexpr Nanos kRetryFirst = kNanosPerSecond;
   static constexpr Nanos kRetryMax = 30 * kNanosPerSecond;
   // Lines that wait for the disk, in memory; later ones are left out, and an event reports how many.
-  static constexpr size_t kHeldBytesMax = 1'048'576;
+  static constexpr size_t kPendingBytesMax = 1'048'576;
 
   // All outlive it. `on_turn` is called, on the core's thread, when writing begins to fail and when it works again.
   Audit(Files* files, Executor* disk, Executor* core, std::string path, EventReporter* reporter,
@@ -66,7 +66,7 @@ class Audit {
   std::vector<v1::Event> Load(size_t most, std::string* trouble);
 
   // A request and its result.
-  struct Word {
+  struct Entry {
     std::string action;  // "drain"
     std::string node;    // whom it is about
     std::string nic;     // empty: the node
@@ -76,22 +76,22 @@ class Audit {
     std::string result;      // for a result that OK does not describe
     bool forwarded = false;  // it was handed on to that node's daemon
   };
-  void Add(const Word& word, const Caller& caller);
+  void Add(const Entry& entry, const Caller& caller);
   // Records an action that has an event of its own kind.
   void AddOf(v1::Event event, const std::string& action, const Caller& caller);
   // An unauthenticated caller, or one that claimed another identity, was refused: `times` since the last record of `listener` and `reason`,
   // which are of few kinds. Of each kind some are written at once, later one an hour with their number: such callers may try as often as
   // they like, and must not displace the records of operators.
-  struct Stranger {
+  struct Refused {
     std::string listener;
     std::string reason;
     std::string who;   // with its address
     std::string what;  // what it wanted, and why not
     uint64_t times = 1;
   };
-  static constexpr uint64_t kStrangersBurst = 8;
-  static constexpr Nanos kStrangersInterval = 3600 * kNanosPerSecond;
-  void AddStranger(const Stranger& stranger);
+  static constexpr uint64_t kRefusedBurst = 8;
+  static constexpr Nanos kRefusedInterval = 3600 * kNanosPerSecond;
+  void AddRefused(const Refused& refused);
   // Hands to the disk all that waits for it, before the daemon ends. Nothing is added later.
   void End();
   // Records an action of this daemon itself, from `event`.
@@ -112,15 +112,15 @@ class Audit {
   const std::function<void(const absl::Status&)> on_turn_;
   const std::shared_ptr<File> file_;  // after Load only the disk's thread uses it
   RefusalAllowance refusals_;
-  struct Strangers {
-    RefusalAllowance allowance{kStrangersBurst, kStrangersInterval};
+  struct RefusedOfKind {
+    RefusalAllowance allowance{kRefusedBurst, kRefusedInterval};
     uint64_t suppressed = 0;
   };
-  std::map<std::pair<std::string, std::string>, Strangers> strangers_;  // by listener and reason
+  std::map<std::pair<std::string, std::string>, RefusedOfKind> refused_;  // by listener and reason
   bool failing_ = false;
-  bool under_way_ = false;        // the first of these
-  std::deque<std::string> held_;  // lines that are not written yet
-  size_t held_bytes_ = 0;
+  bool under_way_ = false;           // the first of these
+  std::deque<std::string> pending_;  // lines that are not written yet
+  size_t pending_bytes_ = 0;
   size_t left_out_ = 0;  // lines for which there was no room
   ExponentialBackOff back_off_{kRetryFirst, kRetryMax};
   TimerId retry_ = 0;

@@ -281,23 +281,23 @@ TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {
 
 TEST_F(AuditTest, StrangersAreWrittenAndWashNothingAway) {
   Done("a");
-  for (int i = 0; i < 1000; ++i) audit_->AddStranger({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired", 3});
-  audit_->AddStranger({"peers", "garbage", "h9:2", "it uses no known protocol"});
+  for (int i = 0; i < 1000; ++i) audit_->AddRefused({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired", 3});
+  audit_->AddRefused({"peers", "garbage", "h9:2", "it uses no known protocol"});
   Settle();
-  EXPECT_EQ(log_.last_sequence(), 1 + Audit::kStrangersBurst + 1) << "each kind has its own allowance";
+  EXPECT_EQ(log_.last_sequence(), 1 + Audit::kRefusedBurst + 1) << "each kind has its own allowance";
   const auto first = log_.After(1);
   EXPECT_EQ(first->kind(), "stranger");
   EXPECT_EQ(first->message(),
             "refused on peers: to act on a NIC: it expired, by node n2 at h9:1; with it 3 such (certificate) since the last such event");
   EXPECT_TRUE(first->audit().refused());
   EXPECT_EQ(log_.After(log_.last_sequence() - 1)->message(), "refused on peers: it uses no known protocol, by h9:2");
-  core_.Advance(Audit::kStrangersInterval);
-  audit_->AddStranger({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired"});
+  core_.Advance(Audit::kRefusedInterval);
+  audit_->AddRefused({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired"});
   Settle();
   EXPECT_THAT(log_.After(log_.last_sequence() - 1)->message(), testing::HasSubstr("with it 2977 such (certificate)"));
   Restart();
   std::string trouble;
-  EXPECT_EQ(Loaded(99, &trouble).size(), 1 + Audit::kStrangersBurst + 2) << trouble;
+  EXPECT_EQ(Loaded(99, &trouble).size(), 1 + Audit::kRefusedBurst + 2) << trouble;
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ absl::StatusOr<SavedState> DecodeState(const std::string& text, const std::strin
         absl::StrCat(file, ": written in format ", in.version(), " by another release; this one reads ", kStateVersion));
   parser.AllowUnknownField(false);
   if (!parser.ParseFromString(text, &in)) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled"));
-  if (static_cast<size_t>(in.words_size()) > kWordsMax)
-    return absl::InvalidArgumentError(absl::StrCat(file, ": settings of more than ", kWordsMax, " NICs"));
+  if (static_cast<size_t>(in.words_size()) > kSettingsMax)
+    return absl::InvalidArgumentError(absl::StrCat(file, ": settings of more than ", kSettingsMax, " NICs"));
   if (in.boot_ns() < 0) return absl::InvalidArgumentError(absl::StrCat(file, ": garbled boot_ns"));
   SavedState state{in.boot_id(), {}, in.boot_ns()};
   for (const auto& saved : in.words()) {
@@ -111,7 +111,7 @@ SavedState ToSave(health::OperatorSettings settings, const BootMoment& now) {
 health::OperatorSettings MergeSettings(health::OperatorSettings saved, const std::vector<std::string>& known,
                                        const health::OperatorSettings& settings) {
   for (const std::string& nic : known) saved.erase(nic);
-  while (!saved.empty() && saved.size() + settings.size() > kWordsMax) saved.erase(saved.begin());
+  while (!saved.empty() && saved.size() + settings.size() > kSettingsMax) saved.erase(saved.begin());
   for (const auto& [nic, setting] : settings) saved[nic] = setting;
   return saved;
 }

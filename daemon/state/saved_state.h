@@ -16,7 +16,7 @@ namespace r2cc::daemon {
 // Version of the format. A file of another version is not guessed at.
 constexpr uint32_t kStateVersion = 1;
 // Four times as many NICs as a node may have: NICs that the configuration does not name today keep their settings, but not without limit.
-constexpr size_t kWordsMax = 256;
+constexpr size_t kSettingsMax = 256;
 
 // A drill in force is written at this interval: after a reboot nobody knows how long the machine was off, and up to this much of the drill
 // may have passed unrecorded before.

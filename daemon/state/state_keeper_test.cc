@@ -113,7 +113,7 @@ TEST_F(StateKeeperTest, AFileThatIsNotUnderstoodIsSetAside) {
       "; it is kept as /lib/state.damaged, and r2ccd starts without operators' settings: set drains, weights and "
       "drills again";
   std::string many = "version: 1";
-  for (size_t i = 0; i <= kWordsMax; ++i) many += " words { nic: 'r" + std::to_string(i) + "' }";
+  for (size_t i = 0; i <= kSettingsMax; ++i) many += " words { nic: 'r" + std::to_string(i) + "' }";
   for (const auto& [damaged, why] : std::vector<std::pair<std::string, std::string>>{
            {"version: 1 words { nic: 'a' weight_permille: 1001 }", "garbled setting of a NIC"},
            {"version: 1 words { nic: 'a/b' }", "garbled setting of a NIC"},
@@ -158,9 +158,9 @@ TEST_F(StateKeeperTest, AFileThatCannotBeReadIsNotDamagedAndNothingStartsWithout
 
 TEST(SavedStateTest, AbsentNicsHaveTheRoomThatIsLeft) {
   health::OperatorSettings saved;
-  for (size_t i = 0; i < kWordsMax; ++i) saved["absent" + std::to_string(i)] = {true, false, 1000};
+  for (size_t i = 0; i < kSettingsMax; ++i) saved["absent" + std::to_string(i)] = {true, false, 1000};
   const health::OperatorSettings merged = MergeSettings(saved, {"rail0"}, {{"rail0", {true, false, 1000}}});
-  EXPECT_EQ(merged.size(), kWordsMax);
+  EXPECT_EQ(merged.size(), kSettingsMax);
   EXPECT_TRUE(merged.contains("rail0"));
 }
 

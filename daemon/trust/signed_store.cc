@@ -21,18 +21,18 @@ constexpr Nanos kRenewalInterval = 5 * kNanosPerSecond;
 
 constexpr int64_t kNoEnd = INT64_MAX;
 // Of ValueLife: a tag of two bytes and a number of eight.
-constexpr size_t kLifeBytes = 10;
+constexpr size_t kLifetimeBytes = 10;
 
 // Takes the life off the end of a signed `value`. kNoEnd: there is none, as a daemon of 0.2.0 signed it. A view ends in random bytes, and
 // one that begins its last ten with this field's tag by chance is taken for one with a life: one of 65,536 of 0.2.0.
-int64_t TakeLife(std::string* value) {
-  if (value->size() < kLifeBytes) return kNoEnd;
-  const std::string end = value->substr(value->size() - kLifeBytes);
+int64_t TakeLifetime(std::string* value) {
+  if (value->size() < kLifetimeBytes) return kNoEnd;
+  const std::string end = value->substr(value->size() - kLifetimeBytes);
   v1::ValueLife life;
   if (!life.ParseFromString(end)) return kNoEnd;
   life.DiscardUnknownFields();  // nearly every eighth end of random bytes parses as fields that nobody knows
   if (life.SerializeAsString() != end) return kNoEnd;
-  value->resize(value->size() - kLifeBytes);
+  value->resize(value->size() - kLifetimeBytes);
   return static_cast<int64_t>(std::min<uint64_t>(life.until_s(), kNoEnd - 1));
 }
 
@@ -127,7 +127,7 @@ void SignedStore::PutSigned(const std::string& key, Own* own) {
     const auto contents = tls_->Get();
     const int64_t now = tls_->now_s();
     v1::ValueLife life;
-    life.set_until_s(static_cast<uint64_t>(now + LifeS(until_s_.size())));
+    life.set_until_s(static_cast<uint64_t>(now + LifetimeS(until_s_.size())));
     own->renew_s = now + RenewalS(until_s_.size());
     stored.set_value(own->value + life.SerializeAsString());
     auto signature = Sign(contents->key.get(), SignedText(key, stored.value()));
@@ -151,7 +151,7 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
   v1::SignedValue value;
   if (!value.ParseFromString(stored)) return refuse("garbled", "an unknown writer", "it is garbled");
   if (tls_ == nullptr) {
-    if (!value.certificate().empty()) TakeLife(value.mutable_value());
+    if (!value.certificate().empty()) TakeLifetime(value.mutable_value());
     return std::move(*value.mutable_value());
   }
   const std::string node = absl::StartsWith(key, prefix_) ? key.substr(prefix_.size()) : "";
@@ -163,7 +163,7 @@ std::optional<std::string> SignedStore::Open(const std::string& key, const std::
   if (!writer.ok()) return refuse("not-proven", "an unknown writer", std::string(writer.status().message()));
   if (*writer != node) return refuse("other-node", absl::StrCat("node ", *writer), absl::StrCat("node ", *writer, " wrote it"));
   if (insecure_) has_signed_[node] = true;
-  const int64_t until = TakeLife(value.mutable_value());
+  const int64_t until = TakeLifetime(value.mutable_value());
   if (const int64_t now = tls_->now_s(); until <= now)
     return refuse("too-old", absl::StrCat("node ", node),
                   absl::StrCat("it expired ", now - until, " s ago by this machine's clock: it is an old copy, or a clock is wrong"));

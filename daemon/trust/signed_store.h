@@ -44,7 +44,7 @@ class SignedStore final : public Store {
   }
 
   // How long a value is believed that is signed while the store has entries of this many nodes. One renewal may fail.
-  static int64_t LifeS(size_t nodes) { return 2 * RenewalS(nodes) + kClockSlackS; }
+  static int64_t LifetimeS(size_t nodes) { return 2 * RenewalS(nodes) + kClockSlackS; }
   static int64_t RenewalS(size_t nodes) { return std::max(kRenewalLeastS, static_cast<int64_t>(nodes)); }
 
   // Certificates that are kept.

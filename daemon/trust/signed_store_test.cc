@@ -24,7 +24,7 @@ class SignedStoreTest : public testing::Test {
   struct Node {
     std::unique_ptr<SignedStore> store;
     FakeStore* bare;
-    std::map<std::string, std::string> heard;
+    std::map<std::string, std::string> received;
   };
   void SetUp() override {
     folder_ = testing::TempDir() + "/signed.XXXXXX";
@@ -46,7 +46,7 @@ class SignedStoreTest : public testing::Test {
     node->bare = bare.get();
     node->store = std::make_unique<SignedStore>(&executor_, std::move(bare), std::move(tls), insecure, &refusals_);
     node->store->Start(kNodes,
-                       {[raw = node.get()](const StoreChange& change) { raw->heard[change.key] = change.value; }, [](const auto&) {}});
+                       {[raw = node.get()](const StoreChange& change) { raw->received[change.key] = change.value; }, [](const auto&) {}});
     return node;
   }
   std::string Stored(const CertificateAndKey& ca, const Identity& identity, const std::string& key, const std::string& value) {
@@ -74,7 +74,7 @@ class SignedStoreTest : public testing::Test {
 TEST_F(SignedStoreTest, ANodesOwnValueIsTaken) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   reader->bare->Change(key_, Stored(ca_, n1_, key_, "view"));
-  EXPECT_EQ(reader->heard[key_], "view");
+  EXPECT_EQ(reader->received[key_], "view");
   EXPECT_EQ(Refused(), "");
 }
 
@@ -90,7 +90,7 @@ TEST_F(SignedStoreTest, AnUnsignedValueIsTakenWhole) {
     writer->store->Put(key_, value, 0);
     for (const auto* to : {&reader, &moving}) {
       (*to)->bare->Change(key_, writer->bare->entries().at(key_));
-      EXPECT_EQ((*to)->heard[key_], value);
+      EXPECT_EQ((*to)->received[key_], value);
     }
   }
   EXPECT_EQ(Refused(), "");
@@ -140,25 +140,25 @@ TEST_F(SignedStoreTest, WhoeverMayWriteThereSpeaksForNobodyElse) {
   v1::SignedValue bare;
   bare.set_value("view");
   put(bare.SerializeAsString());
-  EXPECT_TRUE(reader->heard.empty());
+  EXPECT_TRUE(reader->received.empty());
   EXPECT_EQ(Refused(), "garbled=1 not-proven=4 not-signed=2 other-node=1 ");
 
   const std::string good = Stored(ca_, n1_, key_, "view");
   put(good);
-  EXPECT_EQ(reader->heard[key_], "view");
-  reader->heard.clear();
+  EXPECT_EQ(reader->received[key_], "view");
+  reader->received.clear();
   now_ += 11 * 24 * 3600 * kNanosPerSecond;
   put(good);
-  EXPECT_TRUE(reader->heard.empty()) << "its certificate was good once, and has expired";
+  EXPECT_TRUE(reader->received.empty()) << "its certificate was good once, and has expired";
 }
 
 TEST_F(SignedStoreTest, AnOwnEntryThatSomebodyWroteOverIsGone) {
   const auto own = Make(Files(ca_, {Identity::Kind::kNode, "n1"}), /*insecure=*/false);
   own->store->Put(key_, "view", 0);
   own->bare->Change(key_, own->bare->entries().at(key_));
-  ASSERT_EQ(own->heard[key_], "view");
+  ASSERT_EQ(own->received[key_], "view");
   own->bare->Change(key_, "garbage");
-  EXPECT_EQ(own->heard[key_], "") << "so that it is put again";
+  EXPECT_EQ(own->received[key_], "") << "so that it is put again";
 }
 
 TEST_F(SignedStoreTest, ANewCertificateSignsWhatWasPutBeforeIt) {
@@ -177,9 +177,9 @@ TEST_F(SignedStoreTest, ANewCertificateSignsWhatWasPutBeforeIt) {
   EXPECT_NE(after, before);
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   reader->bare->Change(key_, before);
-  EXPECT_TRUE(reader->heard.empty()) << "the first certificate has expired";
+  EXPECT_TRUE(reader->received.empty()) << "the first certificate has expired";
   reader->bare->Change(key_, after);
-  EXPECT_EQ(reader->heard[key_], "view");
+  EXPECT_EQ(reader->received[key_], "view");
 }
 
 // Who may write to etcd keeps a copy of what a node said while it was drained, and puts it back when the node is gone.
@@ -187,20 +187,20 @@ TEST_F(SignedStoreTest, ACopyIsNotBelievedAfterItsLife) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   const std::string copy = Stored(ca_, n1_, key_, "drained");
   reader->bare->Change(key_, copy);
-  EXPECT_EQ(reader->heard[key_], "drained");
+  EXPECT_EQ(reader->received[key_], "drained");
   const auto pass = [&](int64_t seconds) {
     now_ += seconds * kNanosPerSecond;
     executor_.Advance(10 * kNanosPerSecond);
   };
-  pass(SignedStore::LifeS(0) - 60);
-  EXPECT_EQ(reader->heard[key_], "drained");
+  pass(SignedStore::LifetimeS(0) - 60);
+  EXPECT_EQ(reader->received[key_], "drained");
   pass(60);
-  EXPECT_EQ(reader->heard[key_], "") << "without a lease it would stay for ever";
+  EXPECT_EQ(reader->received[key_], "") << "without a lease it would stay for ever";
   reader->bare->Change(key_, copy);
-  EXPECT_EQ(reader->heard[key_], "");
+  EXPECT_EQ(reader->received[key_], "");
   const auto late = Make(Files(ca_, {Identity::Kind::kNode, "n2"}));
   late->bare->Change(key_, copy);
-  EXPECT_TRUE(late->heard.empty());
+  EXPECT_TRUE(late->received.empty());
   EXPECT_EQ(Refused(), "too-old=2 ");
   // What lengthens its life is not signed.
   v1::SignedValue longer;
@@ -211,7 +211,7 @@ TEST_F(SignedStoreTest, ACopyIsNotBelievedAfterItsLife) {
   late->bare->Change(key_, longer.SerializeAsString());
   longer.mutable_value()->resize(longer.value().size() - 10);
   late->bare->Change(key_, longer.SerializeAsString());
-  EXPECT_TRUE(late->heard.empty());
+  EXPECT_TRUE(late->received.empty());
   EXPECT_EQ(Refused(), "not-proven=2 too-old=2 ");
 }
 
@@ -221,14 +221,14 @@ TEST_F(SignedStoreTest, ALivingNodeSignsAgainInTime) {
   writer->store->Put(key_, "view", 0);
   int puts = writer->bare->puts();
   const int first = puts;
-  for (int64_t passed = 0; passed < 10 * SignedStore::LifeS(0); passed += 5) {
+  for (int64_t passed = 0; passed < 10 * SignedStore::LifetimeS(0); passed += 5) {
     reader->bare->Change(key_, writer->bare->entries().at(key_));
-    ASSERT_EQ(reader->heard[key_], "view") << passed;
+    ASSERT_EQ(reader->received[key_], "view") << passed;
     now_ += 5 * kNanosPerSecond;
     executor_.Advance(5 * kNanosPerSecond);
     puts = writer->bare->puts();
   }
-  EXPECT_LE(puts - first, 10 * SignedStore::LifeS(0) / SignedStore::RenewalS(0)) << "and no more often than it must";
+  EXPECT_LE(puts - first, 10 * SignedStore::LifetimeS(0) / SignedStore::RenewalS(0)) << "and no more often than it must";
   EXPECT_EQ(Refused(), "");
   EXPECT_GE(SignedStore::RenewalS(8192), 8192) << "of a large cluster one value a second is new";
 }
@@ -245,10 +245,10 @@ TEST_F(SignedStoreTest, AValueOfTheReleaseBeforeIsTaken) {
   const KeyPtr key = *ParseKey(pair.key);
   old.set_signature(*Sign(key.get(), SignedText(key_, old.value())));
   reader->bare->Change(key_, old.SerializeAsString());
-  EXPECT_EQ(reader->heard[key_], view.SerializeAsString());
+  EXPECT_EQ(reader->received[key_], view.SerializeAsString());
   now_ += 24 * 3600 * kNanosPerSecond;
   executor_.Advance(10 * kNanosPerSecond);
-  EXPECT_EQ(reader->heard[key_], view.SerializeAsString());
+  EXPECT_EQ(reader->received[key_], view.SerializeAsString());
 
   v1::SignedValue own;
   ASSERT_TRUE(own.ParseFromString(Stored(ca_, n1_, key_, view.SerializeAsString())));
@@ -263,15 +263,15 @@ TEST_F(SignedStoreTest, WhileAClusterMovesToTlsTheUnsignedAreTakenTooButNotOfOne
   clear->store->Put(key_, "old", 0);
   const std::string unsigned_view = clear->bare->entries().at(key_);
   reader->bare->Change(key_, unsigned_view);
-  EXPECT_EQ(reader->heard[key_], "old");
+  EXPECT_EQ(reader->received[key_], "old");
   const std::string signed_view = Stored(ca_, n1_, key_, "new");
   reader->bare->Change(key_, signed_view);
-  EXPECT_EQ(reader->heard[key_], "new");
+  EXPECT_EQ(reader->received[key_], "new");
   reader->bare->Change(key_, unsigned_view);
-  EXPECT_EQ(reader->heard[key_], "new");
+  EXPECT_EQ(reader->received[key_], "new");
   EXPECT_EQ(Refused(), "not-signed=1 ");
   clear->bare->Change(key_, signed_view);
-  EXPECT_EQ(clear->heard[key_], "new") << "who has no TLS yet reads what the others write";
+  EXPECT_EQ(clear->received[key_], "new") << "who has no TLS yet reads what the others write";
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ int64_t Sum(int64_t a, int64_t b) {
   return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
 }
 
-bool SaysTheSame(const Evidence& a, const Evidence& b) { return a.kind == b.kind && a.value == b.value && a.detail == b.detail; }
+bool IsSameReport(const Evidence& a, const Evidence& b) { return a.kind == b.kind && a.value == b.value && a.detail == b.detail; }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void EvidenceLog::Add(const Evidence& evidence) {
   const Series series = SeriesOf(evidence);
   if (const auto newest = newest_.find(series); newest != newest_.end()) {
     EvidenceEntry& entry = entries_[newest->second - entries_.front().sequence];
-    if (AddsUp(evidence.kind) || SaysTheSame(entry.evidence, evidence)) {
+    if (AddsUp(evidence.kind) || IsSameReport(entry.evidence, evidence)) {
       if (AddsUp(evidence.kind)) entry.evidence.value = Sum(entry.evidence.value, evidence.value);
       entry.evidence.when = evidence.when;
       ++entry.times;

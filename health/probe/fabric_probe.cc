@@ -7,7 +7,7 @@
 namespace r2cc::health {
 namespace {
 
-std::string Words(const SaNotice& notice, uint64_t more) {
+std::string Text(const SaNotice& notice, uint64_t more) {
   std::string words = absl::StrCat("subnet manager: ", TrapName(notice.trap), " (trap ", notice.trap);
   if (notice.guid != 0) absl::StrAppend(&words, ", port GUID 0x", absl::Hex(notice.guid, absl::kZeroPad16));
   if (notice.lid != 0) absl::StrAppend(&words, ", LID ", notice.lid);
@@ -143,7 +143,7 @@ void FabricProbe::Report(const SaNotice& notice, uint64_t more) {
   Evidence evidence;
   evidence.observer = node_;
   evidence.when = executor_->Now();
-  evidence.detail = Words(notice, more);
+  evidence.detail = Text(notice, more);
   const std::optional<NicKey> nic = notice.guid != 0 ? resolve_(notice.guid) : OwnNicAt(notice.lid);
   outputs_.report(nic.value_or(NicKey()), evidence.detail);
   if (!nic.has_value()) return;

@@ -22,13 +22,13 @@ T Get(std::span<const uint8_t> bytes, size_t at) {
 
 // The length is right for what it says of itself.
 bool LengthFits(std::span<const uint8_t> bytes) {
-  const size_t said = Get<uint16_t>(bytes, 6);
+  const size_t field = Get<uint16_t>(bytes, 6);
   switch (static_cast<RailProbeKind>(bytes[5])) {
     case RailProbeKind::kPing:
-    case RailProbeKind::kPong: return said == 0 && bytes.size() == kRailProbeBytes;
+    case RailProbeKind::kPong: return field == 0 && bytes.size() == kRailProbeBytes;
     case RailProbeKind::kLargePing:
-    case RailProbeKind::kLargePong: return said == bytes.size();
-    case RailProbeKind::kLargeReceived: return said <= kRailProbeBytesMax && bytes.size() == kRailProbeBytes;
+    case RailProbeKind::kLargePong: return field == bytes.size();
+    case RailProbeKind::kLargeReceived: return field <= kRailProbeBytesMax && bytes.size() == kRailProbeBytes;
   }
   return false;
 }

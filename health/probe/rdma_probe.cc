@@ -10,7 +10,7 @@ namespace {
 using verbs::AsyncKind;
 using verbs::PortState;
 
-const char* Words(AsyncKind kind) {
+const char* Text(AsyncKind kind) {
   switch (kind) {
     case AsyncKind::kPortActive: return "port is active";
     case AsyncKind::kPortError: return "port error";
@@ -22,7 +22,7 @@ const char* Words(AsyncKind kind) {
   }
 }
 
-const char* Words(PortState state) {
+const char* Text(PortState state) {
   switch (state) {
     case PortState::kDown: return "down";
     case PortState::kInitializing: return "waiting for the subnet manager";
@@ -71,7 +71,7 @@ void RdmaProbe::OnEvent(const std::string& device, uint8_t port, AsyncKind kind)
   for (auto& [name, nic] : nics_) {
     if (nic.device != device || (port != 0 && nic.port != port)) continue;
     ++nic.events;
-    nic.event = absl::StrCat("RDMA port ", nic.device, "/", nic.port, ": ", Words(kind));
+    nic.event = absl::StrCat("RDMA port ", nic.device, "/", nic.port, ": ", Text(kind));
     if (nic.report_timer == 0) ReportEvents(name, &nic);
   }
 }
@@ -113,7 +113,7 @@ RdmaProbe::State RdmaProbe::StateOf(const Nic& nic) const {
   const RdmaPort* const port = PortOf(nic);
   if (port == nullptr) return {false, absl::StrCat("its RDMA device ", nic.device, " is gone")};
   if (port->info.state == PortState::kActive) return {nic.fault.empty(), nic.fault};
-  return {false, absl::StrCat("its RDMA port ", nic.device, "/", nic.port, " is ", Words(port->info.state))};
+  return {false, absl::StrCat("its RDMA port ", nic.device, "/", nic.port, " is ", Text(port->info.state))};
 }
 
 void RdmaProbe::Judge(const std::string& name, Nic* nic) {

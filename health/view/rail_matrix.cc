@@ -15,7 +15,7 @@ constexpr int kVolunteersMax = 3;
 // A port whose node reports so many of its pairs is seen well enough without.
 constexpr int kReportsEnough = 4;
 // Ends of silent pairs of others that one node looks at.
-constexpr size_t kAccusedMax = 64;
+constexpr size_t kSuspectedMax = 64;
 // Silent pairs for which a node asks whether it volunteers, as each question goes over all nodes.
 constexpr int kVolunteeringMax = 256;
 
@@ -179,7 +179,7 @@ RailMatrix::Suspected RailMatrix::FindSuspected() const {
     for (const PairReport& pair : entry.state.pairs) {
       if (!pair.silent && pair.large != PairVerdict::kSilent) continue;
       suspected.here |= pair.peer.node == node_;
-      if (pair.peer.node == node_ || suspected.ports.size() >= kAccusedMax || ++looked_at > kVolunteeringMax) continue;
+      if (pair.peer.node == node_ || suspected.ports.size() >= kSuspectedMax || ++looked_at > kVolunteeringMax) continue;
       const NicKey reporter = {name, pair.nic};
       const bool explained = ExplainsSilence(reporter) || ExplainsSilence(pair.peer) || (IsWellSeen(reporter) && IsWellSeen(pair.peer));
       if (explained || !Volunteers(reporter, pair.peer)) continue;

@@ -153,7 +153,7 @@ void AttachClient::Receive(Nanos now) {
 
 void AttachClient::EndOnPurpose(Nanos now) {
   Say(LogLevel::kInfo, "r2ccd at " + path_ + " has ended on purpose; its verdicts stay valid for " +
-                           std::to_string(plan::kPageLastWord / kNanosPerSecond) + " more seconds");
+                           std::to_string(plan::kPageEndLease / kNanosPerSecond) + " more seconds");
   Disconnect(now);
 }
 

@@ -175,13 +175,13 @@ TEST_F(AttachClientTest, DaemonKilledAndRestarted) {
 TEST_F(AttachClientTest, ADaemonThatEndsOnPurposeIsBelievedForLonger) {
   auto server = std::make_unique<Server>(path_);
   Attach(*server, 7, 600);
-  server->page->LastWord(now_);
+  server->page->EndOnPurpose(now_);
   server.reset();
   Poll();
   EXPECT_FALSE(client_->attached());
   EXPECT_EQ(log_.back(), "R2CC: r2ccd at " + path_ + " has ended on purpose; its verdicts stay valid for 30 more seconds");
   EXPECT_EQ(levels_.back(), LogLevel::kInfo);
-  PollAfter(plan::kPageLastWord);
+  PollAfter(plan::kPageEndLease);
   EXPECT_EQ(Weight(), 600);
   PollAfter(1);
   EXPECT_EQ(Weight(), -1);

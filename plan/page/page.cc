@@ -217,8 +217,7 @@ PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_
   }
   // Last: without these a job counts a drill as a fault, and nothing else changes.
   for (size_t at = 0; at < plan.nics.size() && copy.entries.size() < kPageEntriesMax; ++at)
-    if (plan.nics[at].on_purpose)
-      add(plan.nics[at].node + "/" + plan.nics[at].nic, kOnPurposeName, displaced[at], NicState::kFailed, 0);
+    if (plan.nics[at].on_purpose) add(plan.nics[at].node + "/" + plan.nics[at].nic, kOnPurposeName, displaced[at], NicState::kFailed, 0);
   std::sort(copy.entries.begin(), copy.entries.end(), [](const PageEntry& a, const PageEntry& b) { return KeyOf(a) < KeyOf(b); });
   return copy;
 }
@@ -273,8 +272,8 @@ bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error, const 
 
 void PageWriter::Heartbeat(Nanos now) { StoreRelease(&static_cast<PageLayout*>(memory_)->heartbeat_ns, static_cast<uint64_t>(now)); }
 
-void PageWriter::LastWord(Nanos now) {
-  StoreRelease(&static_cast<PageLayout*>(memory_)->last_word_until_ns, static_cast<uint64_t>(now + kPageLastWord));
+void PageWriter::EndOnPurpose(Nanos now) {
+  StoreRelease(&static_cast<PageLayout*>(memory_)->end_lease_until_ns, static_cast<uint64_t>(now + kPageEndLease));
   Heartbeat(now);
 }
 
@@ -325,9 +324,9 @@ bool PageReader::Stale(Nanos now) const {
   const uint64_t limit = static_cast<uint64_t>(kPageStaleAfter);
   if (age <= limit || -age <= limit) return false;
   // No daemon asks to be believed for longer.
-  return !ended() || LoadAcquire(&page->last_word_until_ns) - writers_now > static_cast<uint64_t>(kPageLastWord);
+  return !ended() || LoadAcquire(&page->end_lease_until_ns) - writers_now > static_cast<uint64_t>(kPageEndLease);
 }
 
-bool PageReader::ended() const { return LoadAcquire(&static_cast<const PageLayout*>(memory_)->last_word_until_ns) != 0; }
+bool PageReader::ended() const { return LoadAcquire(&static_cast<const PageLayout*>(memory_)->end_lease_until_ns) != 0; }
 
 }  // namespace r2cc::plan

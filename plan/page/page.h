@@ -29,7 +29,7 @@ constexpr uint32_t kPageEntriesMax = 65'536;
 constexpr Nanos kPageStaleAfter = 2 * kNanosPerSecond;
 // The verdicts of a daemon that ends on purpose, to be upgraded or moved, count for this time. A pod is stopped, its image fetched and
 // started in that time. An operator's drain holds meanwhile, and jobs find new faults alone.
-constexpr Nanos kPageLastWord = 30 * kNanosPerSecond;
+constexpr Nanos kPageEndLease = 30 * kNanosPerSecond;
 // How often the daemon refreshes the heartbeat.
 constexpr Nanos kPageHeartbeatInterval = kNanosPerSecond / 4;
 
@@ -115,8 +115,8 @@ class PageWriter {
   // Shows readers that the daemon runs.
   void Heartbeat(Nanos now);
 
-  // Shows readers that the daemon ends on purpose: the page counts for kPageLastWord from `now`. Nothing may follow.
-  void LastWord(Nanos now);
+  // Shows readers that the daemon ends on purpose: the page counts for kPageEndLease from `now`. Nothing may follow.
+  void EndOnPurpose(Nanos now);
 
  private:
   PageWriter(int fd, void* memory) : fd_(fd), memory_(memory) {}
@@ -147,7 +147,7 @@ class PageReader {
   uint64_t refusals() const { return refusals_; }
 
   // True if the daemon's heartbeat is older than kPageStaleAfter at `now`, this process's CLOCK_MONOTONIC (or as far in the future: no
-  // daemon wrote that), and no last heartbeat counts for longer (LastWord).
+  // daemon wrote that), and no last heartbeat counts for longer (EndOnPurpose).
   bool Stale(Nanos now) const;
   // Its daemon has ended on purpose.
   bool ended() const;

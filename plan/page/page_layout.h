@@ -25,7 +25,7 @@ struct PageLayout {
   uint64_t sequence;      // odd while the body is being written
   uint64_t checksum;      // CRC-32C over the used words of the body, in the low half; guarded by the sequence
   // 0: the writer runs, or ended by force. Otherwise until when (CLOCK_MONOTONIC) the page counts without a heartbeat.
-  uint64_t last_word_until_ns;
+  uint64_t end_lease_until_ns;
   // How far the writer's CLOCK_MONOTONIC is ahead of the machine's (clock_offset.h), as int64; written once. 0.2.0 leaves it 0.
   uint64_t clock_offset_ns;
   // From version 3 on: the key of the entries' tags, as long as the page exists. 64 random bits, which the first half of the hash's key is;

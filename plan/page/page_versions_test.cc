@@ -21,14 +21,14 @@ TEST(Page, ALastWordCountsForLongerAndNoLongerThanThat) {
   page->heartbeat_ns = static_cast<uint64_t>(kEnd);
   EXPECT_FALSE(reader->ended());
   EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1));
-  page->last_word_until_ns = static_cast<uint64_t>(kEnd + kPageLastWord);
+  page->end_lease_until_ns = static_cast<uint64_t>(kEnd + kPageEndLease);
   EXPECT_TRUE(reader->ended());
   EXPECT_FALSE(reader->Stale(kEnd + kPageStaleAfter + 1));
-  EXPECT_FALSE(reader->Stale(kEnd + kPageLastWord));
-  EXPECT_TRUE(reader->Stale(kEnd + kPageLastWord + 1));
+  EXPECT_FALSE(reader->Stale(kEnd + kPageEndLease));
+  EXPECT_TRUE(reader->Stale(kEnd + kPageEndLease + 1));
   // Nobody is believed for longer because he asks for it.
-  for (const uint64_t until : {UINT64_MAX, uint64_t{1}, static_cast<uint64_t>(kEnd + 10 * kPageLastWord)}) {
-    page->last_word_until_ns = until;
+  for (const uint64_t until : {UINT64_MAX, uint64_t{1}, static_cast<uint64_t>(kEnd + 10 * kPageEndLease)}) {
+    page->end_lease_until_ns = until;
     EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1)) << until;
   }
 }

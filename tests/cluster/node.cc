@@ -136,7 +136,7 @@ void Node::End(bool killed) {
     daemon_->files.Close();
     if (daemon_->attach != nullptr) daemon_->attach->LeaveSocket();
   } else {
-    daemon_->wiring->SayLastWord();
+    daemon_->wiring->EndOnPurpose();
   }
   daemon_.reset();
   // What waited for it finds nobody.

@@ -104,8 +104,8 @@ class Node {
     void Heartbeat(Nanos now) override {
       if (shared_ != nullptr) shared_->Heartbeat(now);
     }
-    void LastWord(Nanos now) override {
-      if (shared_ != nullptr) shared_->LastWord(now);
+    void EndOnPurpose(Nanos now) override {
+      if (shared_ != nullptr) shared_->EndOnPurpose(now);
     }
     int fd() const { return shared_->fd(); }
 

@@ -106,12 +106,12 @@ void Read(r2cc::fuzz::Input input) {
     CheckCopy(reader->copy());
     const auto now = static_cast<r2cc::Nanos>(input.TakeNumber());
     const bool stale = reader->Stale(now);
-    page->last_word_until_ns = input.TakeNumber();
+    page->end_lease_until_ns = input.TakeNumber();
     // A last word makes nothing stale, and one that is over, or lies too far ahead, saves nothing.
     R2CC_CHECK(stale || !reader->Stale(now));
-    const uint64_t ahead = page->last_word_until_ns - static_cast<uint64_t>(now);
-    if (stale && ahead > static_cast<uint64_t>(kPageLastWord)) R2CC_CHECK(reader->Stale(now));
-    page->last_word_until_ns = 0;
+    const uint64_t ahead = page->end_lease_until_ns - static_cast<uint64_t>(now);
+    if (stale && ahead > static_cast<uint64_t>(kPageEndLease)) R2CC_CHECK(reader->Stale(now));
+    page->end_lease_until_ns = 0;
   }
 }
 

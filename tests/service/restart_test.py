@@ -66,8 +66,8 @@ class Plugin:
 
   def page_head(self) -> tuple[int, int, float, float]:
     """The page's versions, the time of its heartbeat, and until when its last word counts; seconds of CLOCK_MONOTONIC."""
-    _, version, newest, heartbeat, _, _, last_word = _PAGE_HEAD.unpack(os.pread(self.page, _PAGE_HEAD.size, 0))
-    return version, newest, heartbeat / 1e9, last_word / 1e9
+    _, version, newest, heartbeat, _, _, end_lease = _PAGE_HEAD.unpack(os.pread(self.page, _PAGE_HEAD.size, 0))
+    return version, newest, heartbeat / 1e9, end_lease / 1e9
 
 
 class RestartTest(unittest.TestCase):
@@ -132,10 +132,10 @@ class RestartTest(unittest.TestCase):
       begun = time.monotonic()
       self.end(how)
       before.end()
-      _, _, heartbeat, last_word = before.page_head()
-      self.assertEqual(last_word > 0, how == signal.SIGTERM, "only who ends on purpose says so")
-      if last_word:
-        self.assertAlmostEqual(last_word - heartbeat, 30, delta=0.001)
+      _, _, heartbeat, end_lease = before.page_head()
+      self.assertEqual(end_lease > 0, how == signal.SIGTERM, "only who ends on purpose says so")
+      if end_lease:
+        self.assertAlmostEqual(end_lease - heartbeat, 30, delta=0.001)
       waiting = [self.plugin() for _ in range(2)]
       self.start()
       for plugin in waiting:
@@ -144,7 +144,7 @@ class RestartTest(unittest.TestCase):
       print(f"{signal.Signals(how).name}: {(time.monotonic() - begun) * 1e3:.0f} ms from the signal until a job that waits is attached, "
             f"{away * 1e3:.0f} ms between the last heartbeat of the one life and the first of the other that a job sees")
       # A dead daemon's word counts for so long, and one's that ended on purpose for longer.
-      self.assertLess(away, PAGE_STALE_S if how == signal.SIGKILL else last_word - heartbeat)
+      self.assertLess(away, PAGE_STALE_S if how == signal.SIGKILL else end_lease - heartbeat)
 
   def test_a_run_directory_that_was_made_anew_has_a_socket_of_its_own(self):
     self.start()

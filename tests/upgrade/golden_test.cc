@@ -14,7 +14,7 @@
 
 #include "base/core/version_range.h"
 #include "daemon/core/convert.h"
-#include "daemon/peers/peer_words.h"
+#include "daemon/peers/peer_texts.h"
 #include "netplugin/attach/attach_words.h"
 #include "plan/page/page.h"
 #include "plan/page/page_layout.h"
@@ -221,8 +221,8 @@ TEST(Page, TheOldDaemonsLastWordCounts) {
   const auto reader = OpenGoldenPage("page_ended");
   ASSERT_NE(reader, nullptr);
   EXPECT_TRUE(reader->ended());
-  EXPECT_FALSE(reader->Stale(kHeartbeat + plan::kPageLastWord));
-  EXPECT_TRUE(reader->Stale(kHeartbeat + plan::kPageLastWord + 1));
+  EXPECT_FALSE(reader->Stale(kHeartbeat + plan::kPageEndLease));
+  EXPECT_TRUE(reader->Stale(kHeartbeat + plan::kPageEndLease + 1));
 }
 
 // How shared memory begins: the versions alone may be others.
@@ -257,7 +257,7 @@ TEST(Page, TheOldPluginFindsInOursWhatItLooksFor) {
   const std::string head = HeadOf(writer->fd(), kPageHeadBytes);
   EXPECT_TRUE(SameBut(head, Golden("page"), OfVersion3()));
   EXPECT_EQ(Negotiated(VersionsIn(head).least, VersionsIn(head).newest, kOldPageLeast, kOldPage), kOldPage);
-  writer->LastWord(kHeartbeat);
+  writer->EndOnPurpose(kHeartbeat);
   EXPECT_TRUE(SameBut(HeadOf(writer->fd(), kPageHeadBytes), Golden("page_ended"), OfVersion3()));
 }
 

@@ -91,7 +91,7 @@ void MakeShared(const Maker& maker) {
   const auto page = plan::PageWriter::Create(&error);
   R2CC_CHECK(page != nullptr && page->Publish(PlanOnPage(), kHeartbeat, &error));
   WriteMemory(maker, "page", page->fd(), kPageHeadBytes);
-  page->LastWord(kHeartbeat);
+  page->EndOnPurpose(kHeartbeat);
   WriteMemory(maker, "page_ended", page->fd(), kPageHeadBytes);
   // The ring as r2ccd makes it, then with what a plugin writes.
   const auto ring = plan::RingReader::Create(&error);

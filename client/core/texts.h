@@ -1,6 +1,6 @@
-// Turns names that programs use into words for people. Pure. A name of a later release is shown as it is.
-#ifndef R2CC_CLIENT_CORE_WORDS_H_
-#define R2CC_CLIENT_CORE_WORDS_H_
+// Turns names that programs use into texts for people. Pure. A name of a later release is shown as it is.
+#ifndef R2CC_CLIENT_CORE_TEXTS_H_
+#define R2CC_CLIENT_CORE_TEXTS_H_
 
 #include <cstdint>
 #include <string>
@@ -28,4 +28,4 @@ std::string MeaningForJobs(const v1::PlannedNic& planned);
 
 }  // namespace r2cc::client
 
-#endif  // R2CC_CLIENT_CORE_WORDS_H_
+#endif  // R2CC_CLIENT_CORE_TEXTS_H_

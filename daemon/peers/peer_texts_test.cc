@@ -1,4 +1,4 @@
-#include "daemon/peers/peer_words.h"
+#include "daemon/peers/peer_texts.h"
 
 #include <gtest/gtest.h>
 

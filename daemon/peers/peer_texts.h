@@ -1,6 +1,6 @@
 // Describes other daemons for people. Pure.
-#ifndef R2CC_DAEMON_PEERS_PEER_WORDS_H_
-#define R2CC_DAEMON_PEERS_PEER_WORDS_H_
+#ifndef R2CC_DAEMON_PEERS_PEER_TEXTS_H_
+#define R2CC_DAEMON_PEERS_PEER_TEXTS_H_
 
 #include <string>
 
@@ -18,4 +18,4 @@ std::string ForeignProtocol(const v1::NodeView& message);
 
 }  // namespace r2cc::daemon
 
-#endif  // R2CC_DAEMON_PEERS_PEER_WORDS_H_
+#endif  // R2CC_DAEMON_PEERS_PEER_TEXTS_H_

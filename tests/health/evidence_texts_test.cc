@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "client/core/words.h"
+#include "client/core/texts.h"
 #include "health/evidence/evidence.h"
 
 namespace r2cc::client {
@@ -12,7 +12,7 @@ namespace {
 TEST(EvidenceText, NoKindIsACodeWord) {
   int kind = 0;
   for (std::string name; (name = health::EvidenceKindName(static_cast<health::EvidenceKind>(kind))) != "unknown"; ++kind) {
-    EXPECT_NE(EvidenceText(name), name) << "add it to client/core/words.cc";
+    EXPECT_NE(EvidenceText(name), name) << "add it to client/core/texts.cc";
     EXPECT_NE(EvidenceText(name).find(' '), std::string::npos) << name;
   }
   EXPECT_GT(kind, 20);

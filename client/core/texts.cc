@@ -1,4 +1,4 @@
-#include "client/core/words.h"
+#include "client/core/texts.h"
 
 #include <algorithm>
 #include <span>

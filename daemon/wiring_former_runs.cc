@@ -9,7 +9,7 @@
 
 namespace r2cc::daemon {
 
-void Wiring::RestoreFormerLives() {
+void Wiring::RestoreFormerRuns() {
   std::string audit_trouble, history_trouble, jobs_trouble;
   const int64_t now = reporter_.Now().realtime_ns;
   std::vector<v1::Event> events = kept_.history.Load(now, &history_trouble);
