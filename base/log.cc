@@ -149,11 +149,11 @@ void LogError(std::string_view message, std::initializer_list<LogField> fields) 
 
 void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
 
-std::optional<LogLevel> ParseLogLevel(std::string_view word) {
-  if (word == "debug") return LogLevel::kDebug;
-  if (word == "info") return LogLevel::kInfo;
-  if (word == "warning") return LogLevel::kWarning;
-  if (word == "error") return LogLevel::kError;
+std::optional<LogLevel> ParseLogLevel(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
   return std::nullopt;
 }
 

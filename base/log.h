@@ -47,7 +47,7 @@ void LogError(std::string_view message, std::initializer_list<LogField> fields =
 void SetLogLevel(LogLevel level);
 
 // "debug", "info", "warning" or "error"; nothing for any other word.
-std::optional<LogLevel> ParseLogLevel(std::string_view word);
+std::optional<LogLevel> ParseLogLevel(std::string_view name);
 
 // Whether descriptor `fd` leads to the journal, by `journal_stream`, the value of JOURNAL_STREAM ("DEVICE:INODE", as systemd sets it).
 // A process whose standard error was redirected afterwards has inherited the variable all the same.

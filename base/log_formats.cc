@@ -21,7 +21,7 @@ int Priority(LogLevel level) {
   return 3;
 }
 
-std::string_view Word(LogLevel level) {
+std::string_view LevelName(LogLevel level) {
   switch (level) {
     case LogLevel::kDebug: return "debug";
     case LogLevel::kInfo: return "info";
@@ -114,7 +114,7 @@ std::string FormatJournalEntry(LogLevel level, std::string_view identifier, std:
 
 std::string FormatJsonRecord(int64_t realtime_ns, LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   std::string line = "{\"time\":\"" + TimeText(realtime_ns) + "\",\"level\":\"";
-  line += Word(level);
+  line += LevelName(level);
   line += "\",\"message\":";
   AppendJsonString(message, &line);
   for (const LogField& field : fields) {

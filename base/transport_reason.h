@@ -8,12 +8,12 @@
 namespace r2cc {
 
 // Messages of gRPC and OpenSSL, and their meaning.
-struct TransportWords {
+struct TransportText {
   std::string_view theirs;
   const char* ours;
 };
 inline constexpr char kItEnded[] = "the connection ended: the daemon stopped, or starts again";
-inline constexpr TransportWords kTransportWords[] = {
+inline constexpr TransportText kTransportTexts[] = {
     {"wrong version number", "it does not use TLS: it is another program, or a daemon without tls"},
     {"selected ALPN", "it uses TLS, but it is no r2ccd"},
     {"alert bad certificate", "it refuses the certificate of this end"},
@@ -64,8 +64,8 @@ inline std::string TransportReason(std::string text) {
                                         "Custom verification check failed with error: ", "UNAUTHENTICATED: "})
     if (const size_t found = text.find(before); found != std::string::npos) text.erase(0, found + before.size());
   if (connects) text = std::string(WithoutAddress(text));
-  for (const TransportWords& words : kTransportWords)
-    if (text.starts_with(words.theirs) || (handshake && text.find(words.theirs) != std::string::npos)) return words.ours;
+  for (const TransportText& entry : kTransportTexts)
+    if (text.starts_with(entry.theirs) || (handshake && text.find(entry.theirs) != std::string::npos)) return entry.ours;
   return text;
 }
 

@@ -52,14 +52,14 @@ TEST(CommandHelp, JsonIsAskedForAsTheVersionIs) {
   try {
     program.app.parse(std::vector<std::string>{"--help_json"});
     FAIL() << "it went on";
-  } catch (const CLI::CallForVersion& said) {
-    EXPECT_EQ(said.get_exit_code(), 0);
-    EXPECT_THAT(said.what(), testing::StartsWith("{\"name\":\"tool\",\"text\":\"Does \\\"this\\\"\\u000aand that.\",\"options\":["));
-    EXPECT_THAT(said.what(),
+  } catch (const CLI::CallForVersion& help) {
+    EXPECT_EQ(help.get_exit_code(), 0);
+    EXPECT_THAT(help.what(), testing::StartsWith("{\"name\":\"tool\",\"text\":\"Does \\\"this\\\"\\u000aand that.\",\"options\":["));
+    EXPECT_THAT(help.what(),
                 testing::HasSubstr("{\"names\":[\"--force\"],\"value\":\"\",\"text\":\"also if\",\"default\":\"\",\"choices\":[],"
                                    "\"positional\":false,\"required\":false}"));
-    EXPECT_THAT(said.what(), testing::Not(testing::HasSubstr("secret")));
-    EXPECT_THAT(said.what(), testing::Not(testing::HasSubstr("help_json")));
+    EXPECT_THAT(help.what(), testing::Not(testing::HasSubstr("secret")));
+    EXPECT_THAT(help.what(), testing::Not(testing::HasSubstr("help_json")));
   }
 }
 

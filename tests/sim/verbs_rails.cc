@@ -73,7 +73,8 @@ verbs::FakePath VerbsRails::PathOf(const verbs::FakePortName& from, const verbs:
   // What a device sends to itself stays in it.
   if (from == to) return {.bytes_per_s = 10'000'000'000, .delay = 200};
   const Port a = PortOf(from), b = PortOf(to);
-  verbs::FakePath path{.bytes_per_s = network_->BytesPerS(a, b), .delay = network_->Delay(a, b), .held_until = network_->HeldUntil(a, b)};
+  verbs::FakePath path{
+      .bytes_per_s = network_->BytesPerS(a, b), .delay = network_->Delay(a, b), .delayed_until = network_->HeldUntil(a, b)};
   if (network_->LosesLarge(a, b)) path.packet_bytes_most = Network::kSmallPacketBytes;
   return path;
 }

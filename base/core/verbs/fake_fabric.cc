@@ -76,7 +76,7 @@ void FakeFabric::LoseDevice(int host, const std::string& name) {
     // A device that is gone places nothing.
     for (auto& [pair_id, pair] : pairs_)
       if (pair.context == id) {
-        ++pair.life;
+        ++pair.incarnation;
         pair.state = QueuePairState::kError;
         std::erase_if(placements_, [&](const auto& entry) { return entry.second.queue_pair == pair_id; });
       }
@@ -276,7 +276,7 @@ void FakeFabric::ToError(FakeQueuePair* pair) {
   if (pair->state == QueuePairState::kReset) return;
   if (pair->state == QueuePairState::kError) return FlushReceives(pair);
   pair->state = QueuePairState::kError;
-  ++pair->life;
+  ++pair->incarnation;
   for (const FakeWork& work : std::exchange(pair->works, {}))
     Complete(pair->limits.send_completions,
              {{.wr_id = work.request.wr_id, .status = Status::kFlushed, .queue_pair_number = pair->number}, pair->id, work.sequence});

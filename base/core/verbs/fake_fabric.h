@@ -47,7 +47,7 @@ struct FakePortName {
 struct FakePath {
   int64_t bytes_per_s = 1'000'000'000;  // 0: nothing passes
   Nanos delay = 5'000;
-  Nanos held_until = 0;                     // what leaves before waits until then
+  Nanos delayed_until = 0;                  // what leaves before waits until then
   uint64_t packet_bytes_most = UINT64_MAX;  // larger packets are lost
 };
 
@@ -120,8 +120,8 @@ struct FakeQueuePair {
   bool sending = false;
   int attempts = 0, rnr_attempts = 0;
   FakeStall stall = FakeStall::kNone;
-  bool awaited = false;  // it stalls, and has kept the end of a signaled request for itself
-  uint64_t life = 0;     // grows whenever what was planned for it does not count any more
+  bool awaited = false;      // it stalls, and has kept the end of a signaled request for itself
+  uint64_t incarnation = 0;  // grows whenever what was planned for it does not count any more
   uint64_t timer = 0;
   // As target.
   uint64_t expected = 1;
@@ -240,13 +240,13 @@ class FakeFabric {
   // The initiator.
   FakeStall StallOf(const FakeQueuePair& pair);
   void Transmit(FakeQueuePair* pair);
-  void SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, uint32_t index);
+  void SendPacket(QueuePairId id, uint64_t incarnation, uint64_t sequence, uint32_t index);
   Status Gather(const FakeQueuePair& pair, const FakeWork& work, uint64_t from, uint64_t bytes, std::vector<std::byte>* out);
   void StartTimer(FakeQueuePair* pair);
-  void Acknowledged(QueuePairId id, uint64_t life, uint64_t sequence, const std::vector<std::byte>& read);
-  void Refused(QueuePairId id, uint64_t life, uint64_t sequence, Status status);
-  void Missed(QueuePairId id, uint64_t life, uint64_t sequence);
-  void NotReady(QueuePairId id, uint64_t life, uint64_t sequence, Nanos wait);
+  void Acknowledged(QueuePairId id, uint64_t incarnation, uint64_t sequence, const std::vector<std::byte>& read);
+  void Refused(QueuePairId id, uint64_t incarnation, uint64_t sequence, Status status);
+  void Missed(QueuePairId id, uint64_t incarnation, uint64_t sequence);
+  void NotReady(QueuePairId id, uint64_t incarnation, uint64_t sequence, Nanos wait);
   // The request at the head fails, and the queue pair with it.
   void Fail(FakeQueuePair* pair, Status status);
   // The target.

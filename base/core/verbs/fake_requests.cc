@@ -39,7 +39,7 @@ void FakeFabric::Transmit(FakeQueuePair* pair) {
   if (pair->sending || pair->state != QueuePairState::kReadyToSend || pair->next >= std::min(pair->works.size(), kWindow)) return;
   if (StallOf(*pair) == FakeStall::kSendsNothing) return;
   pair->sending = true;
-  SendPacket(pair->id, pair->life, pair->works[pair->next].sequence, 0);
+  SendPacket(pair->id, pair->incarnation, pair->works[pair->next].sequence, 0);
 }
 
 Status FakeFabric::Gather(const FakeQueuePair& pair, const FakeWork& work, uint64_t from, uint64_t bytes, std::vector<std::byte>* out) {
@@ -68,9 +68,9 @@ Status FakeFabric::Gather(const FakeQueuePair& pair, const FakeWork& work, uint6
   return Status::kSuccess;
 }
 
-void FakeFabric::SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, uint32_t index) {
+void FakeFabric::SendPacket(QueuePairId id, uint64_t incarnation, uint64_t sequence, uint32_t index) {
   FakeQueuePair* const pair = Find(id);
-  if (pair == nullptr || pair->life != life) return;
+  if (pair == nullptr || pair->incarnation != incarnation) return;
   const auto at = std::find_if(pair->works.begin(), pair->works.end(), [&](const FakeWork& work) { return work.sequence == sequence; });
   if (at == pair->works.end()) {  // it was acknowledged while it was sent again
     pair->sending = false;
@@ -111,15 +111,15 @@ void FakeFabric::SendPacket(QueuePairId id, uint64_t life, uint64_t sequence, ui
   const Nanos takes = static_cast<Nanos>(bytes + kHeaderBytes) * kNanosPerSecond / std::max<int64_t>(way.bytes_per_s, 1'000'000);
   const Nanos sent = own->free_at = std::max(time_->now(), own->free_at) + takes;
   if (passes) {
-    Carry(std::max(sent, way.held_until) + way.delay, [this, packet] {
+    Carry(std::max(sent, way.delayed_until) + way.delay, [this, packet] {
       FakePath still;
       if (Passes(packet.from, packet.to, &still)) Arrive(packet);
     });
   }
-  time_->At(sent, [this, id, life, sequence, index, count] {
+  time_->At(sent, [this, id, incarnation, sequence, index, count] {
     FakeQueuePair* const sender = Find(id);
-    if (sender == nullptr || sender->life != life) return;
-    if (index + 1 < count) return SendPacket(id, life, sequence, index + 1);
+    if (sender == nullptr || sender->incarnation != incarnation) return;
+    if (index + 1 < count) return SendPacket(id, incarnation, sequence, index + 1);
     sender->sending = false;
     if (sender->next < sender->works.size() && sender->works[sender->next].sequence == sequence) ++sender->next;
     StartTimer(sender);
@@ -136,9 +136,9 @@ void FakeFabric::Carry(Nanos when, const std::function<void()>& arrives) {
 void FakeFabric::StartTimer(FakeQueuePair* pair) {
   if (pair->works.empty() || pair->send.timeout == 0) return;
   const uint64_t timer = ++pair->timer;
-  time_->After(Timeout(pair->send.timeout), [this, id = pair->id, life = pair->life, timer] {
+  time_->After(Timeout(pair->send.timeout), [this, id = pair->id, incarnation = pair->incarnation, timer] {
     FakeQueuePair* const sender = Find(id);
-    if (sender == nullptr || sender->life != life || sender->timer != timer || sender->works.empty()) return;
+    if (sender == nullptr || sender->incarnation != incarnation || sender->timer != timer || sender->works.empty()) return;
     const bool endless = (sender->send.retry_cnt == 7 && device(sender->port.host, sender->port.device)->info.driver == "rdma_rxe") ||
                          StallOf(*sender) == FakeStall::kSendsNothing;
     if (++sender->attempts > sender->send.retry_cnt && !endless) return Fail(sender, Status::kRetryExceeded);
@@ -148,9 +148,9 @@ void FakeFabric::StartTimer(FakeQueuePair* pair) {
   });
 }
 
-void FakeFabric::Acknowledged(QueuePairId id, uint64_t life, uint64_t sequence, const std::vector<std::byte>& read) {
+void FakeFabric::Acknowledged(QueuePairId id, uint64_t incarnation, uint64_t sequence, const std::vector<std::byte>& read) {
   FakeQueuePair* const pair = Find(id);
-  if (pair == nullptr || pair->life != life) return;
+  if (pair == nullptr || pair->incarnation != incarnation) return;
   while (!pair->works.empty() && pair->works.front().sequence <= sequence) {
     const FakeWork work = std::move(pair->works.front());
     pair->works.pop_front();
@@ -169,31 +169,31 @@ void FakeFabric::Acknowledged(QueuePairId id, uint64_t life, uint64_t sequence, 
   Transmit(pair);
 }
 
-void FakeFabric::Refused(QueuePairId id, uint64_t life, uint64_t sequence, Status status) {
+void FakeFabric::Refused(QueuePairId id, uint64_t incarnation, uint64_t sequence, Status status) {
   FakeQueuePair* const pair = Find(id);
-  if (pair == nullptr || pair->life != life || pair->works.empty() || sequence < pair->works.front().sequence) return;
-  Acknowledged(id, life, sequence - 1, {});
+  if (pair == nullptr || pair->incarnation != incarnation || pair->works.empty() || sequence < pair->works.front().sequence) return;
+  Acknowledged(id, incarnation, sequence - 1, {});
   Fail(pair, status);
 }
 
-void FakeFabric::Missed(QueuePairId id, uint64_t life, uint64_t sequence) {
+void FakeFabric::Missed(QueuePairId id, uint64_t incarnation, uint64_t sequence) {
   FakeQueuePair* const pair = Find(id);
-  if (pair == nullptr || pair->life != life || pair->works.empty() || sequence < pair->works.front().sequence) return;
+  if (pair == nullptr || pair->incarnation != incarnation || pair->works.empty() || sequence < pair->works.front().sequence) return;
   pair->next = 0;
-  Acknowledged(id, life, sequence - 1, {});
+  Acknowledged(id, incarnation, sequence - 1, {});
 }
 
-void FakeFabric::NotReady(QueuePairId id, uint64_t life, uint64_t sequence, Nanos wait) {
+void FakeFabric::NotReady(QueuePairId id, uint64_t incarnation, uint64_t sequence, Nanos wait) {
   FakeQueuePair* const pair = Find(id);
-  if (pair == nullptr || pair->life != life || pair->works.empty() || sequence < pair->works.front().sequence) return;
-  Acknowledged(id, life, sequence - 1, {});
+  if (pair == nullptr || pair->incarnation != incarnation || pair->works.empty() || sequence < pair->works.front().sequence) return;
+  Acknowledged(id, incarnation, sequence - 1, {});
   if (pair->send.rnr_retry < 7 && ++pair->rnr_attempts > pair->send.rnr_retry) return Fail(pair, Status::kReceiverNotReadyExceeded);
   pair->attempts = 0;
   const uint64_t timer = ++pair->timer;
   pair->next = pair->works.size();  // nothing is sent until then
-  time_->After(wait, [this, id, life, timer] {
+  time_->After(wait, [this, id, incarnation, timer] {
     FakeQueuePair* const sender = Find(id);
-    if (sender == nullptr || sender->life != life || sender->timer != timer) return;
+    if (sender == nullptr || sender->incarnation != incarnation || sender->timer != timer) return;
     sender->next = 0;
     StartTimer(sender);
     Transmit(sender);
@@ -216,10 +216,11 @@ void FakeFabric::Fail(FakeQueuePair* pair, Status status) {
 void FakeFabric::Answer(const Packet& packet, std::function<void(QueuePairId, uint64_t)> what) {
   FakePath way;
   if (!Passes(packet.to, packet.from, &way)) return;
-  Carry(std::max(time_->now(), way.held_until) + way.delay, [this, packet, what = std::move(what)] {
+  Carry(std::max(time_->now(), way.delayed_until) + way.delay, [this, packet, what = std::move(what)] {
     FakePath still;
     FakeQueuePair* const sender = FindNumber(packet.from.host, packet.from.device, packet.source);
-    if (sender != nullptr && sender->send.send_psn == packet.psn && Passes(packet.to, packet.from, &still)) what(sender->id, sender->life);
+    if (sender != nullptr && sender->send.send_psn == packet.psn && Passes(packet.to, packet.from, &still))
+      what(sender->id, sender->incarnation);
   });
 }
 
@@ -230,22 +231,24 @@ void FakeFabric::Arrive(const Packet& packet) {
   const SendRequest& request = packet.work.request;
   if (packet.sequence < target->expected && request.kind == SendKind::kRead) return Deliver(target, packet);  // its answer was lost
   if (packet.sequence < target->expected)
-    return Answer(packet, [this, sequence = target->expected - 1](QueuePairId id, uint64_t life) { Acknowledged(id, life, sequence, {}); });
+    return Answer(packet, [this, sequence = target->expected - 1](QueuePairId id, uint64_t incarnation) {
+      Acknowledged(id, incarnation, sequence, {});
+    });
   if (packet.sequence > target->expected && std::exchange(target->missed, target->expected) != target->expected)
-    return Answer(packet, [this, sequence = target->expected](QueuePairId id, uint64_t life) { Missed(id, life, sequence); });
+    return Answer(packet, [this, sequence = target->expected](QueuePairId id, uint64_t incarnation) { Missed(id, incarnation, sequence); });
   if (packet.sequence > target->expected || (target->seen >> packet.index & 1) != 0) return;
   if (Consumes(request.kind) && packet.index + 1 == packet.count && target->receives.empty())
-    return Answer(packet, [this, sequence = packet.sequence, wait = RnrWait(target->receive.min_rnr_timer)](QueuePairId id, uint64_t life) {
-      NotReady(id, life, sequence, wait);
-    });
+    return Answer(packet, [this, sequence = packet.sequence, wait = RnrWait(target->receive.min_rnr_timer)](
+                              QueuePairId id, uint64_t incarnation) { NotReady(id, incarnation, sequence, wait); });
   FakeRegion* region = nullptr;
   if (request.kind != SendKind::kSend && packet.work.bytes > 0) {
     const bool read = request.kind == SendKind::kRead;
     region =
         RegionOf(target->domain, request.remote_key, true, request.remote_address, packet.work.bytes, read ? kRemoteRead : kRemoteWrite);
     if (region == nullptr || (target->access & (read ? kRemoteRead : kRemoteWrite)) == 0) {
-      Answer(packet,
-             [this, sequence = packet.sequence](QueuePairId id, uint64_t life) { Refused(id, life, sequence, Status::kRemoteAccess); });
+      Answer(packet, [this, sequence = packet.sequence](QueuePairId id, uint64_t incarnation) {
+        Refused(id, incarnation, sequence, Status::kRemoteAccess);
+      });
       if (!target->receives.empty()) {
         Complete(target->limits.receive_completions,
                  {{.wr_id = target->receives.front().wr_id, .status = Status::kRemoteAccess}, target->id, 0});
@@ -281,7 +284,8 @@ void FakeFabric::Deliver(FakeQueuePair* target, const Packet& packet) {
     read.assign(from, from + packet.work.bytes);
     if (on_reading) on_reading(target->port, from, read.size());
   }
-  Answer(packet, [this, sequence = packet.sequence, read](QueuePairId id, uint64_t life) { Acknowledged(id, life, sequence, read); });
+  Answer(packet,
+         [this, sequence = packet.sequence, read](QueuePairId id, uint64_t incarnation) { Acknowledged(id, incarnation, sequence, read); });
   if (!Consumes(request.kind)) return;
   FakeReceive receive = std::move(target->receives.front());
   target->receives.pop_front();

@@ -263,7 +263,7 @@ int FakeVerbs::SetState(QueuePairId id, QueuePairState state) {
   if (state != QueuePairState::kReset) return EINVAL;
   const bool waits = DeviceOf(pair->context)->info.driver != "rdma_rxe";
   if (waits) fabric_->FinishPlacements([id](const auto& placement) { return placement.queue_pair == id; });
-  ++pair->life;
+  ++pair->incarnation;
   pair->state = QueuePairState::kReset;
   pair->works.clear();
   pair->receives.clear();
