@@ -17,7 +17,7 @@
 namespace r2cc::nccl {
 namespace {
 
-void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+void Log(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 // Made with the first call and never destroyed: the program may call while it exits.
 struct State {
@@ -30,7 +30,7 @@ struct State {
     net::PluginConfig config;
     std::string problem;
     if (!net::LoadConfig(net::FromEnvironment, &config, &problem)) {
-      Say("R2CC: no seats in NCCL's tree: " + problem);
+      Log("R2CC: no seats in NCCL's tree: " + problem);
       return;
     }
     if (!config.seat) return;
@@ -40,16 +40,16 @@ struct State {
       problem = "with NCCL_COMM_ID no process decides for all ranks; unset it";
     Cuda* const cuda = problem.empty() ? CudaDriver::Open(config.deadline_ms * kNanosPerMs, &problem) : nullptr;
     if (cuda == nullptr) {
-      Say("R2CC: R2CC_SEAT=1 has no effect: " + problem);
+      Log("R2CC: R2CC_SEAT=1 has no effect: " + problem);
       return;
     }
-    if (config.log != net::LogLevel::kWarn) Say("R2CC: libr2cc-nccl.so " + ReleaseAndRevision());
+    if (config.log != net::LogLevel::kWarn) Log("R2CC: libr2cc-nccl.so " + ReleaseAndRevision());
     const auto every = static_cast<uint32_t>(config.seat_every);
     // From 0 on is from the least on.
     const uint64_t collnet_min_bytes = config.collnet_min_bytes.has_value() ? std::max<uint64_t>(1, *config.collnet_min_bytes) : 0;
     auto* const rolls = new SocketRollCalls(every, Fnv1a64(Release()), config.deadline_ms * kNanosPerMs);
     interposer = new Interposer(
-        {new Libnccl(&calls), cuda, &rails, rolls, Say, config.log == net::LogLevel::kDebug ? Say : LogLine(), every, collnet_min_bytes});
+        {new Libnccl(&calls), cuda, &rails, rolls, Log, config.log == net::LogLevel::kDebug ? Log : LogLine(), every, collnet_min_bytes});
   }
 };
 

@@ -104,10 +104,10 @@ class InterposerTest : public testing::Test {
     logged_.clear();
     for (uint32_t call = 0; call < 2 * kEvery; ++call)
       EXPECT_EQ(interposer_.AllReduce({.count = 1, .type = DataType::kFloat32}, Of(made)), Result::kSuccess);
-    std::vector<std::string> said;
+    std::vector<std::string> lines;
     for (const std::string& line : logged_)
-      said.push_back(line.substr(line.find(": AllReduce") == std::string::npos ? 0 : line.rfind(": ") + 2));
-    return said;
+      lines.push_back(line.substr(line.find(": AllReduce") == std::string::npos ? 0 : line.rfind(": ") + 2));
+    return lines;
   }
   const Comm* Keep(Made* made) {
     kept_.push_back(Of(made));

@@ -17,7 +17,7 @@ namespace {
 constexpr int kExchangeMs = 2000;
 constexpr Nanos kBetween = 50 * kNanosPerMs;
 
-uint64_t RandomWord() {
+uint64_t RandomValue() {
   uint64_t word = 0;
   return getrandom(&word, sizeof(word), 0) == sizeof(word) ? word : 0;
 }
@@ -118,7 +118,7 @@ void SocketRollCalls::Note(UniqueId* id) {
   if (!server_.has_value() && !has_failed_) {
     auto address = MeetingAddress(*id);
     if (address.has_value()) {
-      address->nonce = RandomWord();
+      address->nonce = RandomValue();
       if (address->nonce == 0 || RollServer::Start(&address->address, address->bytes, address->nonce) == nullptr) address.reset();
     }
     server_ = address;
@@ -126,7 +126,7 @@ void SocketRollCalls::Note(UniqueId* id) {
   }
   if (!server_.has_value()) return;
   RollAddress note = *server_;
-  note.key = RandomWord();
+  note.key = RandomValue();
   if (note.key != 0) WriteNote(note, id);
 }
 

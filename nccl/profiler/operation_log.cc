@@ -57,7 +57,7 @@ void OperationLog::EndPart(OperationId operation, Nanos now) {
   slot->ended = now;
 }
 
-size_t OperationLog::Held(uint64_t id, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) const {
+size_t OperationLog::HeldOperations(uint64_t id, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) const {
   struct Found {
     const Slot* slot;
     const Communicator* communicator;

@@ -50,7 +50,7 @@ class OperationLog {
 
   // The operations that were outstanding for at least half of the time, the longest first, and then the first. If some of communicator `id`
   // are among them, these alone: a child that shares its parent's connections has another id than they. How many.
-  size_t Held(uint64_t id, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) const;
+  size_t HeldOperations(uint64_t id, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) const;
 
  private:
   struct Slot {

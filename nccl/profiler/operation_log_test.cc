@@ -20,8 +20,8 @@ class OperationLogTest : public testing::Test {
     return id;
   }
   // "AllReduce 3", by time.
-  std::vector<std::string> Held(Nanos begun, Nanos ended, uint64_t id = 0) {
-    const size_t count = log_.Held(id, begun, ended, held_);
+  std::vector<std::string> HeldOperations(Nanos begun, Nanos ended, uint64_t id = 0) {
+    const size_t count = log_.HeldOperations(id, begun, ended, held_);
     std::vector<std::string> names;
     for (size_t i = 0; i < count; ++i) names.push_back(std::string(held_[i].function) + " " + std::to_string(held_[i].number));
     return names;
@@ -39,7 +39,7 @@ TEST_F(OperationLogTest, WhatWasOutstandingForTheWholeStallIsNamed) {
   Run(tensor_, "AllReduce", 1, 10, 100);
   Run(tensor_, "AllReduce", 2, 105, 420);
   Run(tensor_, "AllGather", 1, 430);
-  EXPECT_EQ(Held(110, 410), Names{"AllReduce 2"});
+  EXPECT_EQ(HeldOperations(110, 410), Names{"AllReduce 2"});
   EXPECT_EQ(held_[0].held_ns, 300);
   EXPECT_EQ(held_[0].communicator, 0x70u);
   EXPECT_EQ(held_[0].rank, 3);
@@ -49,15 +49,15 @@ TEST_F(OperationLogTest, WhatWasOutstandingForTheWholeStallIsNamed) {
 
 TEST_F(OperationLogTest, WhatHasNotEndedIsHeldToTheEndOfTheStall) {
   Run(tensor_, "AllReduce", 1, 150);
-  EXPECT_EQ(Held(100, 200), Names{"AllReduce 1"});
+  EXPECT_EQ(HeldOperations(100, 200), Names{"AllReduce 1"});
   EXPECT_EQ(held_[0].held_ns, 50);
 }
 
 TEST_F(OperationLogTest, WhatWasOutstandingForLessThanHalfOfItIsNot) {
   Run(tensor_, "AllReduce", 1, 10, 149);
   Run(tensor_, "AllReduce", 2, 151);
-  EXPECT_EQ(Held(100, 200), Names{});
-  EXPECT_EQ(Held(100, 196), Names{"AllReduce 1"});
+  EXPECT_EQ(HeldOperations(100, 200), Names{});
+  EXPECT_EQ(HeldOperations(100, 196), Names{"AllReduce 1"});
 }
 
 TEST_F(OperationLogTest, ItIsOutstandingFromTheFirstPartToTheLast) {
@@ -65,57 +65,57 @@ TEST_F(OperationLogTest, ItIsOutstandingFromTheFirstPartToTheLast) {
   for (const Nanos begun : {10, 20, 30}) ASSERT_TRUE(log_.BeginPart(id, begun));
   log_.EndPart(id, 40);
   log_.EndPart(id, 50);
-  EXPECT_EQ(Held(100, 200), Names{"AllReduce 1"}) << "one part is not done";
+  EXPECT_EQ(HeldOperations(100, 200), Names{"AllReduce 1"}) << "one part is not done";
   log_.EndPart(id, 300);
-  EXPECT_EQ(Held(100, 200), Names{"AllReduce 1"});
-  EXPECT_EQ(Held(300, 400), Names{});
+  EXPECT_EQ(HeldOperations(100, 200), Names{"AllReduce 1"});
+  EXPECT_EQ(HeldOperations(300, 400), Names{});
   log_.EndPart(id, 500);
-  EXPECT_EQ(Held(300, 400), Names{}) << "no part is there that could end";
+  EXPECT_EQ(HeldOperations(300, 400), Names{}) << "no part is there that could end";
 }
 
 TEST_F(OperationLogTest, WhatIsOnlyEnqueuedIsNotOutstanding) {
   log_.Begin(tensor_, "AllReduce", 1, OperationLog::kNoPeer);
-  EXPECT_EQ(Held(100, 200), Names{});
+  EXPECT_EQ(HeldOperations(100, 200), Names{});
 }
 
 TEST_F(OperationLogTest, TheLongestComesFirstAndNoMoreThanFit) {
   for (uint32_t number = 1; number <= 6; ++number) Run(tensor_, "AllReduce", number, 100 + number);
-  EXPECT_EQ(Held(100, 200), (Names{"AllReduce 1", "AllReduce 2", "AllReduce 3", "AllReduce 4"}));
-  EXPECT_EQ(log_.Held(0, 100, 200, {}), 0u);
+  EXPECT_EQ(HeldOperations(100, 200), (Names{"AllReduce 1", "AllReduce 2", "AllReduce 3", "AllReduce 4"}));
+  EXPECT_EQ(log_.HeldOperations(0, 100, 200, {}), 0u);
 }
 
 TEST_F(OperationLogTest, OfTheFlowsCommunicatorIfItIsKnown) {
   Run(tensor_, "AllReduce", 1, 90);
   Run(data_, "ReduceScatter", 7, 90);
-  EXPECT_EQ(Held(100, 200), (Names{"AllReduce 1", "ReduceScatter 7"}));
-  EXPECT_EQ(Held(100, 200, 0xd0), Names{"ReduceScatter 7"});
-  EXPECT_EQ(Held(100, 200, 0x12345), (Names{"AllReduce 1", "ReduceScatter 7"})) << "a child shares its parent's connections";
+  EXPECT_EQ(HeldOperations(100, 200), (Names{"AllReduce 1", "ReduceScatter 7"}));
+  EXPECT_EQ(HeldOperations(100, 200, 0xd0), Names{"ReduceScatter 7"});
+  EXPECT_EQ(HeldOperations(100, 200, 0x12345), (Names{"AllReduce 1", "ReduceScatter 7"})) << "a child shares its parent's connections";
 }
 
 TEST_F(OperationLogTest, ASendAndAReceiveNameTheirPeer) {
   Run(tensor_, "Send", 0, 90, 0, 5);
   Run(tensor_, "Recv", 0, 91, 0, 6);
-  EXPECT_EQ(Held(100, 200), (Names{"Send to 5 0", "Recv from 6 0"}));
+  EXPECT_EQ(HeldOperations(100, 200), (Names{"Send to 5 0", "Recv from 6 0"}));
 }
 
 TEST_F(OperationLogTest, OfACommunicatorThatIsClosedNothingIsNamed) {
   Run(tensor_, "AllReduce", 1, 90);
   log_.Close(tensor_);
   log_.Close(4711);
-  EXPECT_EQ(Held(100, 200), Names{});
+  EXPECT_EQ(HeldOperations(100, 200), Names{});
   Run(4711, "AllReduce", 1, 90);
-  EXPECT_EQ(Held(100, 200), Names{});
+  EXPECT_EQ(HeldOperations(100, 200), Names{});
 }
 
 TEST_F(OperationLogTest, AnOldOperationIsForgottenAndItsIdNamesNoOther) {
   const OperationId old = Run(tensor_, "AllReduce", 1, 90);
   for (size_t i = 1; i < OperationLog::kMost; ++i) log_.Begin(tensor_, "AllGather", 2, OperationLog::kNoPeer);
-  EXPECT_EQ(Held(100, 200), Names{"AllReduce 1"});
+  EXPECT_EQ(HeldOperations(100, 200), Names{"AllReduce 1"});
   log_.Begin(tensor_, "AllGather", 3, OperationLog::kNoPeer);
-  EXPECT_EQ(Held(100, 200), Names{});
+  EXPECT_EQ(HeldOperations(100, 200), Names{});
   EXPECT_FALSE(log_.BeginPart(old, 95));
   log_.EndPart(old, 96);
-  EXPECT_EQ(Held(100, 200), Names{});
+  EXPECT_EQ(HeldOperations(100, 200), Names{});
   EXPECT_FALSE(log_.BeginPart(0, 1));
 }
 
@@ -123,7 +123,7 @@ TEST_F(OperationLogTest, TextsAreCutAndPrintable) {
   log_.Find(tensor_)->name = "a\x01\xc3\xa9" + std::string(100, 'n');
   Run(tensor_, "AFunctionWithAVeryLongNameIndeed", 1, 90);
   Run(tensor_, nullptr, 2, 90);
-  EXPECT_EQ(Held(100, 200), (Names{"AFunctionWithAVeryLongN 1", "operation 2"}));
+  EXPECT_EQ(HeldOperations(100, 200), (Names{"AFunctionWithAVeryLongN 1", "operation 2"}));
   EXPECT_EQ(std::string(held_[0].communicator_name), "a???" + std::string(59, 'n'));
 }
 

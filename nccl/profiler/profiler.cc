@@ -75,9 +75,9 @@ void Profiler::Stop(void* handle) {
   log_.EndPart(operation, now);
 }
 
-size_t Profiler::Held(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) {
+size_t Profiler::HeldOperations(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held) {
   const MutexLock lock(mutex_);
-  return log_.Held(communicator, begun, ended, held);
+  return log_.HeldOperations(communicator, begun, ended, held);
 }
 
 }  // namespace r2cc::profiler

@@ -50,7 +50,7 @@ class Profiler {
   void Stop(void* handle);
   void Close(void* context);
   // See abi/profile_v1.h.
-  size_t Held(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held);
+  size_t HeldOperations(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held);
 
  private:
   OperationId Begin(uint64_t context, const Event& event);

@@ -29,7 +29,7 @@ class ProfilerTest : public testing::Test {
   void* Part(void* context, void* parent, int32_t pid = kPid) {
     return Start(context, {.type = abi::kProfileProxyOp, .parent = parent, .pid = pid});
   }
-  size_t Held() { return profiler_.Held(0, clock_.Now() - 10, clock_.Now(), held_); }
+  size_t HeldOperations() { return profiler_.HeldOperations(0, clock_.Now() - 10, clock_.Now(), held_); }
 
   FakeClock clock_;
   Profiler profiler_{&clock_, kPid, 1};
@@ -44,14 +44,14 @@ TEST_F(ProfilerTest, AnOperationThatWaitsIsNamed) {
   profiler_.Stop(group);
   void* const part = Part(context, coll);
   clock_.Advance(20);
-  ASSERT_EQ(Held(), 1u);
+  ASSERT_EQ(HeldOperations(), 1u);
   EXPECT_STREQ(held_[0].function, "AllReduce");
   EXPECT_EQ(held_[0].number, 12u);
   EXPECT_EQ(held_[0].communicator, 7u);
   EXPECT_EQ(held_[0].rank, 3);
   profiler_.Stop(part);
   clock_.Advance(20);
-  EXPECT_EQ(Held(), 0u);
+  EXPECT_EQ(HeldOperations(), 0u);
 }
 
 // As on a machine that has run for longer than 208 days, by the nanoseconds since its boot.
@@ -66,7 +66,7 @@ TEST(Profiler, AnyFirstIdFitsIntoAHandle) {
     profiler.Start(context, &part, {.type = abi::kProfileProxyOp, .parent = coll, .pid = kPid});
     clock.Advance(20);
     std::array<abi::HeldOperationV1, 1> held{};
-    EXPECT_EQ(profiler.Held(0, clock.Now() - 10, clock.Now(), held), 1u) << first;
+    EXPECT_EQ(profiler.HeldOperations(0, clock.Now() - 10, clock.Now(), held), 1u) << first;
   }
 }
 
@@ -84,7 +84,7 @@ TEST_F(ProfilerTest, BeforeV4AnOperationSaysWhatItsCommunicatorIs) {
   event.communicator_name = "dp";
   Part(context, Start(context, event));
   clock_.Advance(20);
-  ASSERT_EQ(Held(), 1u);
+  ASSERT_EQ(HeldOperations(), 1u);
   EXPECT_EQ(held_[0].communicator, 9u);
   EXPECT_EQ(held_[0].rank, 5);
   EXPECT_EQ(held_[0].ranks, 0);
@@ -92,7 +92,7 @@ TEST_F(ProfilerTest, BeforeV4AnOperationSaysWhatItsCommunicatorIs) {
   event.communicator = 10;
   event.communicator_name = nullptr;
   Start(context, event);
-  ASSERT_EQ(Held(), 1u);
+  ASSERT_EQ(HeldOperations(), 1u);
   EXPECT_STREQ(held_[0].communicator_name, "");
 }
 
@@ -102,7 +102,7 @@ TEST_F(ProfilerTest, APartOfAnotherProcessesOperationIsNone) {
   void* const coll = Start(context, {.type = abi::kProfileColl, .function = "AllReduce", .number = 1});
   profiler_.Stop(Part(context, coll, kPid + 1));
   clock_.Advance(20);
-  EXPECT_EQ(Held(), 0u);
+  EXPECT_EQ(HeldOperations(), 0u);
 }
 
 TEST_F(ProfilerTest, NothingThatNcclGivesBackIsTrusted) {
@@ -127,11 +127,11 @@ TEST_F(ProfilerTest, NothingThatNcclGivesBackIsTrusted) {
   profiler_.Start(context, nullptr, {.type = abi::kProfileColl});
   profiler_.Open({}, true, nullptr, nullptr);
   clock_.Advance(20);
-  ASSERT_EQ(Held(), 1u) << "and what was outstanding is so still";
+  ASSERT_EQ(HeldOperations(), 1u) << "and what was outstanding is so still";
   profiler_.Stop(part);
   profiler_.Stop(part);
   clock_.Advance(20);
-  EXPECT_EQ(Held(), 0u);
+  EXPECT_EQ(HeldOperations(), 0u);
   profiler_.Close(context);
   profiler_.Close(context);
   profiler_.Stop(part);

@@ -43,13 +43,13 @@ Result Caught(Body body) noexcept {
   return Result::kSuccess;
 }
 
-size_t Held(uint64_t communicator, int64_t begun_ns, int64_t ended_ns, abi::HeldOperationV1* held, size_t most) {
+size_t HeldOperations(uint64_t communicator, int64_t begun_ns, int64_t ended_ns, abi::HeldOperationV1* held, size_t most) {
   size_t count = 0;
-  Caught([&] { count = Get().Held(communicator, begun_ns, ended_ns, {held, most}); });
+  Caught([&] { count = Get().HeldOperations(communicator, begun_ns, ended_ns, {held, most}); });
   return count;
 }
 
-void Say(abi::Logger log, abi::LogLevel level, const char* line) {
+void Log(abi::Logger log, abi::LogLevel level, const char* line) {
   if (log != nullptr)
     log(level, abi::kLogEnv, __FILE__, __LINE__, "R2CC: %s", line);
   else if (level == abi::LogLevel::kWarn)
@@ -61,15 +61,15 @@ bool Join(abi::Logger log) {
   static std::atomic<bool> joined{false}, logged{false};
   if (joined.load(std::memory_order_acquire)) return true;
   const auto* const plugin = static_cast<const abi::ProfileTableV1*>(FindLoaded("r2cc_profile_v1"));
-  if (plugin == nullptr || plugin->ask(Held) == 0) {
+  if (plugin == nullptr || plugin->ask(HeldOperations) == 0) {
     if (!logged.exchange(true))
-      Say(log, abi::LogLevel::kWarn,
+      Log(log, abi::LogLevel::kWarn,
           plugin == nullptr
               ? "the profiler records nothing: libnccl-net-r2cc.so of this release is not in this process; set NCCL_NET_PLUGIN=r2cc"
               : "the profiler records nothing: this process has another profiler of R2CC; load one file alone");
     return false;
   }
-  if (!logged.exchange(true)) Say(log, abi::LogLevel::kInfo, ("profiler " + ReleaseAndRevision()).c_str());
+  if (!logged.exchange(true)) Log(log, abi::LogLevel::kInfo, ("profiler " + ReleaseAndRevision()).c_str());
   joined.store(true, std::memory_order_release);
   return true;
 }
