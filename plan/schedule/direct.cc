@@ -39,8 +39,8 @@ class Direct final : public Schedule {
     }
     for (uint32_t i = 0; i < shares.size(); ++i) {
       if (on_wheel_[i]) continue;
-      place_[i] = static_cast<uint32_t>(beside_.size());
-      beside_.push_back(i);
+      place_[i] = static_cast<uint32_t>(outside_wheel_.size());
+      outside_wheel_.push_back(i);
     }
   }
 
@@ -77,8 +77,8 @@ class Direct final : public Schedule {
 
   // In proportion to what the lane carries, so that a slot's transfers end together and no port idles.
   double Weight(uint32_t member, uint32_t lane) const override {
-    constexpr double kNothingToSay = 1e-9;  // neither end owns anything: no transfers
-    return std::max(kNothingToSay, share_[member] + share_[To(member, lane, 1).peer]);
+    constexpr double kNothingToSend = 1e-9;  // neither end owns anything: no transfers
+    return std::max(kNothingToSend, share_[member] + share_[To(member, lane, 1).peer]);
   }
   std::span<const uint32_t> Rotation() const override { return wheel_; }
 
@@ -101,10 +101,10 @@ class Direct final : public Schedule {
     const uint32_t n = Wheel();
     Step step;
     if (!on_wheel_[member]) {
-      step.peer = lane < n ? wheel_[lane] : beside_[lane - n];
+      step.peer = lane < n ? wheel_[lane] : outside_wheel_[lane - n];
       step.peer_lane = (lane < n ? n - 1 : n) + place_[member];
     } else if (lane >= n - 1) {
-      step.peer = beside_[lane - (n - 1)];
+      step.peer = outside_wheel_[lane - (n - 1)];
       step.peer_lane = place_[member];
     } else {
       step.peer = wheel_[Around(place_[member], towards * (int64_t{lane} + 1), n)];
@@ -132,7 +132,7 @@ class Direct final : public Schedule {
   std::vector<uint32_t> owners_;
   std::vector<uint32_t> piece_;  // of each segment, by owner
   std::vector<uint32_t> wheel_;
-  std::vector<uint32_t> beside_;
+  std::vector<uint32_t> outside_wheel_;
   std::vector<uint32_t> place_;  // of each member on the wheel, or beside it
   std::vector<bool> on_wheel_;
 };

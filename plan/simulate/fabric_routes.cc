@@ -37,7 +37,7 @@ std::vector<double> FabricRoutes::Capacities() const {
 void FabricRoutes::Apply(const RailChange& change) { fabric_.rails_bytes_per_s[change.server][change.rail] = change.bytes_per_s; }
 
 // The part of a member's bytes that goes over NVLink to and from rails beside other members, if all rails share them.
-double FabricRoutes::BesideHome(uint32_t member) const { return 1 - Rate(ServerOf(member), HomeRail(member)) / ServerRate(member); }
+double FabricRoutes::PartAwayFromHome(uint32_t member) const { return 1 - Rate(ServerOf(member), HomeRail(member)) / ServerRate(member); }
 
 // From `rail` on, the first that works at `from` (at both, if `both`); rails_ if there is none.
 uint32_t FabricRoutes::FirstWorking(uint32_t from, uint32_t to, uint32_t rail, bool both) const {
@@ -85,8 +85,8 @@ void FabricRoutes::Find(uint32_t from, uint32_t to, uint32_t lane, std::vector<R
   route.uses[route.count++] = {PoolPort(here, false), 1};
   route.uses[route.count++] = {PoolPort(there, true), 1};
   if (!HasNvlink()) return;
-  if (const double part = BesideHome(from); part > 0) route.uses[route.count++] = {NvlinkPort(from, false), part};
-  if (const double part = BesideHome(to); part > 0) route.uses[route.count++] = {NvlinkPort(to, true), part};
+  if (const double part = PartAwayFromHome(from); part > 0) route.uses[route.count++] = {NvlinkPort(from, false), part};
+  if (const double part = PartAwayFromHome(to); part > 0) route.uses[route.count++] = {NvlinkPort(to, true), part};
 }
 
 }  // namespace r2cc::plan

@@ -42,7 +42,7 @@ class FabricRoutes {
   double Rate(uint32_t server, uint32_t rail) const;
   uint32_t HomeRail(uint32_t member) const { return member % fabric_.members_per_server % rails_; }
   bool HasNvlink() const { return fabric_.members_per_server > 1 && fabric_.nvlink_bytes_per_s > 0; }
-  double BesideHome(uint32_t member) const;
+  double PartAwayFromHome(uint32_t member) const;
   uint32_t FirstWorking(uint32_t from, uint32_t to, uint32_t rail, bool both) const;
   void AddRail(uint32_t from, uint32_t to, uint32_t rail_out, uint32_t rail_in, std::vector<Route>& routes) const;
 

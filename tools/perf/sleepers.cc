@@ -18,7 +18,7 @@ Status Sleepers::Fork(int count, int rank) {
     if (pid == 0) {
       // Whoever reads our output must see its end when the rank ends.
       for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
-      alarm(kLifeS);
+      alarm(kLifetimeS);
       for (;;) pause();
     }
     pids_.push_back(pid);

@@ -13,10 +13,10 @@ namespace r2cc::perf {
 
 class Sleepers {
  public:
-  // Ends them; if the rank is killed before, they end after kLifeS.
+  // Ends them; if the rank is killed before, they end after kLifetimeS.
   ~Sleepers() { End(); }
 
-  static constexpr unsigned kLifeS = 300;
+  static constexpr unsigned kLifetimeS = 300;
 
   // Prints "r2cc-perf[RANK]: forked child PID" for each on standard error. They keep everything open except the standard streams.
   Status Fork(int count, int rank);
