@@ -74,17 +74,17 @@ TEST(CheckConfig, AsJson) {
 TEST(LocalCommands, AsJson) {
   const std::string folder = testing::TempDir() + "/local_json";
   std::filesystem::remove_all(folder);
-  const auto said = [&](const std::string& words) {
-    EXPECT_EQ(std::system(("client/r2ccctl -o json " + words + " > " + folder + ".out").c_str()), 0) << words;
+  const auto output = [&](const std::string& arguments) {
+    EXPECT_EQ(std::system(("client/r2ccctl -o json " + arguments + " > " + folder + ".out").c_str()), 0) << arguments;
     std::ifstream text(folder + ".out");
     return std::string(std::istreambuf_iterator<char>(text), {});
   };
-  EXPECT_EQ(said("certs init --dir " + folder).find("{\n \"lines\": [\n  \"wrote " + folder + "/ca.crt, and "), 0U);
-  EXPECT_THAT(said("certs issue n0 --dir " + folder), HasSubstr("node.crt and .key for node n0"));
-  const std::string env = said("job env torchrun --rails eth1,eth2");
+  EXPECT_EQ(output("certs init --dir " + folder).find("{\n \"lines\": [\n  \"wrote " + folder + "/ca.crt, and "), 0U);
+  EXPECT_THAT(output("certs issue n0 --dir " + folder), HasSubstr("node.crt and .key for node n0"));
+  const std::string env = output("job env torchrun --rails eth1,eth2");
   EXPECT_THAT(env, HasSubstr("\"name\": \"R2CC_RAILS\",\n   \"value\": \"eth1,eth2\""));
   EXPECT_THAT(env, HasSubstr("\"text\": \"# In the script"));
-  EXPECT_THAT(said("--run_dir " + folder + " support-bundle --out " + folder + "/bundle.tar.gz"),
+  EXPECT_THAT(output("--run_dir " + folder + " support-bundle --out " + folder + "/bundle.tar.gz"),
               HasSubstr("written to " + folder + "/bundle.tar.gz, "));
 }
 

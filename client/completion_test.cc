@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-std::vector<std::string> Words(const std::vector<Candidate>& candidates) {
+std::vector<std::string> Texts(const std::vector<Candidate>& candidates) {
   std::vector<std::string> words;
   for (const Candidate& candidate : candidates) words.push_back(candidate.word);
   return words;
@@ -25,29 +25,29 @@ std::vector<std::string> Words(const std::vector<Candidate>& candidates) {
 Completions Typed(std::vector<std::string> words) { return CompleteArguments({std::move(words)}); }
 
 TEST(Completion, Commands) {
-  EXPECT_THAT(Words(Typed({"stat"}).words), ElementsAre("status"));
-  EXPECT_THAT(Words(Typed({""}).words), testing::IsSupersetOf({"nic", "events", "completion", "plan"}));
-  EXPECT_THAT(Words(Typed({"nic", "dr"}).words), ElementsAre("drain"));
+  EXPECT_THAT(Texts(Typed({"stat"}).words), ElementsAre("status"));
+  EXPECT_THAT(Texts(Typed({""}).words), testing::IsSupersetOf({"nic", "events", "completion", "plan"}));
+  EXPECT_THAT(Texts(Typed({"nic", "dr"}).words), ElementsAre("drain"));
   EXPECT_EQ(Typed({"nic", "dr"}).words[0].text.substr(0, 21), "send no new traffic o");
-  EXPECT_THAT(Words(Typed({"--run_dir", "nic", ""}).words), Contains("status")) << "nic is the directory's name";
+  EXPECT_THAT(Texts(Typed({"--run_dir", "nic", ""}).words), Contains("status")) << "nic is the directory's name";
 }
 
 TEST(Completion, FlagsOfTheCommandAndOfAllCommands) {
-  const std::vector<std::string> words = Words(Typed({"nic", "drain", "--"}).words);
+  const std::vector<std::string> words = Texts(Typed({"nic", "drain", "--"}).words);
   EXPECT_THAT(words, testing::IsSupersetOf({"--wait", "--force", "--job", "--run_dir", "--output", "--help"}));
   EXPECT_EQ(std::count(words.begin(), words.end(), "--help"), 1);
   EXPECT_THAT(words, Not(Contains("--for")));
   EXPECT_THAT(words, Not(Contains("--version"))) << "that is the program's alone";
-  EXPECT_THAT(Words(Typed({"--v"}).words), ElementsAre("--version"));
-  EXPECT_THAT(Words(Typed({"--help_"}).words), IsEmpty()) << "not in --help, so not here";
+  EXPECT_THAT(Texts(Typed({"--v"}).words), ElementsAre("--version"));
+  EXPECT_THAT(Texts(Typed({"--help_"}).words), IsEmpty()) << "not in --help, so not here";
 }
 
 TEST(Completion, ValuesThatAreKnown) {
-  EXPECT_THAT(Words(Typed({"status", "-o", ""}).words), testing::UnorderedElementsAre("table", "wide", "json"));
-  EXPECT_THAT(Words(Typed({"status", "--output", "j"}).words), ElementsAre("json"));
-  EXPECT_THAT(Words(Typed({"completion", "z"}).words), ElementsAre("zsh"));
+  EXPECT_THAT(Texts(Typed({"status", "-o", ""}).words), testing::UnorderedElementsAre("table", "wide", "json"));
+  EXPECT_THAT(Texts(Typed({"status", "--output", "j"}).words), ElementsAre("json"));
+  EXPECT_THAT(Texts(Typed({"completion", "z"}).words), ElementsAre("zsh"));
   EXPECT_EQ(Typed({"status", "--run_dir", "/r"}).also, Asked::kFiles);
-  EXPECT_THAT(Words(Typed({"status", "--output=json", "--b"}).words), ElementsAre("--bad")) << "a flag with its value is whole";
+  EXPECT_THAT(Texts(Typed({"status", "--output=json", "--b"}).words), ElementsAre("--bad")) << "a flag with its value is whole";
 }
 
 TEST(Completion, WhatOnlyTheDaemonKnows) {
@@ -65,8 +65,8 @@ TEST(Completion, WhatOnlyTheDaemonKnows) {
     node->add_nics()->set_name("rail0");
     node->add_nics()->set_name("rail1");
   }
-  EXPECT_THAT(Words(NamesOf(reply, nics)), ElementsAre("node0/rail0", "node0/rail1"));
-  EXPECT_THAT(Words(NamesOf(reply, Typed({"nic", "list", "o"}))), ElementsAre("other"));
+  EXPECT_THAT(Texts(NamesOf(reply, nics)), ElementsAre("node0/rail0", "node0/rail1"));
+  EXPECT_THAT(Texts(NamesOf(reply, Typed({"nic", "list", "o"}))), ElementsAre("other"));
   EXPECT_THAT(NamesOf(reply, Typed({"status", ""})), IsEmpty());
 }
 

@@ -32,22 +32,44 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Of gRPC and of OpenSSL; addresses as gRPC writes them.
-constexpr const char* kForeign[] = {
-    "DEADLINE_EXCEEDED", "Deadline Exceeded", "UNAVAILABLE", "UNKNOWN",       "CANCELLED",    "INTERNAL",   "Socket closed",
-    "failed to connect", "last error",        "C-ares",      "DNS",           "ipv4:",        "ipv6:",      "unix:",
-    "Endpoint",          "GOAWAY",            "RST_STREAM",  "Stream removed", "Cancelling",  "handshaker", "Handshake",
-    "SETTINGS",          "SSL_",              "Tls ",        "RPC",           "grpc",         "larger than max"};
+constexpr const char* kForeign[] = {"DEADLINE_EXCEEDED",
+                                    "Deadline Exceeded",
+                                    "UNAVAILABLE",
+                                    "UNKNOWN",
+                                    "CANCELLED",
+                                    "INTERNAL",
+                                    "Socket closed",
+                                    "failed to connect",
+                                    "last error",
+                                    "C-ares",
+                                    "DNS",
+                                    "ipv4:",
+                                    "ipv6:",
+                                    "unix:",
+                                    "Endpoint",
+                                    "GOAWAY",
+                                    "RST_STREAM",
+                                    "Stream removed",
+                                    "Cancelling",
+                                    "handshaker",
+                                    "Handshake",
+                                    "SETTINGS",
+                                    "SSL_",
+                                    "Tls ",
+                                    "RPC",
+                                    "grpc",
+                                    "larger than max"};
 
 // One that accepts connections and is no daemon.
 class NoDaemon {
  public:
-  enum class Kind { kHangsUp, kResets, kSpeaksHttp, kSaysNothing };
+  enum class Kind { kHangsUp, kResets, kSpeaksHttp, kSendsNothing };
 
   NoDaemon(Kind kind, int listener) : kind_(kind), listener_(listener), thread_([this] { Serve(); }) {}
   ~NoDaemon() {
     over_ = true;
     thread_.join();
-    for (const int fd : held_) close(fd);
+    for (const int fd : silent_) close(fd);
     close(listener_);
   }
 
@@ -60,7 +82,7 @@ class NoDaemon {
       const linger reset{1, 0};
       constexpr char kHttp[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
       switch (kind_) {
-        case Kind::kSaysNothing: held_.push_back(fd); continue;
+        case Kind::kSendsNothing: silent_.push_back(fd); continue;
         case Kind::kResets: (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)); break;
         case Kind::kSpeaksHttp: (void)!write(fd, kHttp, sizeof(kHttp) - 1); break;
         case Kind::kHangsUp: break;
@@ -72,7 +94,7 @@ class NoDaemon {
   const Kind kind_;
   const int listener_;
   std::atomic<bool> over_ = false;
-  std::vector<int> held_;
+  std::vector<int> silent_;
   std::thread thread_;
 };
 
@@ -110,18 +132,18 @@ class R2ccctlErrors : public testing::Test {
     EXPECT_NE(pclose(pipe), 0) << arguments << ": " << text;
     return text;
   }
-  void ExpectPlainWords(const std::string& arguments) const {
+  void ExpectPlainText(const std::string& arguments) const {
     const std::string text = Run(arguments);
     EXPECT_GT(text.size(), 20u) << arguments;
     for (const char* word : kForeign) EXPECT_THAT(text, Not(HasSubstr(word))) << arguments;
     if (std::getenv("R2CC_SHOW_ERRORS") != nullptr) std::printf("%s\n    %s\n", arguments.c_str(), text.c_str());
   }
   // Over the Unix socket in this folder.
-  void ExpectPlainWordsHere() const {
+  void ExpectPlainTextHere() const {
     for (const char* command :
          {"status", "nic list", "nic why n0/rail0", "nic drain n0/rail0", "path probe n0 n1", "jobs", "job report", "report", "events",
           "plan show", "plan why", "config show", "config reload", "node forget n7", "health", "ready", "doctor", "watch"})
-      ExpectPlainWords(absl::StrCat(command, " --socket r2ccd.sock"));
+      ExpectPlainText(absl::StrCat(command, " --socket r2ccd.sock"));
   }
 
   static int ListenHere() {
@@ -149,9 +171,9 @@ class R2ccctlErrors : public testing::Test {
     for (const char* arguments : {"certs init --dir ca", "certs issue alice --operator --dir ca"})
       ASSERT_EQ(std::system(absl::StrCat(program_, " ", arguments, " > /dev/null").c_str()), 0) << arguments;
   }
-  void ExpectPlainWordsFromAfar(const std::string& server) const {
+  void ExpectPlainTextFromAfar(const std::string& server) const {
     for (const char* command : {"status", "nic list", "nic drain n0/rail0", "job report", "events"})
-      ExpectPlainWords(absl::StrCat(command, " --certs ca/alice --server ", server));
+      ExpectPlainText(absl::StrCat(command, " --certs ca/alice --server ", server));
   }
 
   std::string program_;
@@ -159,37 +181,37 @@ class R2ccctlErrors : public testing::Test {
 };
 
 TEST_F(R2ccctlErrors, ASocketWithoutADaemon) {
-  ExpectPlainWordsHere();
+  ExpectPlainTextHere();
   close(ListenHere());
-  ExpectPlainWordsHere();
+  ExpectPlainTextHere();
 }
 
 TEST_F(R2ccctlErrors, ASocketOfSomethingElse) {
   for (const auto kind : {NoDaemon::Kind::kHangsUp, NoDaemon::Kind::kSpeaksHttp}) {
     std::filesystem::remove("r2ccd.sock");
     const NoDaemon server(kind, ListenHere());
-    ExpectPlainWordsHere();
+    ExpectPlainTextHere();
   }
 }
 
 TEST_F(R2ccctlErrors, ADaemonThatDoesNotAnswer) {
-  const NoDaemon server(NoDaemon::Kind::kSaysNothing, ListenHere());
-  for (const char* command : {"ready", "status"}) ExpectPlainWords(absl::StrCat(command, " --socket r2ccd.sock"));
+  const NoDaemon server(NoDaemon::Kind::kSendsNothing, ListenHere());
+  for (const char* command : {"ready", "status"}) ExpectPlainText(absl::StrCat(command, " --socket r2ccd.sock"));
 }
 
 TEST_F(R2ccctlErrors, AServerThatIsNone) {
   MakeCertificates();
   int port = 0;
   const int closed = Bind(&port);
-  ExpectPlainWordsFromAfar(absl::StrCat("127.0.0.1:", port));
+  ExpectPlainTextFromAfar(absl::StrCat("127.0.0.1:", port));
   close(closed);
   // By RFC 2606 no such name exists.
-  ExpectPlainWordsFromAfar("nowhere.invalid:7460");
+  ExpectPlainTextFromAfar("nowhere.invalid:7460");
   for (const auto kind : {NoDaemon::Kind::kHangsUp, NoDaemon::Kind::kResets, NoDaemon::Kind::kSpeaksHttp}) {
     const int listener = Bind(&port);
     ASSERT_EQ(listen(listener, 64), 0);
     const NoDaemon server(kind, listener);
-    ExpectPlainWordsFromAfar(absl::StrCat("127.0.0.1:", port));
+    ExpectPlainTextFromAfar(absl::StrCat("127.0.0.1:", port));
   }
 }
 
@@ -216,7 +238,7 @@ TEST_F(R2ccctlErrors, ADaemonWhoseAnswersGrpcMakes) {
     const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
     ASSERT_NE(server, nullptr);
     for (const char* command : {"status", "nic list", "nic drain n0/rail0", "events", "health", "ready"})
-      ExpectPlainWords(absl::StrCat(command, " --socket r2ccd.sock"));
+      ExpectPlainText(absl::StrCat(command, " --socket r2ccd.sock"));
     server->Shutdown();
   }
 }

@@ -98,8 +98,8 @@ class TestControl final : public v1::Control::Service {
     return grpc::Status::OK;
   }
   grpc::Status Events(grpc::ServerContext*, const v1::EventsRequest* request, grpc::ServerWriter<v1::Event>* writer) override {
-    const int life = ++event_streams_;
-    const uint64_t last = life == 1 ? 3 : 5;
+    const int stream = ++event_streams_;
+    const uint64_t last = stream == 1 ? 3 : 5;
     for (uint64_t sequence = request->after_sequence() + 1; sequence <= last; ++sequence) {
       v1::Event event;
       event.set_instance(7);
@@ -110,7 +110,7 @@ class TestControl final : public v1::Control::Service {
     }
     if (!request->follow()) return grpc::Status::OK;
     // The daemon is restarted, and then the operator loses a role.
-    if (life == 1) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down");
+    if (stream == 1) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down");
     return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "uid 0 does not have the role VIEW");
   }
   grpc::Status ReportJobs(grpc::ServerContext*, const v1::ReportJobsRequest*, v1::ReportJobsReply*) override { return grpc::Status::OK; }

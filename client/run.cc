@@ -144,7 +144,7 @@ struct Runner {
   }
   absl::Status operator()(const v1::ForgetNodeRequest& request) {
     const absl::StatusOr<v1::ForgetNodeReply> reply = owners.Forget(request);
-    const absl::Status written = Write(reply, [&](const v1::ForgetNodeReply& told) { return FormatForgetNode(request, told); });
+    const absl::Status written = Write(reply, [&](const v1::ForgetNodeReply& forgotten) { return FormatForgetNode(request, forgotten); });
     if (!written.ok() || reply->refused() == 0) return written;
     return absl::FailedPreconditionError(absl::StrCat(reply->refused(), " daemons have not forgotten ", request.node()));
   }
@@ -225,9 +225,9 @@ struct Runner {
     return Follow(command.request, [&](const v1::Event& event) {
       const absl::StatusOr<std::string> json = ToJsonLine(event);
       if (!json.ok()) return json.status();
-      const absl::StatusOr<std::string> said = RunSystemProgram({command.program}, kOutputBytesMax, kRunMs, *json);
-      if (!said.ok()) return said.status();
-      return said->empty() ? absl::OkStatus() : WriteText(Printable(*said) + "\n", out);
+      const absl::StatusOr<std::string> hook_output = RunSystemProgram({command.program}, kOutputBytesMax, kRunMs, *json);
+      if (!hook_output.ok()) return hook_output.status();
+      return hook_output->empty() ? absl::OkStatus() : WriteText(Printable(*hook_output) + "\n", out);
     });
   }
 };

@@ -91,13 +91,13 @@ absl::Status Watch(const WatchWorld& world, Style style, Client& client, std::os
     if (!nics.ok()) return nics.status();
     v1::EventsRequest after;
     after.set_after_sequence(last);
-    const absl::Status told = client.Events(after, [&](const v1::Event& event) {
+    const absl::Status followed = client.Events(after, [&](const v1::Event& event) {
       last = event.sequence();
       events.push_back(event);
       if (events.size() > kEventsShown) events.pop_front();
       return true;
     });
-    if (!told.ok()) return told;
+    if (!followed.ok()) return followed;
     out << (world.redraw ? kRedraw : "") << Picture(*status, *nics, {events.begin(), events.end()}, style) << std::flush;
     if (!out) return absl::UnavailableError("cannot write to standard output");
   } while (world.wait());

@@ -67,8 +67,8 @@ const Option& Option::Required() const {
   return *this;
 }
 
-const Option& Option::Value(const std::string& word) const {
-  option_->option_text(word);
+const Option& Option::Value(const std::string& placeholder) const {
+  option_->option_text(placeholder);
   return *this;
 }
 
@@ -79,20 +79,21 @@ const Option& Option::OneAtATime() const {
 
 const Option& Option::ShowDefault() const {
   option_->capture_default_str();
-  ShowBesideWord();
+  AppendDefault();
   return *this;
 }
 
 const Option& Option::Default(const std::string& value) const {
   option_->default_val(value);
-  ShowBesideWord();
+  AppendDefault();
   return *this;
 }
 
 // CLI11 leaves the default out where the value has a word of its own.
-void Option::ShowBesideWord() const {
-  const std::string& word = option_->get_option_text();
-  if (!word.empty() && !option_->get_default_str().empty()) option_->option_text(absl::StrCat(word, " [", option_->get_default_str(), "]"));
+void Option::AppendDefault() const {
+  const std::string& placeholder = option_->get_option_text();
+  if (!placeholder.empty() && !option_->get_default_str().empty())
+    option_->option_text(absl::StrCat(placeholder, " [", option_->get_default_str(), "]"));
 }
 
 const Option& Option::OneOf(const std::vector<std::string>& values) const {

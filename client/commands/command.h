@@ -23,7 +23,7 @@ class Option {
 
   const Option& Required() const;
   // The name of its value in --help, such as FILE. Call it before a default.
-  const Option& Value(const std::string& word) const;
+  const Option& Value(const std::string& placeholder) const;
   // Takes one value each time that it is given.
   const Option& OneAtATime() const;
   // Shows the present value of its variable in --help as the default; the second one sets the variable.
@@ -38,7 +38,7 @@ class Option {
   size_t count() const;
 
  private:
-  void ShowBesideWord() const;
+  void AppendDefault() const;
 
   CLI::Option* option_;
 };

@@ -208,7 +208,7 @@ void FollowConditions(const ConditionsWorld& world) {
   const auto note = [&](const std::string& what, const std::string& trouble) {
     const std::string before = std::exchange(troubles[what], trouble);
     if (trouble.empty()) troubles.erase(what);
-    if (before != trouble) world.tell(trouble.empty() ? absl::StrCat(what, ": it works again") : trouble);
+    if (before != trouble) world.log(trouble.empty() ? absl::StrCat(what, ": it works again") : trouble);
   };
   do {
     const absl::StatusOr<std::vector<v1::NodeView>> nodes = world.nodes();

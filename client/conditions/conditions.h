@@ -38,8 +38,8 @@ struct ConditionsWorld {
   KubernetesApi* api;
   std::function<int64_t()> now_realtime_ns;
   std::function<Nanos()> now;
-  std::function<void(const std::string&)> tell;  // a line for the log, when something changes
-  std::function<bool(int milliseconds)> wait;    // false: it is to end
+  std::function<void(const std::string&)> log;  // a line for the log, when something changes
+  std::function<bool(int milliseconds)> wait;   // false: it is to end
 };
 void FollowConditions(const ConditionsWorld& world);
 

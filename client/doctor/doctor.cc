@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kLookAgainMs = 1000;
 
-const char* Word(Finding::Level level) {
+const char* LevelName(Finding::Level level) {
   switch (level) {
     case Finding::Level::kOk: return "ok";
     case Finding::Level::kUnchecked: return "unchecked";
@@ -75,11 +75,11 @@ Findings CheckAll(const Facts& facts) {
 v1::DoctorReport ToReport(const Findings& findings) {
   v1::DoctorReport report;
   for (const Finding& finding : findings) {
-    v1::DoctorFinding* told = report.add_findings();
-    told->set_level(Word(finding.level));
-    told->set_check(finding.check);
-    told->set_text(finding.text);
-    told->set_fix(finding.fix);
+    v1::DoctorFinding* added = report.add_findings();
+    added->set_level(LevelName(finding.level));
+    added->set_check(finding.check);
+    added->set_text(finding.text);
+    added->set_fix(finding.fix);
     report.set_failed(report.failed() + (finding.level == Finding::Level::kFail ? 1 : 0));
     report.set_warned(report.warned() + (finding.level == Finding::Level::kWarn ? 1 : 0));
     report.set_unchecked(report.unchecked() + (finding.level == Finding::Level::kUnchecked ? 1 : 0));

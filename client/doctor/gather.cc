@@ -67,7 +67,7 @@ const v1::NodeView* Find(const v1::StatusReply& status, const std::string& node)
 }
 
 // This machine's own interfaces leave `rail->other_owners`.
-void TellOwnersApart(const std::map<std::string, std::string>& own_macs, RailFacts* rail) {
+void NameOwners(const std::map<std::string, std::string>& own_macs, RailFacts* rail) {
   if (!rail->other_owners.ok()) return;
   std::erase_if(*rail->other_owners, [&](const std::string& mac) {
     const auto own = own_macs.find(mac);
@@ -101,7 +101,7 @@ void LookAtRails(Machine& machine, Facts* facts) {
       rail.rp_filter = ReadConf(machine, name, "rp_filter");
       rail.arp_ignore = ReadConf(machine, name, "arp_ignore");
       if (nic.link_up() && !rail.address.empty()) rail.other_owners = machine.OtherOwners(name, rail.address);
-      TellOwnersApart(own_macs, &rail);
+      NameOwners(own_macs, &rail);
     }
     facts->rails.push_back(std::move(rail));
   }

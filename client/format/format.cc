@@ -21,14 +21,14 @@ namespace r2cc::client {
 namespace {
 
 // NODE_HEALTHY -> "Healthy"
-std::string WordName(v1::NodeWord word) {
+std::string NodeHealthName(v1::NodeWord word) {
   if (word == v1::NODE_WORD_UNSPECIFIED || !v1::NodeWord_IsValid(word)) return "?";
   std::string name = absl::AsciiStrToLower(v1::NodeWord_Name(word).substr(absl::string_view("NODE_").size()));
   name[0] = absl::ascii_toupper(name[0]);
   return name;
 }
 
-Colour WordColour(v1::NodeWord word) {
+Colour NodeHealthColour(v1::NodeWord word) {
   switch (word) {
     case v1::NODE_HEALTHY: return Colour::kGreen;
     case v1::NODE_UNHEALTHY:
@@ -53,7 +53,7 @@ std::string StateCounts(const v1::NodeView& node) {
 // "9990 Healthy, 10 Degraded"
 std::string NodeCounts(const v1::ClusterSummary& summary) {
   std::vector<std::string> parts;
-  for (const auto& count : summary.nodes()) parts.push_back(absl::StrCat(count.nodes(), " ", WordName(count.word())));
+  for (const auto& count : summary.nodes()) parts.push_back(absl::StrCat(count.nodes(), " ", NodeHealthName(count.word())));
   return absl::StrJoin(parts, ", ");
 }
 
@@ -125,8 +125,8 @@ Cell Reach(const v1::StatusReply& reply, const std::string& node) {
 Cell Health(const v1::StatusReply& reply, const v1::NodeView& node) {
   for (const v1::PeerStatus& peer : reply.peers())
     if (peer.node() == node.node() && !peer.connected() && node.word() != v1::NODE_UNREACHABLE)
-      return {absl::StrCat(WordName(node.word()), ", stale"), Colour::kYellow};
-  return {WordName(node.word()), WordColour(node.word())};
+      return {absl::StrCat(NodeHealthName(node.word()), ", stale"), Colour::kYellow};
+  return {NodeHealthName(node.word()), NodeHealthColour(node.word())};
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool 
                     "\n");
   };
   add("node", absl::StrCat(reply.node(), reply.release().empty() ? "" : absl::StrCat("  (r2ccd ", reply.release(), ")")));
-  add("health", {WordName(reply.word()), WordColour(reply.word())});
+  add("health", {NodeHealthName(reply.word()), NodeHealthColour(reply.word())});
   add("uptime", FormatDuration(reply.uptime_ns()));
   add("store", reply.store().empty() ? "none" : reply.store());
   add("jobs", absl::StrCat(reply.jobs()));
@@ -189,7 +189,7 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style, bool 
                     {nic.link_up() ? "up" : "down", nic.link_up() ? Colour::kNone : Colour::kRed},
                     FormatRate(nic.rate_bits_per_s()),
                     FormatPermille(nic.operator_weight_permille()),
-                    {OperatorWords(nic, style), Colour::kBlue},
+                    {OperatorSettings(nic, style), Colour::kBlue},
                     absl::StrCat(nic.flaps_total()),
                     Ago(nic.since_ns(), style),
                     nic.address(),

@@ -39,12 +39,12 @@ std::string Drill(const v1::NicView& nic, const Style& style) {
   return absl::StrCat("fail-nic, ", FormatDuration(std::max<int64_t>(nic.drill_ends_ns() - style.now_ns, 0)), " left");
 }
 
-std::string OperatorWords(const v1::NicView& nic, const Style& style) {
-  std::vector<std::string> words;
-  if (nic.drained()) words.push_back(nic.drained_now() ? "drained at once" : "drained");
-  for (const std::string& job : nic.drained_jobs()) words.push_back(absl::StrCat("drained for job ", job));
-  if (nic.drill_failed()) words.push_back(Drill(nic, style));
-  return absl::StrJoin(words, ", ");
+std::string OperatorSettings(const v1::NicView& nic, const Style& style) {
+  std::vector<std::string> parts;
+  if (nic.drained()) parts.push_back(nic.drained_now() ? "drained at once" : "drained");
+  for (const std::string& job : nic.drained_jobs()) parts.push_back(absl::StrCat("drained for job ", job));
+  if (nic.drill_failed()) parts.push_back(Drill(nic, style));
+  return absl::StrJoin(parts, ", ");
 }
 
 }  // namespace r2cc::client

@@ -21,7 +21,7 @@ std::string Ago(int64_t then_ns, const Style& style);
 // "fail-nic, 9 min 58 s left"
 std::string Drill(const v1::NicView& nic, const Style& style);
 // The operators' settings for it: "drained, fail-nic, 9 min 58 s left".
-std::string OperatorWords(const v1::NicView& nic, const Style& style);
+std::string OperatorSettings(const v1::NicView& nic, const Style& style);
 
 }  // namespace r2cc::client
 

@@ -175,10 +175,10 @@ TEST(Format, Events) {
       FormatEvent(failover, {}),
       "    13  2025-01-02 03:04:05.125+00:00  n0/rail1          failover        to n1/rail1, its connection broke, 1.5 MiB replayed in 8.5 "
       "ms, pid 77\n");
-  auto said = failover;
-  said.set_message("train (pid 77) gave up rail1 -> n1/rail1: its connection broke; 1572864 bytes replayed, 8.5 ms");
+  auto with_message = failover;
+  with_message.set_message("train (pid 77) gave up rail1 -> n1/rail1: its connection broke; 1572864 bytes replayed, 8.5 ms");
   EXPECT_EQ(
-      FormatEvent(said, {}),
+      FormatEvent(with_message, {}),
       "    13  2025-01-02 03:04:05.125+00:00  n0/rail1          failover        train (pid 77) gave up rail1 -> n1/rail1: its connection "
       "broke; 1572864 bytes replayed, 8.5 ms\n")
       << "nothing twice";

@@ -45,14 +45,14 @@ std::string PairTable(const std::string& node, const google::protobuf::RepeatedP
 
 // "mlx5_core, firmware 28.39.1002, slot 4 (0000:81:00.0)"
 std::string PartText(const v1::NicView& nic, const v1::NicInventory& part) {
-  std::vector<std::string> words;
-  if (!part.driver().empty()) words.push_back(part.driver());
-  if (!part.firmware().empty()) words.push_back(absl::StrCat("firmware ", part.firmware()));
-  if (!part.slot().empty()) words.push_back(absl::StrCat("slot ", part.slot()));
-  if (!part.serial().empty()) words.push_back(absl::StrCat("serial ", part.serial()));
-  if (!part.switch_port().empty()) words.push_back(absl::StrCat("at ", part.switch_name(), " port ", part.switch_port()));
-  if (words.empty()) return "";
-  return absl::StrCat(absl::StrJoin(words, ", "), nic.pci().empty() ? "" : absl::StrCat(" (", nic.pci(), ")"));
+  std::vector<std::string> parts;
+  if (!part.driver().empty()) parts.push_back(part.driver());
+  if (!part.firmware().empty()) parts.push_back(absl::StrCat("firmware ", part.firmware()));
+  if (!part.slot().empty()) parts.push_back(absl::StrCat("slot ", part.slot()));
+  if (!part.serial().empty()) parts.push_back(absl::StrCat("serial ", part.serial()));
+  if (!part.switch_port().empty()) parts.push_back(absl::StrCat("at ", part.switch_name(), " port ", part.switch_port()));
+  if (parts.empty()) return "";
+  return absl::StrCat(absl::StrJoin(parts, ", "), nic.pci().empty() ? "" : absl::StrCat(" (", nic.pci(), ")"));
 }
 
 std::string Heading(absl::string_view text, const Style& style) {
@@ -77,7 +77,7 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
   add("link", absl::StrCat(nic.link_up() ? "up" : "down", nic.rate_bits_per_s() == 0 ? "" : ", ",
                            nic.rate_bits_per_s() == 0 ? "" : FormatRate(nic.rate_bits_per_s()), ", ", nic.flaps_total(), " flaps"));
   add("part", PartText(nic, reply.inventory()));
-  add("set", OperatorWords(nic, style));
+  add("set", OperatorSettings(nic, style));
   for (const std::string& advice : reply.advice()) add("do", advice);
   if (reply.pairs_size() > 0) absl::StrAppend(&text, Heading("probes", style), PairTable(reply.node(), reply.pairs(), style));
   if (reply.evidence_size() > 0) {

@@ -24,7 +24,7 @@ class GrpcHealthSink final : public HealthSink {
   explicit GrpcHealthSink(const std::string& path)
       : stub_(datamodels::PlatformConnector::NewStub(grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials()))) {}
 
-  absl::Status Tell(const datamodels::HealthEvents& events) override {
+  absl::Status Publish(const datamodels::HealthEvents& events) override {
     grpc::ClientContext context;
     // One that has just come is found at once.
     context.set_wait_for_ready(true);
@@ -43,12 +43,12 @@ class GrpcHealthSink final : public HealthSink {
 std::unique_ptr<HealthSink> ConnectHealthSink(const std::string& path) { return std::make_unique<GrpcHealthSink>(path); }
 
 void FollowHealth(const std::string& node, const std::function<absl::StatusOr<v1::NodeView>()>& own, HealthSink* sink,
-                  const std::function<int64_t()>& now_realtime_ns, const std::function<void(const std::string&)>& tell,
+                  const std::function<int64_t()>& now_realtime_ns, const std::function<void(const std::string&)>& log,
                   const std::function<bool(int milliseconds)>& wait) {
   HealthReporter reporter(node);
   std::string trouble;
   const auto note = [&](const std::string& now) {
-    if (std::exchange(trouble, now) != now) tell(now.empty() ? "health events are delivered" : now);
+    if (std::exchange(trouble, now) != now) log(now.empty() ? "health events are delivered" : now);
   };
   int pause = 0;
   do {
@@ -67,7 +67,7 @@ void FollowHealth(const std::string& node, const std::function<absl::StatusOr<v1
       note("");
       continue;
     }
-    if (const absl::Status status = sink->Tell(events); status.ok()) {
+    if (const absl::Status status = sink->Publish(events); status.ok()) {
       reporter.Delivered();
       note("");
     } else {

@@ -18,7 +18,7 @@ namespace r2cc::client {
 class HealthSink {
  public:
   virtual ~HealthSink() = default;
-  virtual absl::Status Tell(const datamodels::HealthEvents& events) = 0;
+  virtual absl::Status Publish(const datamodels::HealthEvents& events) = 0;
 };
 
 // At the Unix socket `path`. Waits for an answer for some seconds at most.
@@ -27,7 +27,7 @@ std::unique_ptr<HealthSink> ConnectHealthSink(const std::string& path);
 // Looks at the node each second, as long as `wait` (milliseconds) is true. `own`: the view that r2ccd has of this node. `tell`: gets a line
 // for the log when something changes in what can be read or delivered.
 void FollowHealth(const std::string& node, const std::function<absl::StatusOr<v1::NodeView>()>& own, HealthSink* sink,
-                  const std::function<int64_t()>& now_realtime_ns, const std::function<void(const std::string&)>& tell,
+                  const std::function<int64_t()>& now_realtime_ns, const std::function<void(const std::string&)>& log,
                   const std::function<bool(int milliseconds)>& wait);
 
 // The exit code.

@@ -21,10 +21,10 @@ using testing::HasSubstr;
 class Connector final : public datamodels::PlatformConnector::Service {
  public:
   grpc::Status HealthEventOccurredV1(grpc::ServerContext*, const datamodels::HealthEvents* events, google::protobuf::Empty*) override {
-    for (const datamodels::HealthEvent& event : events->events()) heard.push_back(event);
+    for (const datamodels::HealthEvent& event : events->events()) received.push_back(event);
     return grpc::Status::OK;
   }
-  std::vector<datamodels::HealthEvent> heard;
+  std::vector<datamodels::HealthEvent> received;
 };
 
 class HealthEventsTest : public testing::Test {
@@ -77,13 +77,13 @@ TEST_F(HealthEventsTest, TheServerHearsOfAFaultAndOfItsEnd) {
     if (look == 2) own_.mutable_nics(0)->set_state(v1::FAILED);
     if (look == 4) own_.mutable_nics(0)->set_state(v1::HEALTHY);
   });
-  std::vector<std::string> heard;
-  for (const datamodels::HealthEvent& event : connector_.heard) {
+  std::vector<std::string> received;
+  for (const datamodels::HealthEvent& event : connector_.received) {
     EXPECT_EQ(event.nodename(), "node-7");
-    heard.push_back(event.checkname() + (event.ishealthy() ? " healthy" : event.isfatal() ? " fatal" : " stored"));
+    received.push_back(event.checkname() + (event.ishealthy() ? " healthy" : event.isfatal() ? " fatal" : " stored"));
   }
-  EXPECT_THAT(heard, ElementsAre("R2CCNic healthy", "R2CCNoRail healthy", "R2CCNic stored", "R2CCNoRail fatal", "R2CCNic healthy",
-                                 "R2CCNoRail healthy"));
+  EXPECT_THAT(received, ElementsAre("R2CCNic healthy", "R2CCNoRail healthy", "R2CCNic stored", "R2CCNoRail fatal", "R2CCNic healthy",
+                                    "R2CCNoRail healthy"));
   EXPECT_TRUE(lines_.empty());
 }
 
@@ -91,7 +91,7 @@ TEST_F(HealthEventsTest, AConnectorThatComesLateHearsAll) {
   Follow(30, [&](int look) {
     if (look == 3) StartServer();
   });
-  EXPECT_EQ(connector_.heard.size(), 2u);
+  EXPECT_EQ(connector_.received.size(), 2u);
   ASSERT_EQ(lines_.size(), 2u);
   EXPECT_THAT(lines_[0], HasSubstr("NVSentinel did not accept health events"));
   EXPECT_EQ(lines_[1], "health events are delivered");
@@ -100,7 +100,7 @@ TEST_F(HealthEventsTest, AConnectorThatComesLateHearsAll) {
 TEST_F(HealthEventsTest, ADaemonThatDoesNotAnswerChangesNothing) {
   StartServer();
   Follow(20, [&](int look) { view_ok_ = look < 3 || look > 12; });
-  EXPECT_EQ(connector_.heard.size(), 2u);
+  EXPECT_EQ(connector_.received.size(), 2u);
   EXPECT_THAT(lines_, ElementsAre("r2ccd does not answer: it is down", "health events are delivered"));
 }
 

@@ -51,12 +51,12 @@ datamodels::HealthEvents HealthReporter::Look(const v1::NodeView& own, int64_t n
   const std::string& node = node_.empty() ? own.node() : node_;
   const auto offer = [&](const std::string& name, std::optional<Check> check) {
     const auto known = delivered_.find(name);
-    const bool told = known != delivered_.end();
+    const bool known_before = known != delivered_.end();
     if (!check.has_value()) {
-      if (told && known->second.ill) *events.add_events() = EventOf(name, {false, "", known->second.entity}, node, now_realtime_ns);
-    } else if (!told || known->second.ill != check->ill || known->second.entity != check->entity) {
+      if (known_before && known->second.ill) *events.add_events() = EventOf(name, {false, "", known->second.entity}, node, now_realtime_ns);
+    } else if (!known_before || known->second.ill != check->ill || known->second.entity != check->entity) {
       // The end of a fault names what its begin named.
-      if (told && known->second.ill && known->second.entity != check->entity)
+      if (known_before && known->second.ill && known->second.entity != check->entity)
         *events.add_events() = EventOf(name, {false, "", known->second.entity}, node, now_realtime_ns);
       *events.add_events() = EventOf(name, *check, node, now_realtime_ns);
     } else {

@@ -27,7 +27,7 @@ class HealthReporterTest : public testing::Test {
     own_.mutable_nics(nic)->set_reason(reason);
   }
   // What is told, and taken.
-  std::vector<datamodels::HealthEvent> Told() {
+  std::vector<datamodels::HealthEvent> Events() {
     const datamodels::HealthEvents events = reporter_.Look(own_, kNow);
     reporter_.Delivered();
     return {events.events().begin(), events.events().end()};
@@ -38,23 +38,23 @@ class HealthReporterTest : public testing::Test {
 };
 
 TEST_F(HealthReporterTest, AStartTellsOfEverythingSoThatNothingStaysOpen) {
-  const auto told = Told();
-  ASSERT_EQ(told.size(), 3u);
-  for (const datamodels::HealthEvent& event : told) {
+  const auto events = Events();
+  ASSERT_EQ(events.size(), 3u);
+  for (const datamodels::HealthEvent& event : events) {
     EXPECT_TRUE(event.ishealthy());
     EXPECT_FALSE(event.isfatal());
     EXPECT_EQ(event.recommendedaction(), datamodels::NONE);
     EXPECT_EQ(event.nodename(), "n0");
   }
-  EXPECT_TRUE(Told().empty());
+  EXPECT_TRUE(Events().empty());
 }
 
 TEST_F(HealthReporterTest, AMaskedFaultIsStoredAndClearedWithTheSameEntities) {
-  Told();
+  Events();
   Set(1, v1::FAILED, "link down");
-  auto told = Told();
-  ASSERT_EQ(told.size(), 1u);
-  const datamodels::HealthEvent ill = told[0];
+  auto events = Events();
+  ASSERT_EQ(events.size(), 1u);
+  const datamodels::HealthEvent ill = events[0];
   EXPECT_FALSE(ill.ishealthy());
   EXPECT_FALSE(ill.isfatal());
   EXPECT_EQ(ill.processingstrategy(), datamodels::STORE_ONLY);
@@ -62,82 +62,82 @@ TEST_F(HealthReporterTest, AMaskedFaultIsStoredAndClearedWithTheSameEntities) {
   EXPECT_EQ(ill.message(), "rail1 FAILED: link down");
   EXPECT_EQ(ill.entitiesimpacted(0).entitytype(), "NIC");
   EXPECT_EQ(ill.entitiesimpacted(0).entityvalue(), "0000:11:00.0");
-  EXPECT_TRUE(Told().empty()) << "once";
+  EXPECT_TRUE(Events().empty()) << "once";
   Set(1, v1::PROVING);
-  EXPECT_TRUE(Told().empty()) << "it is not decided";
+  EXPECT_TRUE(Events().empty()) << "it is not decided";
   Set(1, v1::HEALTHY);
-  told = Told();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_TRUE(told[0].ishealthy());
-  EXPECT_EQ(told[0].checkname(), ill.checkname());
-  EXPECT_EQ(told[0].entitiesimpacted_size(), 1);
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(told[0].entitiesimpacted(0), ill.entitiesimpacted(0)));
-  EXPECT_EQ(told[0].processingstrategy(), datamodels::STORE_ONLY);
+  events = Events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].ishealthy());
+  EXPECT_EQ(events[0].checkname(), ill.checkname());
+  EXPECT_EQ(events[0].entitiesimpacted_size(), 1);
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(events[0].entitiesimpacted(0), ill.entitiesimpacted(0)));
+  EXPECT_EQ(events[0].processingstrategy(), datamodels::STORE_ONLY);
 }
 
 TEST_F(HealthReporterTest, OnlyANodeWithoutACarryingNicIsFatal) {
-  Told();
+  Events();
   Set(0, v1::FAILED, "link down");
-  EXPECT_EQ(Told().size(), 1u);
+  EXPECT_EQ(Events().size(), 1u);
   Set(1, v1::FAILED, "link down");
-  auto told = Told();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_FALSE(told[0].isfatal());
-  EXPECT_TRUE(told[1].isfatal());
-  EXPECT_EQ(told[1].checkname(), HealthReporter::kNodeCheck);
-  EXPECT_EQ(told[1].processingstrategy(), datamodels::EXECUTE_REMEDIATION);
-  EXPECT_EQ(told[1].recommendedaction(), datamodels::CONTACT_SUPPORT);
-  EXPECT_EQ(told[1].message(), "no NIC carries jobs: rail0 FAILED: link down; rail1 FAILED: link down");
+  auto events = Events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_FALSE(events[0].isfatal());
+  EXPECT_TRUE(events[1].isfatal());
+  EXPECT_EQ(events[1].checkname(), HealthReporter::kNodeCheck);
+  EXPECT_EQ(events[1].processingstrategy(), datamodels::EXECUTE_REMEDIATION);
+  EXPECT_EQ(events[1].recommendedaction(), datamodels::CONTACT_SUPPORT);
+  EXPECT_EQ(events[1].message(), "no NIC carries jobs: rail0 FAILED: link down; rail1 FAILED: link down");
   Set(1, v1::HEALTHY);
-  told = Told();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_TRUE(told[1].ishealthy());
-  EXPECT_EQ(told[1].entitiesimpacted(0).entityvalue(), "n0");
+  events = Events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_TRUE(events[1].ishealthy());
+  EXPECT_EQ(events[1].entitiesimpacted(0).entityvalue(), "n0");
 }
 
 TEST_F(HealthReporterTest, DrillsDrainsAndMissingCablesAreNoFaults) {
-  Told();
+  Events();
   Set(0, v1::DRAINED, "drained");
-  EXPECT_TRUE(Told().empty());
+  EXPECT_TRUE(Events().empty());
   Set(0, v1::FAILED, "a drill");
   own_.mutable_nics(0)->set_drill_failed(true);
-  EXPECT_TRUE(Told().empty());
+  EXPECT_TRUE(Events().empty());
   own_.mutable_nics(0)->set_drill_failed(false);
   Set(0, v1::UNCABLED);
-  EXPECT_TRUE(Told().empty());
+  EXPECT_TRUE(Events().empty());
 }
 
 TEST_F(HealthReporterTest, WhatWasNotTakenIsToldAgain) {
-  Told();
+  Events();
   Set(1, v1::FAILED, "link down");
   EXPECT_EQ(reporter_.Look(own_, kNow).events_size(), 1);
-  EXPECT_EQ(Told().size(), 1u);
+  EXPECT_EQ(Events().size(), 1u);
   Set(1, v1::HEALTHY);
   reporter_.Look(own_, kNow);
   Set(1, v1::FAILED, "link down");
-  EXPECT_TRUE(Told().empty()) << "nobody heard that it was healthy";
+  EXPECT_TRUE(Events().empty()) << "nobody heard that it was healthy";
 }
 
 TEST_F(HealthReporterTest, ANicThatGoesOrMovesLeavesNothingOpen) {
-  Told();
+  Events();
   Set(1, v1::FAILED, "link down");
-  Told();
+  Events();
   own_.mutable_nics(1)->set_pci("0000:99:00.0");
-  auto told = Told();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_TRUE(told[0].ishealthy());
-  EXPECT_EQ(told[0].entitiesimpacted(0).entityvalue(), "0000:11:00.0");
-  EXPECT_EQ(told[1].entitiesimpacted(0).entityvalue(), "0000:99:00.0");
+  auto events = Events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_TRUE(events[0].ishealthy());
+  EXPECT_EQ(events[0].entitiesimpacted(0).entityvalue(), "0000:11:00.0");
+  EXPECT_EQ(events[1].entitiesimpacted(0).entityvalue(), "0000:99:00.0");
   own_.mutable_nics()->RemoveLast();
-  told = Told();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_TRUE(told[0].ishealthy());
-  EXPECT_EQ(told[0].entitiesimpacted(0).entityvalue(), "0000:99:00.0");
+  events = Events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].ishealthy());
+  EXPECT_EQ(events[0].entitiesimpacted(0).entityvalue(), "0000:99:00.0");
 }
 
 // The numbers that the connector has published, byte for byte.
 TEST_F(HealthReporterTest, TheBytesAreThoseOfThePublishedMessages) {
-  Told();
+  Events();
   own_.mutable_nics(1)->set_name("r");
   own_.mutable_nics(1)->set_pci("p");
   Set(1, v1::FAILED);

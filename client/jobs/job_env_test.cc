@@ -86,7 +86,7 @@ TEST(JobEnv, APodGetsThePluginAndTheNodesNetwork) {
 }
 
 // The exit code of one of Slurm's lines, where `r2ccctl ready` ends with `code`; and what scontrol was told.
-int RunSlurmLine(const std::string& beginning, int code, std::string* told) {
+int RunSlurmLine(const std::string& beginning, int code, std::string* arguments) {
   const std::string folder = testing::TempDir() + "/slurm";
   std::filesystem::create_directories(folder);
   std::filesystem::remove(folder + "/told");
@@ -99,22 +99,22 @@ int RunSlurmLine(const std::string& beginning, int code, std::string* told) {
     std::ofstream(folder + "/script") << line.substr(4) << "\n";
     const int status = std::system(("PATH=" + folder + ":$PATH sh " + folder + "/script > " + folder + "/out").c_str());
     std::ifstream text(folder + "/told");
-    std::getline(text, *told);
+    std::getline(text, *arguments);
     return WEXITSTATUS(status);
   }
   return -1;
 }
 
 TEST(JobEnv, SlurmDrainsANodeThatIsNotReadyAndNoOther) {
-  std::string told;
-  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 0, &told), 0);
-  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 1, &told), 1);
-  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 2, &told), 0) << "the daemon is away: jobs run without it";
-  EXPECT_EQ(RunSlurmLine("why=", 0, &told), 0);
-  EXPECT_EQ(RunSlurmLine("why=", 2, &told), 0);
-  EXPECT_EQ(told, "");
-  EXPECT_EQ(RunSlurmLine("why=", 1, &told), 0);
-  EXPECT_THAT(told, AllOf(HasSubstr("state=drain"), HasSubstr("reason=r2cc: not ready: no rail")));
+  std::string arguments;
+  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 0, &arguments), 0);
+  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 1, &arguments), 1);
+  EXPECT_EQ(RunSlurmLine("r2ccctl ready", 2, &arguments), 0) << "the daemon is away: jobs run without it";
+  EXPECT_EQ(RunSlurmLine("why=", 0, &arguments), 0);
+  EXPECT_EQ(RunSlurmLine("why=", 2, &arguments), 0);
+  EXPECT_EQ(arguments, "");
+  EXPECT_EQ(RunSlurmLine("why=", 1, &arguments), 0);
+  EXPECT_THAT(arguments, AllOf(HasSubstr("state=drain"), HasSubstr("reason=r2cc: not ready: no rail")));
 }
 
 }  // namespace

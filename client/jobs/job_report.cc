@@ -141,20 +141,20 @@ v1::JobReport MakeReport(const v1::ReportJobsReply::Whole& whole, const std::str
   const JobAccount account = AccountOf(sums, {report.restart_ns(), report.checkpoint_ns()});
   for (const JobAccount::Fault& judged : account.faults) {
     const v1::Job::Fault& fault = *judged.fault;
-    v1::ReportedFault& told = *report.add_faults();
-    told.set_nic(fault.nic());
-    told.set_cause(fault.cause());
-    told.set_time_ns(fault.time_ns());
-    told.set_stall_ns(fault.stall_ns());
-    told.set_replayed_bytes(fault.replayed_bytes());
-    *told.mutable_nodes() = fault.nodes();
-    told.set_nodes_more(fault.nodes_more());
-    *told.mutable_held() = fault.held();
-    told.set_held_more(fault.held_more());
-    told.set_masked(judged.masked);
-    told.set_open(judged.open);
-    told.set_same_restart(judged.same_restart);
-    told.set_on_purpose(fault.on_purpose());
+    v1::ReportedFault& reported = *report.add_faults();
+    reported.set_nic(fault.nic());
+    reported.set_cause(fault.cause());
+    reported.set_time_ns(fault.time_ns());
+    reported.set_stall_ns(fault.stall_ns());
+    reported.set_replayed_bytes(fault.replayed_bytes());
+    *reported.mutable_nodes() = fault.nodes();
+    reported.set_nodes_more(fault.nodes_more());
+    *reported.mutable_held() = fault.held();
+    reported.set_held_more(fault.held_more());
+    reported.set_masked(judged.masked);
+    reported.set_open(judged.open);
+    reported.set_same_restart(judged.same_restart);
+    reported.set_on_purpose(fault.on_purpose());
     report.set_longest_stall_ns(std::max(report.longest_stall_ns(), fault.stall_ns()));
   }
   report.set_faults_masked(account.masked);

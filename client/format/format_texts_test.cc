@@ -40,7 +40,7 @@ TEST(Format, ConfigurationInForce) {
   EXPECT_EQ(FormatReload(reload, kStyle), "in force: peers: new n3\nwaits for a restart of r2ccd: nice\n");
 }
 
-TEST(FormatWords, ADrainOfOneJob) {
+TEST(FormatTexts, ADrainOfOneJob) {
   const auto request = FromText<v1::NicActionRequest>(R"pb(node: "n0" nic: "rail1" action: DRAIN job: "train")pb");
   auto reply = FromText<v1::NicActionReply>(R"pb(changed: true
                                                  jobs: "train (pid 7)"
@@ -63,7 +63,7 @@ TEST(FormatWords, ADrainOfOneJob) {
   EXPECT_THAT(FormatPlan(plan, {}), HasSubstr("drained: n0/rail1 for job train\n"));
 }
 
-TEST(FormatWords, WhySaysHowLongADrillLasts) {
+TEST(FormatTexts, WhySaysHowLongADrillLasts) {
   auto reply = FromText<v1::ExplainNicReply>(R"pb(node: "n0"
                                                   nic { name: "rail1" state: FAILED drill_failed: true drill_ends_ns: 598000000000 })pb");
   EXPECT_THAT(FormatExplainNic(reply, {}), HasSubstr("set     fail-nic, 9 min 58 s left\n"));
@@ -72,7 +72,7 @@ TEST(FormatWords, WhySaysHowLongADrillLasts) {
   EXPECT_THAT(FormatExplainNic(reply, {}), testing::Not(HasSubstr("set ")));
 }
 
-TEST(FormatWords, WhoElseForgotANode) {
+TEST(FormatTexts, WhoElseForgotANode) {
   v1::ForgetNodeRequest request;
   request.set_node("n7");
   const auto reply = FromText<v1::ForgetNodeReply>(R"pb(silent_ns: 3000000000
@@ -86,7 +86,7 @@ TEST(FormatWords, WhoElseForgotANode) {
             "nor on 2 more\n");
 }
 
-TEST(FormatWords, JobsBeginWithHowManyThereAre) {
+TEST(FormatTexts, JobsBeginWithHowManyThereAre) {
   const auto reply = FromText<v1::ListJobsReply>(R"pb(jobs { pid: 7 job: "train" }
                                                       summary { processes: 12 users: 3 bad: 1 })pb");
   EXPECT_THAT(FormatJobs(reply, {}), testing::StartsWith("12 processes of 3 users, 1 of them with trouble; 1 of them fit\n\n"));
@@ -95,7 +95,7 @@ TEST(FormatWords, JobsBeginWithHowManyThereAre) {
   EXPECT_THAT(FormatJobs(one, {}), testing::StartsWith("1 process of 1 user\n\n"));
 }
 
-TEST(FormatWords, ReleasesAreToldWhereThereAreSeveral) {
+TEST(FormatTexts, ReleasesAreToldWhereThereAreSeveral) {
   auto reply = FromText<v1::StatusReply>(R"pb(summary { releases { release: "0.2.0" nodes: 3 node: "n3" } })pb");
   EXPECT_THAT(FormatStatus(reply, {}), testing::Not(testing::HasSubstr("skew")));
   *reply.mutable_summary() = FromText<v1::ClusterSummary>(R"pb(releases { release: "0.2.0" nodes: 3 node: "n3" }
