@@ -25,7 +25,7 @@ TEST(LogFormats, AnObjectOfJson) {
             R"({"time":"2026-01-31T12:00:00.123Z","level":"warning","message":"nic failed","nic":"n0/r1","empty":"","to":"FAILED"})");
 }
 
-TEST(LogFormats, JsonIsValidWhateverARecordHolds) {
+TEST(LogFormats, JsonIsValidForAnyRecord) {
   const auto message = [](const std::string& text) {
     const std::string line = FormatJsonRecord(0, LogLevel::kInfo, text, {});
     const std::string before = R"({"time":"1970-01-01T00:00:00.000Z","level":"info","message":)";

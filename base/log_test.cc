@@ -27,7 +27,7 @@ TEST(Log, FieldsAreKeyEqualsValue) {
             "nic failed nic=n0/r1 port=7460 up=false share=0.5");
 }
 
-TEST(Log, ARecordStaysOneLineWhateverItHolds) {
+TEST(Log, ARecordStaysOneLineWithAnyContent) {
   EXPECT_EQ(FormatLogRecord("a\nb", {{"name", std::string("x\"y\n=\x01 z")}, {"none", ""}}), "a\\nb name=\"x\\\"y\\n=\\x01 z\" none=\"\"");
 }
 

@@ -44,7 +44,7 @@ TEST_F(StallGuardTest, LoopsThatTurnAreNotSpokenOf) {
   EXPECT_THAT(reported_, IsEmpty());
 }
 
-TEST_F(StallGuardTest, AStallIsToldOnceWhileItLastsAndOnceWhenItIsOver) {
+TEST_F(StallGuardTest, AStallIsReportedOnceWhileItLastsAndOnceWhenItIsOver) {
   Pass(kNanosPerSecond, true);
   Pass(3 * kNanosPerSecond, false);
   EXPECT_THAT(reported_, ElementsAre(testing::StartsWith("core stalls 1")));
@@ -70,7 +70,7 @@ class PostCounter final : public Executor {
   int posts = 0;
 };
 
-TEST(StallGuard, ALoopThatAnswersLaterThanTheGuardLivesFindsTheDoorClosed) {
+TEST(StallGuard, ALoopThatAnswersAfterTheGuardEndedIsIgnored) {
   FakeExecutor disk;
   PostCounter own;
   {

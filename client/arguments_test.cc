@@ -74,7 +74,7 @@ TEST(Arguments, CertificatesOfThisNode) {
   EXPECT_THAT(ErrorOf("certs issue alice --operator --install"), HasSubstr("belong to the person"));
 }
 
-TEST(Arguments, HelpShowsDefaultsBesideTheValuesName) {
+TEST(Arguments, HelpShowsDefaultsNextToTheValuesName) {
   EXPECT_THAT(std::get<Help>(Parse("fail-nic --help")).text, HasSubstr("--for TIME [10m]"));
   EXPECT_THAT(std::get<Help>(Parse("doctor --help")).text, HasSubstr("--peers N [4]"));
   EXPECT_THAT(std::get<Help>(Parse("ready --help")).text, HasSubstr("--min-rails N [1]"));
@@ -251,7 +251,7 @@ TEST(ArgumentsTest, PlanSimulate) {
   EXPECT_EQ(simulation->command.plot_path, "");
 }
 
-TEST(ArgumentsTest, PlanSimulateSaysWhatIsWrong) {
+TEST(ArgumentsTest, PlanSimulateReportsWhatIsWrong) {
   const std::string rest = " --nodes 8 --rails 4 --size 1GiB";
   EXPECT_THAT(ErrorOf("plan simulate --lose n0:4" + rest), AllOf(HasSubstr("n0 without a rail"), HasSubstr("at most 3")));
   EXPECT_THAT(ErrorOf("plan simulate --lose n0:2 --lose n0:2" + rest), HasSubstr("n0 without a rail"));
@@ -285,7 +285,7 @@ TEST(Arguments, JobsAreSifted) {
   EXPECT_THAT(ErrorOf("jobs --uid no-such-user"), AllOf(HasSubstr("--uid 'no-such-user'"), HasSubstr("user of this machine")));
 }
 
-TEST(Arguments, WhatIsSeenFromOutside) {
+TEST(Arguments, RequestsHaveTheirOptions) {
   EXPECT_EQ(RequestOf<WideNicsCommand>("nic list n0 -o wide").list.node(), "n0");
   EXPECT_EQ(RequestOf<HookCommand>("events --follow --kind job-hang --run /x").program, "/x");
   EXPECT_THAT(ErrorOf("events --run /x"), HasSubstr("--run is for --follow"));

@@ -23,7 +23,7 @@ TEST(CheckConfig, AFileOrItsDirectory) {
   EXPECT_THAT(CheckConfigArguments({file, "n1", ""}, "r2ccd"), ElementsAre("r2ccd", "--check_config", "--config", file, "--node", "n1"));
 }
 
-TEST(CheckConfig, WithoutAProgramItSaysSo) {
+TEST(CheckConfig, WithoutAProgramItReportsThat) {
   EXPECT_THAT(std::string(client::Run(CheckConfigCommand{"f", "", "/nowhere/r2ccd"}).message()), HasSubstr("/nowhere/r2ccd"));
 }
 

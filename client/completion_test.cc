@@ -50,7 +50,7 @@ TEST(Completion, ValuesThatAreKnown) {
   EXPECT_THAT(Texts(Typed({"status", "--output=json", "--b"}).words), ElementsAre("--bad")) << "a flag with its value is whole";
 }
 
-TEST(Completion, WhatOnlyTheDaemonKnows) {
+TEST(Completion, FactsThatOnlyTheDaemonKnows) {
   const Completions nics = Typed({"--run_dir", "/x", "--socket", "/y", "nic", "drain", "no"});
   EXPECT_EQ(nics.also, Asked::kNics);
   EXPECT_EQ(nics.run_dir, "/x");
@@ -86,7 +86,7 @@ TEST(Completion, ALineACandidate) {
   EXPECT_EQ(files.str(), ":files\n");
 }
 
-TEST(Completion, TheCommandLineGivesScriptOrWords) {
+TEST(Completion, TheCommandLineGivesScriptOrCompletions) {
   const auto parse = [](std::vector<std::string> words) {
     return ParseArguments(std::move(words), absl::UnixEpoch(), absl::UTCTimeZone());
   };

@@ -34,7 +34,7 @@ TEST(EventsFollower, GoesOnBehindTheLastEventOfTheSameHistory) {
   EXPECT_TRUE(follower.IsNews(EventOf(7, 43, 90))) << "whatever the wall clock did";
 }
 
-TEST(EventsFollower, InAnotherHistoryTimeTellsWhatIsNew) {
+TEST(EventsFollower, InAnotherHistoryTimeShowsWhatIsNew) {
   for (const uint64_t instance : {7, 0}) {
     EventsFollower follower(First());
     follower.IsNews(EventOf(instance, 42, 100));

@@ -33,7 +33,7 @@ TEST(NodeOfAddress, NobodyHasIt) {
             "r2ccd knows no node with the address 10.9.9.9: name the node itself, one of n0, n1, n2; `r2ccctl status` shows them");
 }
 
-TEST(NodeOfAddress, WhatIsNoAddressIsAName) {
+TEST(NodeOfAddress, ATextThatIsNoAddressIsAName) {
   for (const char* name : {"n0", "node-10", "10.0.0", "", "10.200.0.1:7460"}) EXPECT_FALSE(IsAddress(name)) << name;
   for (const char* address : {"10.200.0.1", "fd00::2"}) EXPECT_TRUE(IsAddress(address)) << address;
 }

@@ -292,7 +292,7 @@ TEST_F(R2ccctl, FollowsEventsOverARestartOfTheDaemon) {
   EXPECT_EQ(Run("events --kind typo --run_dir .").exit_code, 2);
 }
 
-TEST_F(R2ccctl, WhatIsNotThereIsAnError) {
+TEST_F(R2ccctl, AMissingObjectIsAnError) {
   for (const auto& [command, words] : std::vector<std::pair<std::string, std::string>>{
            {"job report typo", "no job of this node has the name or run 'typo'"}, {"nic list --node typo", "no node's name fits 'typo'"}}) {
     const Outcome outcome = Run(command + " --run_dir .");
@@ -302,7 +302,7 @@ TEST_F(R2ccctl, WhatIsNotThereIsAnError) {
   }
 }
 
-TEST_F(R2ccctl, SendsTheOperatorsWord) {
+TEST_F(R2ccctl, SendsTheOperatorsRequest) {
   EXPECT_EQ(Run("nic weight n0/rail0 25% --run_dir .").exit_code, 0);
   EXPECT_EQ(control_.last_action().action(), v1::SET_WEIGHT);
   EXPECT_EQ(control_.last_action().weight_permille(), 250u);
@@ -366,7 +366,7 @@ TEST_F(R2ccctl, AServerIsAHostAndAPort) {
   EXPECT_THAT(Refused("status --certs . --server [::1]:7460", 1), HasSubstr("cannot read"));
 }
 
-TEST_F(R2ccctl, SaysWhenItsOutputCannotBeWritten) {
+TEST_F(R2ccctl, ReportsThatItsOutputCannotBeWritten) {
   const std::string command = program_ + " status --run_dir . > /dev/full 2> err";
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
   EXPECT_THAT(ReadFile("err"), HasSubstr("cannot write"));

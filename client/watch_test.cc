@@ -69,7 +69,7 @@ TEST(Picture, FitsIntoAnyTerminal) {
     }
 }
 
-TEST(Picture, OfAnOrdinaryTerminalShowsWhatIsNotWell) {
+TEST(Picture, AnOrdinaryTerminalShowsWhatIsNotWell) {
   const v1::ListNicsReply nics = Nics(2);
   const std::string text = Picture(Status(nics), nics, Events(), {.now_ns = 5, .width = 80, .rows = 24});
   EXPECT_THAT(text, HasSubstr("FAILED"));

@@ -4,7 +4,7 @@
 namespace r2cc::daemon {
 namespace {
 
-TEST_F(WiringTest, AnInterfaceThatGetsAnotherAddressIsPingedAndToldThere) {
+TEST_F(WiringTest, AnInterfaceThatGetsAnotherAddressIsProbedAndReportedThere) {
   const auto own = [&](int nic) {
     v1::NodeView stored;
     EXPECT_TRUE(stored.ParseFromString(store_->entries().at("/r2cc/nodes/n0")));

@@ -9,7 +9,7 @@
 namespace r2cc::daemon {
 namespace {
 
-TEST_F(WiringTest, AJobIsMatchedCountedAndHeard) {
+TEST_F(WiringTest, AJobIsMatchedAndCountedAndItsEvidenceArrives) {
   const auto decision = jobs_->Attach(1, 4711, JobWithRails({"10.0.1.1", "127.0.0.9", "9.9.9.9"}));
   EXPECT_EQ(decision.refused, "");
   EXPECT_EQ(decision.node, "n0");
@@ -122,7 +122,7 @@ TEST_F(WiringTest, AWaitThatMakesNoSenseHarmsNobody) {
   EXPECT_THAT(Newest("job-hang").message(), testing::HasSubstr("a peer that has not answered yet: the reason is unknown"));
 }
 
-TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
+TEST_F(WiringTest, LostLargePacketsAreReportedAndMakeSuspect) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
   const auto deliver = [this](plan::EvidenceKind kind, plan::EvidenceCause cause, uint64_t bytes) {
     plan::EvidenceRecord record{};
@@ -168,7 +168,7 @@ TEST_F(WiringTest, WhatALinkDoesNotCarryIsToldAndMakesSuspect) {
 }
 
 // Before the daemons are upgraded again somebody has to know that there are such jobs, whichever daemon he asks.
-TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreToldToAll) {
+TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreReportedToAll) {
   plan::AttachRequest job = JobWithRails({"10.0.1.1"});
   plan::SetText(Release(), job.release);
   jobs_->Attach(1, 4711, job);
@@ -194,7 +194,7 @@ TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreToldToAll) {
   EXPECT_EQ(peers_->pushed().back().jobs_of_other_releases(), 0u);
 }
 
-TEST_F(WiringTest, OnlyWhoEndsOnPurposeHasALastWord) {
+TEST_F(WiringTest, OnlyADaemonThatEndsOnPurposeHasAnEndLease) {
   wiring_->Stop();
   EXPECT_EQ(page_->ended_at(), 0);
   wiring_->EndOnPurpose();
@@ -202,7 +202,7 @@ TEST_F(WiringTest, OnlyWhoEndsOnPurposeHasALastWord) {
 }
 
 // What tells a port without a cable from one that lost it is kept over restarts and reboots.
-TEST_F(WiringTest, ALinkThatAFormerLifeSawUpIsAFaultWhenItIsDown) {
+TEST_F(WiringTest, ALinkThatAFormerRunSawUpIsAFaultWhenItIsDown) {
   const auto rail1 = [this] { return v1::NicState_Name(Status().nodes(0).nics(1).state()); };
   EXPECT_EQ(rail1(), "HEALTHY");
   eth1_up_ = false;
@@ -218,7 +218,7 @@ TEST_F(WiringTest, ALinkThatAFormerLifeSawUpIsAFaultWhenItIsDown) {
 }
 
 // By which `nic drain --wait` knows when it may return.
-TEST_F(WiringTest, WhatTravelsOverANicIsSaidWithItsExplanation) {
+TEST_F(WiringTest, TrafficOverANicIsInItsExplanation) {
   const auto traffic = [this](const std::string& nic) {
     v1::ExplainNicRequest request;
     request.set_node("n0");
@@ -299,7 +299,7 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
   EXPECT_EQ(Weight("n0", "rail1"), 1000);
 }
 
-TEST_F(WiringTest, AJobThatNeverStopsTalkingIsCountedAndNotTold) {
+TEST_F(WiringTest, AJobThatFloodsIsCountedAndItsEventsSuppressed) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   plan::EvidenceRecord up{};
   up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
@@ -311,7 +311,7 @@ TEST_F(WiringTest, AJobThatNeverStopsTalkingIsCountedAndNotTold) {
   EXPECT_EQ(Count("job-attached") + Count("link-up"), 1024 + 32);
 }
 
-TEST_F(WiringTest, JobsOfAUserShareWhatHeMayTellAlsoThoseThatComeAndGo) {
+TEST_F(WiringTest, JobsOfAUserShareOneEventRateAlsoThoseThatComeAndGo) {
   plan::EvidenceRecord up{};
   up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
   up.time_ns = core_.Now();
@@ -345,7 +345,7 @@ TEST_F(WiringTest, AJobThatKnowsNothingOfItsRailsNamesNone) {
             "job train (pid 4711) on n0 gave up on n1 after 30.0 s: no rail reached it; r2ccctl path probe n0 n1");
 }
 
-TEST_F(WiringTest, AJobThatGaveUpIsKeptWithWhatItSaid) {
+TEST_F(WiringTest, AJobThatGaveUpIsKeptWithItsReport) {
   core_.Advance(60 * kNanosPerSecond);
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}), 1000);
   std::vector<plan::EvidenceRecord> records(2);

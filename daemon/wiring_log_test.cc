@@ -80,7 +80,7 @@ TEST_F(WiringLogTest, AFailoverIsLoggedOnceOverRestartsOfTheDaemon) {
 }
 
 // Some of them are in no file yet when the power goes.
-TEST_F(WiringLogTest, WhoFollowsEventsMissesNoneAfterAPowerLoss) {
+TEST_F(WiringLogTest, AFollowerMissesNoEventAfterAPowerLoss) {
   Attach();
   core_.Advance(kNanosPerSecond);
   Settle();

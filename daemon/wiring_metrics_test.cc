@@ -44,7 +44,7 @@ class MetricsServiceTest : public WiringTest {
   }
 };
 
-TEST_F(MetricsServiceTest, SaysHowTheNodeIs) {
+TEST_F(MetricsServiceTest, ShowsTheNodesHealth) {
   const MetricFacts facts = Metrics();
   EXPECT_EQ(facts.node, "n0");
   ASSERT_EQ(facts.nics.size(), 3u);
@@ -69,7 +69,7 @@ TEST_F(MetricsServiceTest, FollowsWhatOperatorsDo) {
   EXPECT_THAT(text, HasSubstr("r2cc_operator_actions_total{action=\"drain\"} 1\n"));
 }
 
-TEST_F(MetricsServiceTest, WhatJobsMoveOnlyGrows) {
+TEST_F(MetricsServiceTest, BytesOfJobsOnlyGrow) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
   DeliverSent(1, 100);
   EXPECT_EQ(Metrics().nics[0].sent_bytes, 100u);

@@ -60,7 +60,7 @@ TEST_F(WiringNicsTest, AreInTheViewInThePlanAndProbed) {
   EXPECT_THAT(Act("n0", "rail1", v1::DRAIN).status().message(), testing::HasSubstr("has no NIC 'rail1'; it has rail0 rail2 rail7"));
 }
 
-TEST_F(WiringNicsTest, WhatTheOperatorSaidIsKeptForOneThatComesAgain) {
+TEST_F(WiringNicsTest, ASettingIsKeptForANicThatComesAgain) {
   EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN).ok());
   EXPECT_THAT(Reload(std::string(kRail0) + kRail2), ElementsAre("nics: without rail1"));
   EXPECT_THAT(Reload(std::string(kRail0) + kRail1 + kRail2), ElementsAre("nics: new rail1"));

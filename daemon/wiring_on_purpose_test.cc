@@ -69,7 +69,7 @@ TEST_F(WiringOnPurposeTest, ADrainAtOnceIsNone) {
   EXPECT_EQ(Saved(), std::tuple(0u, 0u, 1u));
 }
 
-TEST_F(WiringOnPurposeTest, ADrillAtTheOtherEndMayBeHeardOfAfterTheLoss) {
+TEST_F(WiringOnPurposeTest, ADrillAtTheOtherEndMayBeReportedAfterTheLoss) {
   Attach();
   Lose(plan::EvidenceCause::kPeerFenced);
   core_.Advance(kNanosPerSecond / 4);
@@ -77,7 +77,7 @@ TEST_F(WiringOnPurposeTest, ADrillAtTheOtherEndMayBeHeardOfAfterTheLoss) {
   EXPECT_EQ(Saved(), std::tuple(0u, 0u, 1u));
 }
 
-TEST_F(WiringOnPurposeTest, AFaultIsOneWhateverAnOperatorDoesLater) {
+TEST_F(WiringOnPurposeTest, AFaultStaysOneAfterAnOperatorActs) {
   Attach();
   Lose(plan::EvidenceCause::kPeerFenced);
   core_.Advance(3 * kNanosPerSecond);

@@ -6,7 +6,7 @@
 namespace r2cc::daemon {
 namespace {
 
-TEST_F(WiringTest, TheOperatorsWordIsObeyedAndKeptOverARestart) {
+TEST_F(WiringTest, TheOperatorsSettingIsObeyedAndKeptOverARestart) {
   auto reply = Act("n0", "rail0", v1::DRAIN);
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_TRUE(reply->changed());
@@ -82,7 +82,7 @@ TEST_F(WiringTest, ADrillEndsByItselfAlsoOverRestartsAndReboots) {
   EXPECT_EQ(Count("drill"), ends) << "taken back before";
 }
 
-TEST_F(WiringTest, WhatOperatorsDidOutlivesTheDaemonAndTheEventsOfJobs) {
+TEST_F(WiringTest, OperatorsActionsOutliveTheDaemonAndTheEventsOfJobs) {
   EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN).ok());
   EXPECT_FALSE(Act("n0", "rail9", v1::DRAIN).ok());
   EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
@@ -100,7 +100,7 @@ TEST_F(WiringTest, WhatOperatorsDidOutlivesTheDaemonAndTheEventsOfJobs) {
             "refused: drain n0/rail9, by uid 0 (pid 1): node n0 has no NIC 'rail9'; it has rail0 rail1 rail2");
 }
 
-TEST_F(WiringTest, WhatTheHistoryLostInACrashIsInTheAudit) {
+TEST_F(WiringTest, EventsThatTheHistoryLostInACrashAreInTheAudit) {
   EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN).ok());
   wiring_.reset();
   Settle();
@@ -117,7 +117,7 @@ TEST_F(WiringTest, WhatTheHistoryLostInACrashIsInTheAudit) {
   MakeDaemon(4000);
 }
 
-TEST_F(WiringTest, WhatTheOperatorGetsWrongIsToldAndChangesNothing) {
+TEST_F(WiringTest, AnOperatorsMistakeIsReportedAndChangesNothing) {
   const size_t plans = page_->plans().size();
   EXPECT_EQ(Act("n0", "rail9", v1::DRAIN).status(), absl::NotFoundError("node n0 has no NIC 'rail9'; it has rail0 rail1 rail2"));
   EXPECT_EQ(Act("n7", "rail0", v1::DRAIN).status(), absl::NotFoundError("there is no node 'n7'; the nodes are n0 n1 n2"));

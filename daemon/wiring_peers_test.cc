@@ -58,7 +58,7 @@ TEST_F(PeerSetTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
 
 // A cluster that starts makes no plan for each node that turns up.
 // One that says something else each time, from another port each time, fills the log, and hides what others say.
-TEST_F(PeerSetTest, OneNodesWordsFillNoLogAndHideNobodyElses) {
+TEST_F(PeerSetTest, OneNodesReportsFillNoLogAndHideNobodyElses) {
   v1::NodeView view = PeerView(1, v1::HEALTHY);
   testing::internal::CaptureStderr();
   for (uint32_t i = 0; i < 20'000; ++i) {
@@ -162,7 +162,7 @@ TEST_F(FormerRunsTest, ADaemonThatEndsAndStartsIsBelievedAtOnce) {
   EXPECT_EQ(Weight("n1", "rail0"), 0) << "our own stream's end counts as well";
 }
 
-TEST_F(FormerRunsTest, TwoDaemonsOfOneNameAreToldAndTheFirstIsBelieved) {
+TEST_F(FormerRunsTest, TwoDaemonsOfOneNameAreReportedAndTheFirstIsBelieved) {
   for (int i = 0; i < 10; ++i) {
     Push(View(20, 1, v1::HEALTHY), 1);
     Push(View(9000, 500, v1::FAILED), 2);
@@ -175,7 +175,7 @@ TEST_F(FormerRunsTest, TwoDaemonsOfOneNameAreToldAndTheFirstIsBelieved) {
             "--node");
 }
 
-TEST_F(FormerRunsTest, WhatAFormerLifeLeftInTheStoreNeverWins) {
+TEST_F(FormerRunsTest, AStoreEntryOfAFormerRunNeverWins) {
   Put(View(9000, 500, v1::HEALTHY));
   Push(View(20, 1, v1::FAILED), 1);
   EXPECT_EQ(Weight("n1", "rail0"), 0);
@@ -190,7 +190,7 @@ TEST_F(FormerRunsTest, WhatAFormerLifeLeftInTheStoreNeverWins) {
   EXPECT_EQ(Status().nodes(1).word(), v1::NODE_UNREACHABLE) << "what the former life left is no sign of life";
 }
 
-TEST_F(FormerRunsTest, AnEntryThatOutlivesItsLeaseIsOfALivingDaemon) {
+TEST_F(FormerRunsTest, AnEntryThatOutlastsItsLeaseIsOfARunningDaemon) {
   Put(View(9000, 500, v1::HEALTHY));
   Push(View(20, 1, v1::FAILED), 1);
   wiring_->backend().EndStream(1);
@@ -264,7 +264,7 @@ TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
 }
 
 // n9 is not known here: what n1 says of it is what the operator hears.
-TEST_F(DepartedTest, TheOtherDaemonsAreAskedAndWhatTheySayIsTold) {
+TEST_F(DepartedTest, TheOtherDaemonsAreAskedAndTheirAnswersAreInTheReport) {
   peers_->Receive("n1", PeerView(1, v1::HEALTHY));
   core_.Advance(kNanosPerSecond);
   const std::string unknown = "there is no node 'n9'; the nodes are n0 n1 n2";
@@ -291,7 +291,7 @@ TEST_F(DepartedTest, TheOtherDaemonsAreAskedAndWhatTheySayIsTold) {
   EXPECT_EQ(reply->silent_ns(), 7 * kNanosPerSecond);
 }
 
-TEST_F(DepartedTest, WhoIsSilentForHoursIsForgottenUnlessTheConfigurationNamesHim) {
+TEST_F(DepartedTest, ANodeThatIsSilentForHoursIsForgottenUnlessConfigured) {
   FakeWorld::MakeDaemon(R"(node: "n0" peers { node: "n1" address: "h1:7460" } nics { name: "rail0" interface: "eth0" }
                            limits { forget_nodes_after_h: 1 })",
                         2000);
@@ -307,7 +307,7 @@ TEST_F(DepartedTest, WhoIsSilentForHoursIsForgottenUnlessTheConfigurationNamesHi
   EXPECT_EQ(Status().nodes(2).node(), "n8");
 }
 
-TEST_F(DepartedTest, WhoHasLeftMakesRoomForWhoComes) {
+TEST_F(DepartedTest, ANodeThatLeftMakesRoomForANewOne) {
   FakeWorld::MakeDaemon(R"(node: "n0" nics { name: "rail0" interface: "eth0" } limits { nodes: 3 })", 2000);
   StoreAnnounces("n7", "h7:7460");
   StoreAnnounces("n8", "h8:7460");

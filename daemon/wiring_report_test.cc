@@ -105,7 +105,7 @@ TEST_F(WiringReportTest, NodesOfTheJobAreAskedAndThoseThatTheyName) {
   EXPECT_EQ(named->jobs(0).sums().job(), "alone");
 }
 
-TEST_F(WiringReportTest, WhatWasSavedIsSummedOverAllNodesAndAFaultOfTwoIsOne) {
+TEST_F(WiringReportTest, SavedRunsAreSummedOverAllNodesAndAFaultOfTwoIsOne) {
   for (const char* const node : {"n3", "n4"}) Know(node);
   Attach(1, "train", {"n3"});
   plan::EvidenceRecord lost{};
@@ -176,7 +176,7 @@ TEST_F(WiringReportTest, WhatWasSavedIsSummedOverAllNodesAndAFaultOfTwoIsOne) {
   EXPECT_EQ(facts->saved.died.size(), 3u);
 }
 
-TEST_F(WiringReportTest, WhoDoesNotTellIsNamed) {
+TEST_F(WiringReportTest, ANodeThatDoesNotReportIsNamed) {
   for (const char* const node : {"n3", "n4"}) Know(node);
   Attach(1, "train", {"n2", "n3", "n4", "n5"});
   // n2 says nothing at all.
@@ -217,7 +217,7 @@ TEST_F(WiringReportTest, AJobThatEndedIsReported) {
   EXPECT_THAT(Nodes(reply->jobs(0)), ElementsAre("n0", "n1"));
 }
 
-TEST_F(WiringReportTest, ManyNodesThatDoNotTellAreCounted) {
+TEST_F(WiringReportTest, ManyNodesThatDoNotReportAreCounted) {
   std::vector<std::string> peers;
   for (int node = 0; node < ReportService::kMissingShown + 5; ++node) peers.push_back("far" + std::to_string(node));
   Attach(1, "train", peers);
@@ -227,7 +227,7 @@ TEST_F(WiringReportTest, ManyNodesThatDoNotTellAreCounted) {
   EXPECT_EQ(reply->missing_more(), 5u);
 }
 
-TEST_F(WiringReportTest, WhatJobsMetAndWhatHappenedOutlivesTheDaemon) {
+TEST_F(WiringReportTest, JobsFaultsAndEventsOutliveTheDaemon) {
   const auto deliver = [&](plan::EvidenceKind kind, uint64_t number, Nanos when, uint64_t bytes) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(kind);

@@ -18,7 +18,7 @@ TEST_F(WiringTest, StartsWithEveryNicInThePage) {
   EXPECT_EQ(store_->prefix(), "/r2cc/nodes/");
 }
 
-TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndToldAtOnce) {
+TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndReportedAtOnce) {
   const int doorbells = jobs_->doorbells();
   const size_t pushes = peers_->pushed().size();
   links_->Set("eth1", false);
@@ -39,7 +39,7 @@ TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndToldAtOnce) {
   EXPECT_EQ(Weight("n0", "rail1"), 1000);
 }
 
-TEST_F(WiringTest, ThePageAndThePeersComeBeforeTheWordsAboutIt) {
+TEST_F(WiringTest, ThePageAndThePeersComeBeforeTheEvent) {
   std::vector<std::pair<uint16_t, v1::NicState>> when_reported;  // what the page and the peers had by then
   const auto listener = wiring_->backend().events().Listen(
       [&] { when_reported.emplace_back(Weight("n0", "rail1"), wiring_->backend().broadcaster().Get()->nics(1).state()); });
@@ -49,7 +49,7 @@ TEST_F(WiringTest, ThePageAndThePeersComeBeforeTheWordsAboutIt) {
   EXPECT_EQ(when_reported, (std::vector<std::pair<uint16_t, v1::NicState>>(2, {0, v1::FAILED}))) << "the state and the plan";
 }
 
-TEST_F(WiringTest, APeersWordChangesThePage) {
+TEST_F(WiringTest, APeersViewChangesThePage) {
   peers_->Connect("n1");
   peers_->Receive("n1", PeerView(1, v1::HEALTHY));
   Settle();
@@ -88,7 +88,7 @@ TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
   EXPECT_EQ(Status().peers(0).error(), error);
 }
 
-TEST_F(WiringTest, ALostPeersLastWordStays) {
+TEST_F(WiringTest, ALostPeersLastReportStays) {
   peers_->Connect("n1");
   peers_->Receive("n1", PeerView(1, v1::FAILED));
   peers_->Lose("n1", "connection refused");

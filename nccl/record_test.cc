@@ -44,7 +44,7 @@ TEST(Record, TheChildIsThereIfAllHaveThatOne) {
   EXPECT_FALSE(Decode(Minimum({Of(1, 1000), Of(2, 1000), Of(3, 1000)}), 0).all_have_child);
 }
 
-TEST(Record, WhoCannotIsNamed) {
+TEST(Record, ARankThatCannotIsNamed) {
   std::vector<Record> records = {Of(1, 1000), Of(2, 1000), Of(3, 1000)};
   records[1].able = false;
   EXPECT_NE(Decode(Minimum(records), 0).problem.find("rank 1 lacks"), std::string::npos);
@@ -59,7 +59,7 @@ TEST(Record, WhoCannotIsNamed) {
   EXPECT_FALSE(Decode(Minimum(records), 0).is_small);
 }
 
-TEST(Record, NoWordsBreakIt) {
+TEST(Record, NoValuesBreakIt) {
   // Values that no encoder writes.
   std::vector<uint32_t> odd = Minimum({Of(1, 1000), Of(2, 1000), Of(3, 1000)});
   for (uint32_t rank = 0; rank < 3; ++rank) odd[rank * kRecordWords + 3] = 0xffff;

@@ -137,7 +137,7 @@ TEST(RollCall, WithoutTheProcessThatDecidesThereIsNoVerdictAndNoHang) {
   EXPECT_EQ(stranger.Await().kind, Kind::kNone);
 }
 
-TEST(RollCall, WhatWasDecidedOutlivesTheProcessThatDecides) {
+TEST(RollCall, ADecisionOutlivesTheProcessThatDecides) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t pid = fork();
@@ -177,7 +177,7 @@ TEST(RollCall, AnAbortEndsTheWait) {
   other.join();
 }
 
-TEST(RollCall, WhatIsNoRequestIsNoHarm) {
+TEST(RollCall, AMessageThatIsNoRequestDoesNoHarm) {
   Rank rank;
   const UniqueId id = Noted(&rank);
   const auto address = *ReadNote(id);
@@ -206,7 +206,7 @@ TEST(RollCall, OneCommunicatorTooManyHasAVerdict) {
   EXPECT_EQ(of(1), Kind::kAll);
 }
 
-TEST(RollCall, StrangersThatSendNothingKeepNoRankWaiting) {
+TEST(RollCall, SilentConnectionsKeepNoRankWaiting) {
   Rank rank;
   const UniqueId id = Noted(&rank);
   const auto address = *ReadNote(id);

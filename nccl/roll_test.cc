@@ -57,7 +57,7 @@ TEST(Roll, AnotherReleaseOrIntervalIsNamed) {
   EXPECT_EQ(roll.Decide(0), (Verdict{Kind::kDiffers, 2, 1}));
 }
 
-TEST(Roll, WhatCannotBelongToItIsRefused) {
+TEST(Roll, ARankThatCannotBelongToItIsRefused) {
   Roll roll;
   EXPECT_FALSE(roll.CheckIn({0, 0, 256, 3}));
   EXPECT_FALSE(roll.CheckIn({4, 4, 256, 3}));

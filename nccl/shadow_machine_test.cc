@@ -65,7 +65,7 @@ TEST(ShadowMachine, ThereAndBack) {
   EXPECT_EQ(machine.child(), 2U);
 }
 
-TEST(ShadowMachine, WhatIsSeenOnceChangesNothing) {
+TEST(ShadowMachine, ASingleObservationChangesNothing) {
   ShadowMachine machine;
   machine.Step(Half());
   Step(&machine, Healthy(), State::kParent, Action::kNothing);
@@ -112,7 +112,7 @@ TEST(ShadowMachine, WithoutMemoryNothingIsMade) {
   Step(&machine, With({500, 1000, 1000, 1000}, false, kChildMib), State::kGain, Action::kNothing);
 }
 
-TEST(ShadowMachine, WhoIsUnfitOnceIsNeverAskedAgain) {
+TEST(ShadowMachine, AnUnfitRankIsNeverAskedAgain) {
   ShadowMachine machine = Seated();
   Step(&machine, Unfit(), State::kOff, Action::kDrop);
   EXPECT_TRUE(machine.is_off());

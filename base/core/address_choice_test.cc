@@ -35,7 +35,7 @@ TEST(AddressChoiceTest, Order) {
   EXPECT_EQ(AddressRank("fe80::3", kDuplicate), 0);
 }
 
-TEST(AddressChoiceTest, WhatMakesAnInterfaceAChoice) {
+TEST(AddressChoiceTest, ConditionsOfAnInterfaceToBeChosen) {
   EXPECT_TRUE(IsRoutable("10.0.0.1", {}));
   EXPECT_TRUE(IsRoutable("fd00::1", {}));
   EXPECT_TRUE(IsRoutable("fd00::1", kTentative)) << "a node that has just started";

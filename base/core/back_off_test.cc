@@ -10,7 +10,7 @@ TEST(ExponentialBackOff, DoublesUpToItsLongestAndStaysThere) {
   for (const Nanos expected : {100, 200, 400, 750, 750, 750}) EXPECT_EQ(back_off.Next(), expected);
 }
 
-TEST(ExponentialBackOff, BeginsAnewAfterASuccess) {
+TEST(ExponentialBackOff, BeginsAgainAfterASuccess) {
   ExponentialBackOff back_off(100, 750);
   back_off.Reset();
   EXPECT_EQ(back_off.Next(), 100);

@@ -39,7 +39,7 @@ TEST(ByteReader, PastTheEndItYieldsNothingAndIsNotOkForGood) {
   EXPECT_FALSE(reader.Done());
 }
 
-TEST(ByteReader, WhatMakesNoSenseIsNeverDone) {
+TEST(ByteReader, ImpossibleRequestsAreNeverDone) {
   ByteReader reader{std::span<const uint8_t>(kBytes).first(1)};
   reader.Fail();
   EXPECT_EQ(reader.Get<uint8_t>(), 1u);

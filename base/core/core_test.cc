@@ -29,7 +29,7 @@ TEST(Hash, Crc32cContinuesFromASeed) {
 
 TEST(Hash, Fnv1a64MatchesThePublishedValue) { EXPECT_EQ(Fnv1a64("a"), 0xaf63dc4c8601ec8cULL); }
 
-TEST(Epoch, HasAnOrderWithinOneLifeAlone) {
+TEST(Epoch, HasAnOrderWithinOneRunAlone) {
   const Epoch epoch{77, 900};
   EXPECT_TRUE((Epoch{77, 901}).LaterThan(epoch));
   EXPECT_FALSE(epoch.LaterThan(epoch));

@@ -61,7 +61,7 @@ class ForkGuardTest : public testing::Test {
   int hold_[2] = {-1, -1};
 };
 
-TEST_F(ForkGuardTest, APeerReadsTheEndWhileAForkedChildStillLives) {
+TEST_F(ForkGuardTest, APeerReadsTheEndWhileAForkedChildIsAlive) {
   ASSERT_TRUE(fork_guard::Add(pair_[0]));
   Child child([this] { return Sleep(); });
   Close(&pair_[0]);

@@ -149,7 +149,7 @@ TEST(NetlinkParser, RefusedAndInterruptedDumps) {
   EXPECT_TRUE(Parse(interrupted, true, 5).interrupted);
 }
 
-TEST(NetlinkParser, OverrunAndGarbledMessagesLoseTheRestOnly) {
+TEST(NetlinkParser, OverrunAndGarbledMessagesLoseOnlyWhatFollows) {
   Datagram datagram;
   datagram.Link(RTM_NEWLINK, 7, kAllUp).Name("eth0");
   datagram.Begin(NLMSG_OVERRUN);

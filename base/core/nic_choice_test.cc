@@ -23,7 +23,7 @@ TEST(NicChoiceTest, NicsBeforeVirtualOnesBeforeHostedOnes) {
   EXPECT_EQ(ChooseNics({}), Positions());
 }
 
-TEST(NicChoiceTest, WhatHasNoAddressOrIsForManagementIsLeftAlone) {
+TEST(NicChoiceTest, InterfacesWithoutAddressOrForManagementAreLeftAlone) {
   NicCandidate bare = Nic("eth9", 100'000);
   bare.has_address = false;
   EXPECT_EQ(ChooseNics({Nic("eno1", 1'000), Nic("eth0", 100'000), Nic("eth1", 10'000), Nic("eth2"), bare}), (Positions{1, 2, 3}));

@@ -5,7 +5,7 @@
 namespace r2cc {
 namespace {
 
-TEST(RailsFile, WhatIsWrittenIsRead) {
+TEST(RailsFile, WrittenValuesAreRead) {
   const RailsFile file{4026531840, {"eth1", "10.2.0.1", "fd00::1", "guid:0x0002c9030000abcd"}};
   EXPECT_EQ(FormatRailsFile(file), "r2cc rails 1\nnetns 4026531840\neth1\n10.2.0.1\nfd00::1\nguid:0x0002c9030000abcd\n");
   const auto read = ParseRailsFile(FormatRailsFile(file));

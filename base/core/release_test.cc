@@ -8,7 +8,7 @@ namespace {
 
 TEST(Release, IsAVersionOfThreeNumbers) { EXPECT_THAT(Release(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+")); }
 
-TEST(Release, WhatIsBuiltHereHasNoRevision) { EXPECT_EQ(ReleaseAndRevision(), Release() + " (revision unknown: not from a package)"); }
+TEST(Release, ALocalBuildHasNoRevision) { EXPECT_EQ(ReleaseAndRevision(), Release() + " (revision unknown: not from a package)"); }
 
 TEST(Release, ProtocolsAreRangesWhereTheyAre) {
   EXPECT_EQ(ProtocolText({{"peers", 2, 2}}), "peers 2");

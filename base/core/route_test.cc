@@ -36,7 +36,7 @@ void CheckTwoInOneNetwork() {
   EXPECT_EQ(Way("", "10.9.0.1"), std::to_string(EAFNOSUPPORT));
 }
 
-TEST(RouteInterface, AsTheTablesSay) {
+TEST(RouteInterface, AsInTheTables) {
   bool refused = false;
   std::thread([&] {
     refused = unshare(CLONE_NEWNET) != 0;

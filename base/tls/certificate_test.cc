@@ -19,7 +19,7 @@ constexpr int64_t kDay = 24 * 3600;
 CertificateAndKey Authority(int64_t now = kNow) { return *MakeAuthority("r2cc test", ForDays(now, 10)); }
 Certificate Parsed(const CertificateAndKey& pair) { return *Certificate::Parse(pair.certificate); }
 
-TEST(CertificateTest, SaysWhoseItIsAndIsBelieved) {
+TEST(CertificateTest, NamesItsOwnerAndIsBelieved) {
   const CertificateAndKey ca = Authority();
   const Authorities authorities = *Authorities::Parse(ca.certificate);
   EXPECT_TRUE(authorities.CheckThemselves(kNow).ok());
@@ -141,7 +141,7 @@ TEST(CertificateTest, OneThatItsAuthorityRevokedIsNotBelieved) {
 }
 
 // OpenSSL takes one without the extension for every purpose.
-TEST(CertificateTest, OneThatSaysNoPurposeHasNone) {
+TEST(CertificateTest, ACertificateWithoutPurposeHasNone) {
   const CertificateAndKey ca = Authority();
   const CertificateAndKey node = *Issue(ca, {Identity::Kind::kNode, "n1"}, ForDays(kNow, 5));
   const Certificate parsed = Parsed(node);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kNow = 1'800'000'000;
 
-TEST(ServerVerifierTest, ANodeIsBelievedAndEachOtherHearsWhyNot) {
+TEST(ServerVerifierTest, ANodeIsBelievedAndEachOtherIsRefusedWithAReason) {
   const CertificateAndKey ca = *MakeAuthority("r2cc test", ForDays(kNow, 10));
   const Authorities authorities = *Authorities::Parse(ca.certificate);
   const auto judged = [&](const std::string& pem, int64_t now = kNow) { return ServerIdentity(pem, authorities, now); };

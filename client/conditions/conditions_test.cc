@@ -64,7 +64,7 @@ TEST(WriteCondition, AHeartbeatChangesNoTransition) {
   EXPECT_THAT(api.asked[1].body, Not(HasSubstr("lastTransitionTime")));
 }
 
-TEST(WriteCondition, WhatIsThereDecidesWhatIsNews) {
+TEST(WriteCondition, ExistingConditionsDecideWhatIsNew) {
   NodeConditions::Write write = kDegraded;
   write.turned = false;
   FakeKubernetesApi none;
@@ -104,7 +104,7 @@ TEST(FieldManager, NamesThePodsNamespace) {
   EXPECT_EQ(FieldManager(account), "r2cc-conditions");
 }
 
-TEST(FollowConditions, SaysOnceWhatFailsAndThatItWorksAgain) {
+TEST(FollowConditions, LogsOnceWhatFailsAndThatItWorksAgain) {
   FakeKubernetesApi api;
   api.status = absl::PermissionDeniedError("status 403");
   v1::NodeView node;

@@ -31,7 +31,7 @@ class NodeConditionsTest : public testing::Test {
   Nanos now_ = kNanosPerSecond;
 };
 
-TEST(NodeCondition, SaysWhatReadySaysOnTheNode) {
+TEST(NodeCondition, StatesWhatReadyStatesOnTheNode) {
   EXPECT_EQ(ConditionOf(Node("n0", v1::HEALTHY)), (NodeCondition{ConditionStatus::kFalse, "RailsWork", "2 of 2 rails usable"}));
   EXPECT_EQ(ConditionOf(Node("n0", v1::FAILED)),
             (NodeCondition{ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED: link down; 1 of 2 rails usable"}));
@@ -74,7 +74,7 @@ TEST_F(NodeConditionsTest, ANicThatFlapsIsWrittenNoMoreThanOnceAPause) {
   EXPECT_LE(writes, 11u);
 }
 
-TEST_F(NodeConditionsTest, WhatWasNotTakenIsWrittenAgain) {
+TEST_F(NodeConditionsTest, AConditionThatWasNotTakenIsWrittenAgain) {
   EXPECT_EQ(Look({Node("n0", v1::FAILED)}, /*delivered=*/false).size(), 1u);
   EXPECT_TRUE(Look({Node("n0", v1::FAILED)}).empty());
   now_ += NodeConditions::kPause;
@@ -96,7 +96,7 @@ TEST_F(NodeConditionsTest, ADaemonOfTheStoreAloneIsNoNode) {
   EXPECT_TRUE(Look({store}).empty());
 }
 
-TEST_F(NodeConditionsTest, ANodeThatLeftBeforeThisLifeIsUnknownOnce) {
+TEST_F(NodeConditionsTest, ANodeThatLeftBeforeThisRunIsUnknownOnce) {
   conditions_.Adopt("gone", {ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED"}, now_);
   conditions_.Adopt("left", {ConditionStatus::kUnknown, "Left", "r2ccd of this node has left R2CC's cluster"}, now_);
   conditions_.Adopt("../pods/x", {ConditionStatus::kTrue, "RailDegraded", "rail1 FAILED"}, now_);
@@ -111,7 +111,7 @@ TEST_F(NodeConditionsTest, ANodeThatLeftBeforeThisLifeIsUnknownOnce) {
   EXPECT_TRUE(Look({}).empty());
 }
 
-TEST_F(NodeConditionsTest, ANodeOfTheViewIsWrittenAsIfThisLifeHadWrittenBefore) {
+TEST_F(NodeConditionsTest, ANodeOfTheViewIsWrittenAsIfThisRunHadWrittenBefore) {
   const NodeCondition degraded = ConditionOf(Node("n0", v1::FAILED));
   conditions_.Adopt("n0", degraded, now_);
   const auto same = Look({Node("n0", v1::FAILED)});

@@ -33,7 +33,7 @@ TEST(RunSystemProgram, OneThatClosesItsOutputAndGoesOnIsEnded) {
   EXPECT_EQ(*RunSystemProgram({"/bin/sh", "-c", "echo x; exec >&- 2>&-; sleep 0.1"}, 100, 10'000), "x\n");
 }
 
-TEST(RunSystemProgram, WhatItStartedIsEndedWithIt) {
+TEST(RunSystemProgram, ItsChildrenEndWithIt) {
   const auto script = RunSystemProgram({"/bin/sh", "-c", "sleep 1000 & echo $!; wait"}, 100, 500);
   const int process = static_cast<int>(syscall(SYS_pidfd_open, std::stoi(*script), 0));
   if (process < 0 && errno != ESRCH) GTEST_SKIP() << "needs pidfd_open: " << std::strerror(errno);

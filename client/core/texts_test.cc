@@ -5,7 +5,7 @@
 namespace r2cc::client {
 namespace {
 
-TEST(CauseText, OfItsName) {
+TEST(CauseText, ItsName) {
   EXPECT_EQ(CauseText("link-down"), "its link is down");
   EXPECT_EQ(CauseText("page-notice"), "r2ccd took it out of use");
   EXPECT_EQ(CauseText("what a later release knows"), "what a later release knows");
@@ -24,7 +24,7 @@ TEST(EvidenceValueText, HasItsUnit) {
   EXPECT_EQ(EvidenceValueText("rate", -1), "-1");
 }
 
-TEST(MeaningForJobs, OfEachStateAndWeight) {
+TEST(MeaningForJobs, EachStateAndWeight) {
   const auto meaning = [](v1::NicState state, uint32_t permille) {
     v1::PlannedNic planned;
     planned.set_state(state);

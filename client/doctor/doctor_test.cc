@@ -121,7 +121,7 @@ TEST_F(DoctorTest, NothingIsWrong) {
                     HasSubstr("\n0 FAIL, 0 warn, 0 unchecked, ")));
 }
 
-TEST_F(DoctorTest, WhereThereIsToBeNoDaemonTheJobAloneIsLookedAt) {
+TEST_F(DoctorTest, WithoutADaemonTheJobAloneIsChecked) {
   facts_.daemon = DaemonFacts();
   facts_.daemon.connection = absl::UnavailableError("there is none");
   facts_.without_daemon = true;
@@ -310,7 +310,7 @@ TEST_F(DoctorTest, FaultsOfOtherNodesAreWarnings) {
     EXPECT_THAT(wrong, HasSubstr(line));
 }
 
-TEST_F(DoctorTest, WhatEveryPeerShowsIsThisNodesFault) {
+TEST_F(DoctorTest, AFaultThatEveryPeerShowsIsThisNodes) {
   AddPeer("n2", 3);
   facts_.daemon.duplicates.emplace_back().set_peer_node("n0");
   machine_.largest_packet = {{"10.2.0.2", 1500}, {"10.2.0.3", 1500}};

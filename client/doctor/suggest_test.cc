@@ -31,7 +31,7 @@ TEST(Suggest, ANetworkHasTheNameThatOtherNodesGaveIt) {
             "nics { name: \"rail0\" interface: \"eth1\" }  # 10.0.2.0/24\n");
 }
 
-TEST(Suggest, WhatIsLeftOutHasItsReason) {
+TEST(Suggest, LeftOutPartsHaveTheirReason) {
   EXPECT_EQ(SuggestNics({Interface("eth0", "10.0.1.7"), Interface("eno1", "192.168.1.7", 24, 1000),
                          Interface("docker0", "172.17.0.1", 16, 10'000, false), Interface("eth1", ""), Interface("eth2", "fe80::1", 64)},
                         {}),

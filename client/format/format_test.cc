@@ -120,7 +120,7 @@ TEST(Format, Status) {
             "n2        ?         no view yet          not connected, 10.9.0.3:7460: connection refused\n");
 }
 
-TEST(Format, WhatIsKnownOfANodeThatIsAwayIsStale) {
+TEST(Format, TheStateOfANodeThatIsAwayIsStale) {
   auto reply = FromText<v1::StatusReply>(R"pb(
     node: "n0"
     nodes {
@@ -351,7 +351,7 @@ TEST(Format, ALargeClusterBeginsWithHowManyThereAreOfEach) {
 }
 
 // A daemon without a store knows a node that is none of its peers because that one calls it.
-TEST(Format, ANodeIsNotSaidToComeThroughAStoreThatThereIsNot) {
+TEST(Format, ANodeDoesNotComeThroughAMissingStore) {
   v1::StatusReply reply;
   reply.set_node("n0");
   reply.add_nodes()->set_node("n0");

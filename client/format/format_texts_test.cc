@@ -63,7 +63,7 @@ TEST(FormatTexts, ADrainOfOneJob) {
   EXPECT_THAT(FormatPlan(plan, {}), HasSubstr("drained: n0/rail1 for job train\n"));
 }
 
-TEST(FormatTexts, WhySaysHowLongADrillLasts) {
+TEST(FormatTexts, WhyShowsHowLongADrillLasts) {
   auto reply = FromText<v1::ExplainNicReply>(R"pb(node: "n0"
                                                   nic { name: "rail1" state: FAILED drill_failed: true drill_ends_ns: 598000000000 })pb");
   EXPECT_THAT(FormatExplainNic(reply, {}), HasSubstr("set     fail-nic, 9 min 58 s left\n"));
@@ -72,7 +72,7 @@ TEST(FormatTexts, WhySaysHowLongADrillLasts) {
   EXPECT_THAT(FormatExplainNic(reply, {}), testing::Not(HasSubstr("set ")));
 }
 
-TEST(FormatTexts, WhoElseForgotANode) {
+TEST(FormatTexts, OtherNodesThatForgotANode) {
   v1::ForgetNodeRequest request;
   request.set_node("n7");
   const auto reply = FromText<v1::ForgetNodeReply>(R"pb(silent_ns: 3000000000
@@ -95,7 +95,7 @@ TEST(FormatTexts, JobsBeginWithHowManyThereAre) {
   EXPECT_THAT(FormatJobs(one, {}), testing::StartsWith("1 process of 1 user\n\n"));
 }
 
-TEST(FormatTexts, ReleasesAreToldWhereThereAreSeveral) {
+TEST(FormatTexts, ReleasesAreShownIfThereAreSeveral) {
   auto reply = FromText<v1::StatusReply>(R"pb(summary { releases { release: "0.2.0" nodes: 3 node: "n3" } })pb");
   EXPECT_THAT(FormatStatus(reply, {}), testing::Not(testing::HasSubstr("skew")));
   *reply.mutable_summary() = FromText<v1::ClusterSummary>(R"pb(releases { release: "0.2.0" nodes: 3 node: "n3" }

@@ -71,7 +71,7 @@ class HealthEventsTest : public testing::Test {
   std::vector<std::string> lines_;
 };
 
-TEST_F(HealthEventsTest, TheServerHearsOfAFaultAndOfItsEnd) {
+TEST_F(HealthEventsTest, TheServerReceivesAFaultAndItsEnd) {
   StartServer();
   Follow(6, [&](int look) {
     if (look == 2) own_.mutable_nics(0)->set_state(v1::FAILED);
@@ -87,7 +87,7 @@ TEST_F(HealthEventsTest, TheServerHearsOfAFaultAndOfItsEnd) {
   EXPECT_TRUE(lines_.empty());
 }
 
-TEST_F(HealthEventsTest, AConnectorThatComesLateHearsAll) {
+TEST_F(HealthEventsTest, ALateConnectorReceivesAllEvents) {
   Follow(30, [&](int look) {
     if (look == 3) StartServer();
   });

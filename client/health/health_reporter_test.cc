@@ -37,7 +37,7 @@ class HealthReporterTest : public testing::Test {
   HealthReporter reporter_{""};
 };
 
-TEST_F(HealthReporterTest, AStartTellsOfEverythingSoThatNothingStaysOpen) {
+TEST_F(HealthReporterTest, AStartPublishesEverythingSoThatNothingStaysOpen) {
   const auto events = Events();
   ASSERT_EQ(events.size(), 3u);
   for (const datamodels::HealthEvent& event : events) {
@@ -107,7 +107,7 @@ TEST_F(HealthReporterTest, DrillsDrainsAndMissingCablesAreNoFaults) {
   EXPECT_TRUE(Events().empty());
 }
 
-TEST_F(HealthReporterTest, WhatWasNotTakenIsToldAgain) {
+TEST_F(HealthReporterTest, AnEventThatWasNotTakenIsSentAgain) {
   Events();
   Set(1, v1::FAILED, "link down");
   EXPECT_EQ(reporter_.Look(own_, kNow).events_size(), 1);

@@ -167,7 +167,7 @@ TEST(JobReport, AFaultIsMaskedWhenTheJobWentOn) {
   EXPECT_EQ(report.died_ns(), kBegin + 600 * kSecond);
 }
 
-TEST(JobReport, AJobThatDiedSaysWhy) {
+TEST(JobReport, AJobThatDiedShowsItsCause) {
   v1::ReportJobsReply::Whole whole = Job("train");
   v1::JobSums& sums = *whole.mutable_sums();
   const auto fail = [&](const std::string& node, const std::string& peer, plan::Failure failure, int64_t when) {
@@ -223,7 +223,7 @@ TEST(JobReport, TimeWithFewerRails) {
               AllOf(HasSubstr("fewer rails    30 min 0 s of 1 h 0 min with 3 of 4 rails\n"), HasSubstr("with 2 of 4 rails\n")));
 }
 
-TEST(JobReport, WhatWasNotWatchedAndWhichRun) {
+TEST(JobReport, UnwatchedTimeAndTheRun) {
   v1::ReportJobsReply::Whole whole = Job("train");
   whole.mutable_sums()->set_run("123.0");
   whole.mutable_sums()->set_watched_since_ns(kBegin + 60 * kSecond);
@@ -234,7 +234,7 @@ TEST(JobReport, WhatWasNotWatchedAndWhichRun) {
                     HasSubstr("ended          1 while r2ccd did not run")));
 }
 
-TEST(JobReport, WhatIsNotKnownIsSaid) {
+TEST(JobReport, UnknownValuesAreNamed) {
   v1::ReportJobsReply::Whole whole = Job("train");
   AddFault(&whole, "rail0", kBegin + 60 * kSecond, 1);
   v1::JobReport report = MakeReports(Gathered({whole}), {}).jobs(0);
@@ -247,7 +247,7 @@ TEST(JobReport, WhatIsNotKnownIsSaid) {
   EXPECT_EQ(report.restart_cost().from(), "no fault was masked");
 }
 
-TEST(JobReport, WhatAJobDiedOfIsNotMasked) {
+TEST(JobReport, AFaultThatEndedAJobIsNotMasked) {
   v1::ReportJobsReply::Whole whole = Job("train");
   AddFault(&whole, "rail0", kBegin + 60 * kSecond, 1);
   AddFault(&whole, "rail0", kBegin + 600 * kSecond, 1);

@@ -36,7 +36,7 @@ v1::Saved SavedOf(const std::vector<const v1::JobSums*>& runs, int64_t since, in
   return SavedBy(runs, since, now, low, high);
 }
 
-TEST(Saved, IsWhatTheReportsOfTheRunsSay) {
+TEST(Saved, SumsUpTheReportsOfTheRuns) {
   v1::JobSums one = RunOf(8, kBegin, kBegin + 4 * kHour), other = RunOf(2, kBegin, kBegin + 2 * kHour);
   AddFault(&one, kBegin + kHour);
   AddFault(&one, kBegin + kHour + kHour / 4);  // within the restart that the first would have cost
@@ -99,7 +99,7 @@ TEST(Saved, ARunThatGoesOnIsAliveUntilNow) {
   EXPECT_EQ(saved.faults_masked() + saved.faults_not_masked(), 0u);
 }
 
-TEST(Saved, WhatWasDoneOnPurposeCountsApart) {
+TEST(Saved, FaultsOnPurposeCountApart) {
   v1::JobSums run = RunOf(8, kBegin, kBegin + 4 * kHour), died = RunOf(1, kBegin, kBegin + kHour);
   AddFault(&run, kBegin + kHour);
   run.mutable_faults(0)->set_on_purpose(true);

@@ -82,14 +82,14 @@ TEST_F(CertsTest, AKeyForTheService) {
   EXPECT_EQ(about.st_gid, 65534u);
 }
 
-TEST_F(CertsTest, WhatIsThereIsNotLost) {
+TEST_F(CertsTest, ExistingFilesAreNotLost) {
   ASSERT_TRUE(Init().ok());
   const std::string before = Read("ca.key");
   EXPECT_EQ(Init().message(), folder_ + "/ca.crt is there already: an authority is not replaced; name another directory with --dir");
   EXPECT_EQ(Read("ca.key"), before);
 }
 
-TEST_F(CertsTest, MistakesAreToldInOneLine) {
+TEST_F(CertsTest, MistakesAreReportedInOneLine) {
   EXPECT_EQ(Issue("n1").message(),
             "cannot read " + folder_ + "/ca.crt: `r2ccctl certs init` makes an authority; --dir names its directory");
   ASSERT_TRUE(Init().ok());

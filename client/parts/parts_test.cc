@@ -34,7 +34,7 @@ TEST(ParseNeighbours, NamesSwitchAndPort) {
               ElementsAre(Pair("eth0", Neighbour{"leaf3", "Eth1/14"}), Pair("eth1", Neighbour{"0c:42:a1:00:00:02", "swp7"})));
 }
 
-TEST(ParseNeighbours, WhatIsGarbledIsLeftOut) {
+TEST(ParseNeighbours, GarbledPartsAreLeftOut) {
   for (const char* bad : {"", "{", "[]", R"({"lldp":7})", R"({"lldp":[{"interface":[{"name":"eth0"}]}]})",
                           R"({"lldp":[{"interface":[7]}]})", R"({"lldp":[{"interface":[{"name":"eth0","port":[{"id":[{"value":7}]}]}]}]})"})
     EXPECT_TRUE(ParseNeighbours(bad).empty()) << bad;
@@ -72,7 +72,7 @@ TEST(Parts, AddsWhatCanBeReadAndTakesItsReasonAway) {
   EXPECT_EQ(reader.asked, 1) << "lldpd is asked once";
 }
 
-TEST(Parts, WhoMayReadNothingKeepsTheReasons) {
+TEST(Parts, ACallerWithoutAccessKeepsTheReasons) {
   FakePartReader reader;
   reader.interfaces["02:00"] = "eth0";
   v1::NicView nic;

@@ -37,7 +37,7 @@ seat               1.42  n1 has a free seat in NCCL's tree; 0.70 of NCCL's own t
 )");
 }
 
-TEST(PlanChoices, WhoGainsNothingDeclines) {
+TEST(PlanChoices, AMemberWithoutGainDeclines) {
   EXPECT_THAT(FormatAllReduce(Nodes(2, 2), {}), HasSubstr("the tree of two nodes has no slack: declines"));
   EXPECT_THAT(FormatAllReduce(Nodes(4, 1), {}), HasSubstr("no seat gains 3 % over NCCL's own choice: declines"));
   EXPECT_THAT(FormatAllReduce(Nodes(5, 2), {}), HasSubstr("n1 has a free seat in NCCL's tree; 0.66 of NCCL's own time"));

@@ -77,7 +77,7 @@ TEST(SimulateTest, SeveralNodesLoseRails) {
   EXPECT_EQ(answer.lost_size(), 2);
 }
 
-TEST(SimulateTest, SaysTheNodesName) {
+TEST(SimulateTest, ShowsTheNodesName) {
   const SimulateCommand command = EightNodes({"n3:4"});
   const std::string text = FormatSimulation(command, Answer(command), Style());
   EXPECT_THAT(text,

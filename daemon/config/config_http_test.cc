@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 absl::StatusOr<Config> Parse(const std::string& text) { return ParseConfig(text, "f", {"/run", "host", "", "/var"}); }
 
-TEST(ConfigHttp, IsOnLoopbackUnlessTheFileSaysOtherwise) {
+TEST(ConfigHttp, IsOnLoopbackUnlessConfiguredOtherwise) {
   EXPECT_EQ(Parse("")->http.listen, "127.0.0.1:9460");
   EXPECT_EQ(Parse("insecure: true")->http.listen, "127.0.0.1:9460");
   EXPECT_EQ(Parse("http { off: true }")->http.listen, "");
@@ -28,7 +28,7 @@ TEST(ConfigHttp, AnotherAddressNeedsTlsOrInsecure) {
   EXPECT_EQ(Parse("tls { directory: '/t' } http { listen: '10.9.0.1:9460' }")->http.listen, "10.9.0.1:9460");
 }
 
-TEST(ConfigHttp, WhatIsWrongIsOneLine) {
+TEST(ConfigHttp, AMistakeIsOneLine) {
   EXPECT_THAT(std::string(Parse("http { listen: '127.0.0.1' }").status().message()), HasSubstr("f:1: http.listen: '127.0.0.1' is not"));
   EXPECT_THAT(std::string(Parse("http { off: true listen: '127.0.0.1:1' }").status().message()), HasSubstr("either off or has listen"));
   for (const char* const host : {"", "a b", "a/b", "n0:9460", "evil\\n"})

@@ -98,7 +98,7 @@ TEST(ConfigPatternsTest, AMachineMayLackWhatItHasInForce) {
   EXPECT_THAT(whole.lacking_globs, ElementsAre("ib*"));
 }
 
-TEST(ConfigPatternsTest, WhatDoesNotFitIsToldWithWhatThereIs) {
+TEST(ConfigPatternsTest, AMismatchIsReportedWithWhatExists) {
   EXPECT_THAT(Nics("\nnics { interface: \"ib*\" }"),
               ElementsAre("f.conf:3: no interface of this machine fits 'ib*'; it has eth0 eth1 eth2 mgmt"));
   EXPECT_THAT(Nics("nics { name: \"r\" address: \"10.0.0.0/8\" }"),

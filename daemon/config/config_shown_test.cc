@@ -23,7 +23,7 @@ constexpr char kWhole[] = R"(
   drills { allow: true } attach { uids: 5 gids: 6 } limits { nics_per_node: 32 nodes: 100 forget_nodes_after_h: 5 }
   log_level: "debug" insecure: true rdma { traffic_class: 106 service_level: 3 pkey_index: 2 })";
 
-TEST(ConfigShown, WhatIsShownIsReadAsTheSameConfiguration) {
+TEST(ConfigShown, TheShownConfigurationParsesAsTheSame) {
   const auto config = ParseConfig(kWhole, "f", kContext);
   ASSERT_TRUE(config.ok()) << config.status();
   const std::string shown = ShowConfig(*config);

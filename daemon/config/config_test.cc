@@ -55,7 +55,7 @@ TEST(ConfigTest, LaterFilesAddToEarlierOnes) {
   EXPECT_FALSE(config->insecure) << "also a later value that is the type's default counts";
 }
 
-TEST(ConfigTest, WhatIsWrongIsToldWithItsOwnFile) {
+TEST(ConfigTest, AMistakeIsReportedWithItsOwnFile) {
   const auto error = [](const std::vector<ConfigText>& texts) {
     const auto config = ParseConfig(texts, kContext);
     return config.ok() ? "no error" : std::string(config.status().message());
@@ -72,7 +72,7 @@ TEST(ConfigTest, WhatIsWrongIsToldWithItsOwnFile) {
   EXPECT_THAT(std::string(CheckInterfaces(*config, {"eth0"}).message()), testing::StartsWith("b.conf:2: NIC eth9: "));
 }
 
-TEST(ConfigTest, EverybodyMayAttachUnlessTheFileSaysWho) {
+TEST(ConfigTest, EverybodyMayAttachUnlessTheFileNamesUsers) {
   const auto access = [](const std::string& text) {
     const auto config = ParseConfig(text, "f.conf", kContext);
     EXPECT_TRUE(config.ok()) << config.status();
@@ -125,7 +125,7 @@ TEST(ConfigTest, DefaultsAndTheFlag) {
   EXPECT_FALSE(DefaultConfig({"/run/x", "host-1", "a/b"}).ok());
 }
 
-TEST(ConfigTest, AGarbledFileIsToldWithItsLine) {
+TEST(ConfigTest, AGarbledFileIsReportedWithItsLine) {
   EXPECT_THAT(ErrorOf("node: 'n0'\nnicks { name: 'a' }\n"),
               testing::StartsWith("f.conf:2: there is no field 'nicks' here; there are node, listen, peers, nics, "));
   EXPECT_THAT(ErrorOf("tls { dir: 'x' }\n"),
@@ -161,7 +161,7 @@ TEST(ConfigTest, NamesAndListsAreBounded) {
               testing::HasSubstr("more than 16 etcd_endpoints"));
 }
 
-TEST(ConfigTest, AWrongValueIsToldWithItsLine) {
+TEST(ConfigTest, AWrongValueIsReportedWithItsLine) {
   EXPECT_EQ(ErrorOf("nics { name: 'a' }\nnics { name: 'a' }"), "f.conf:2: NIC a is listed twice");
   EXPECT_EQ(ErrorOf("nics { name: 'a' interface: 'e' }\nnics { name: 'b' interface: 'e' }"),
             "f.conf:2: NICs a and b have one interface, e");

@@ -31,7 +31,7 @@ TEST(CallerTest, TravelsWithAForwardedRequest) {
   EXPECT_EQ(Describe(FromAsker(ToAsker(alice, "n1"), n1)), "operator alice at 10.0.0.9:1 on n1");
 }
 
-TEST(CallerTest, WhoForwardsIsWhoHisCertificateSays) {
+TEST(CallerTest, TheForwarderIsTheNodeOfItsCertificate) {
   v1::Asker asker;
   asker.set_node("n7");
   EXPECT_EQ(FromAsker(asker, {.kind = Caller::Kind::kNode, .name = "n1"}).via, "n1");

@@ -101,7 +101,7 @@ TEST_F(ControlTableTest, AccessMayDependOnTheRequest) {
   EXPECT_EQ(refused_, std::vector<std::string>{"FAIL"});
 }
 
-TEST_F(ControlTableTest, WhatHasNoRowOrNoDaemonIsUnavailable) {
+TEST_F(ControlTableTest, ARequestWithoutRowOrDaemonIsUnavailable) {
   EXPECT_FALSE(table_.complete());
   EXPECT_TRUE(absl::IsUnavailable(Ask(v1::GetPlanRequest())));
   table_.Set<v1::GetPlanRequest>(Access(), [](const auto&) { return v1::Plan(); });

@@ -45,7 +45,7 @@ TEST(ConvertTest, AViewComesBackAsItWas) {
   EXPECT_EQ(*back, expected);
 }
 
-TEST(ConvertTest, EveryStateAndWordHasItsOwnNumber) {
+TEST(ConvertTest, EveryStateAndHealthHasItsOwnNumber) {
   std::set<int> numbers;
   for (int state = 0; state < health::kNicStates; ++state) {
     health::NodeState view = State();
@@ -86,7 +86,7 @@ TEST(ConvertTest, RefusesWhatCannotBe) {
   EXPECT_TRUE(FromProto(view, kNow, 17).ok()) << "as it is configured";
 }
 
-TEST(ConvertTest, AnOlderDaemonSaysNothingOfShares) {
+TEST(ConvertTest, AnOlderDaemonReportsNoShares) {
   v1::NodeView view = ToProto(State(), health::NodeStatus::kHealthy, kNow);
   EXPECT_EQ(view.nics(0).share_permille(), 250u);
   view.mutable_nics(0)->clear_share_permille();
@@ -175,7 +175,7 @@ TEST(ConvertTest, RdmaEndsTravelAndAreBounded) {
 }
 
 // What 0.2.0 does not know it does not read, and what it does not say is 0.
-TEST(ConvertTest, WhatIsKnownOfLargePacketsTravels) {
+TEST(ConvertTest, TheStateOfLargePacketsTravels) {
   const Moment now{10, 1'700'000'000'000'000'000};
   health::NodeState state;
   state.node = "n1";

@@ -14,7 +14,7 @@ v1::Event Of(const std::string& kind, const std::string& node, const std::string
   return event;
 }
 
-TEST(EventFilterTest, WhoAsksForNothingGetsAll) { EXPECT_TRUE(Wanted({}, Of("nic-state", "n0", "rail0"))); }
+TEST(EventFilterTest, ARequestWithoutFilterGetsAll) { EXPECT_TRUE(Wanted({}, Of("nic-state", "n0", "rail0"))); }
 
 TEST(EventFilterTest, NodeAndNicAreThoseOfTheEventOrOfItsOtherEnd) {
   v1::EventsRequest request;

@@ -31,7 +31,7 @@ TEST(EventLogTest, ForgetsTheOldestAndAReaderSeesTheGap) {
   EXPECT_EQ(log.last_sequence(), 10u);
 }
 
-TEST(EventLogTest, ListenersHearUntilTheyLeaveAndMayRead) {
+TEST(EventLogTest, ListenersAreNotifiedUntilTheyLeaveAndMayRead) {
   EventLog log;
   uint64_t last = 0;
   const auto id = log.Listen([&] { last = log.After(last)->sequence(); });
@@ -50,7 +50,7 @@ v1::Event OperatorEvent(const std::string& what) {
   return event;
 }
 
-TEST(EventLogTest, WhatOperatorsSaidIsWashedOutByNobodyElse) {
+TEST(EventLogTest, OperatorsEventsAreDisplacedByNobodyElse) {
   EventLog log(/*most=*/4, /*audited_most=*/2);
   log.Append(OperatorEvent("drain"));
   for (int i = 0; i < 100; ++i) log.Append(v1::Event());
@@ -74,7 +74,7 @@ TEST(EventLogTest, GivesThoseThatAreWanted) {
   EXPECT_EQ(log.BeforeLast(99, wanted), 0u);
 }
 
-TEST(EventLogTest, WhoFollowsLooksAtEachEventOnce) {
+TEST(EventLogTest, AFollowerLooksAtEachEventOnce) {
   EventLog log;
   for (int i = 0; i < 100; ++i) log.Append(v1::Event());
   int looks = 0;
@@ -88,7 +88,7 @@ TEST(EventLogTest, WhoFollowsLooksAtEachEventOnce) {
   EXPECT_EQ(looks, 101);
 }
 
-TEST(EventLogTest, CountsOnFromFormerLives) {
+TEST(EventLogTest, CountsOnFromFormerRuns) {
   EventLog log(/*most=*/3);
   std::vector<v1::Event> former;
   for (const uint64_t number : {7, 9, 10, 11, 12}) {

@@ -62,7 +62,7 @@ TEST(RolesTest, DrillsAreOffUnlessConfigured) {
             "drills are off on node n0: set drills { allow: true } in its configuration");
 }
 
-TEST(RolesTest, TheOwnersKeepAllWhateverIsGranted) {
+TEST(RolesTest, TheOwnersKeepAllRolesUnderAnyGrants) {
   const RolePolicy policy({OwnersGrant(300), {.roles = 3, .gids = {7}}}, true);
   EXPECT_EQ(Roles(policy, User(0)), "vod");
   EXPECT_EQ(Roles(policy, User(300)), "vod");
@@ -70,7 +70,7 @@ TEST(RolesTest, TheOwnersKeepAllWhateverIsGranted) {
   EXPECT_EQ(Roles(policy, On("n1", User(0))), "") << "root of another node owns nothing here";
 }
 
-TEST(RolesTest, WhatGrantsTakeAway) {
+TEST(RolesTest, GrantsTakeRolesAway) {
   const Grant netops{.roles = 3, .gids = {7}};
   const std::string start = "grants replace the defaults: ";
   EXPECT_EQ(LostByGrants({OwnersGrant(300), netops}, kR2cc, false),

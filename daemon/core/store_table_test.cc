@@ -7,7 +7,7 @@ namespace {
 
 constexpr Nanos kMs = kNanosPerMs;
 
-TEST(StoreTableTest, PutTellsChangesOnly) {
+TEST(StoreTableTest, PutReturnsChangesOnly) {
   StoreTable table;
   auto first = table.Put("/n/a", "1", 0, 0);
   ASSERT_TRUE(first.ok());

@@ -99,7 +99,7 @@ TEST_F(HttpServerTest, AConnectionAsksAgainAndAgain) {
   EXPECT_TRUE(client.Ended());
 }
 
-TEST_F(HttpServerTest, AClientMayEndItsDirectionAndHearsTheAnswer) {
+TEST_F(HttpServerTest, AClientMayEndItsDirectionAndGetsTheAnswer) {
   HttpClient client(server_->port());
   client.Send("GET /healthz HTTP/1.1\r\nHost: n0\r\n\r\n");
   shutdown(client.fd(), SHUT_WR);
@@ -144,12 +144,12 @@ TEST_F(HttpServerTest, WithoutACertificateThereAreNoDrills) {
   EXPECT_THAT(client.Response(), AllOf(StartsWith("HTTP/1.1 403"), HasSubstr("needs TLS and the certificate of an operator")));
 }
 
-TEST_F(HttpServerTest, ACoreThatDoesNotAnswerIsTold) {
+TEST_F(HttpServerTest, ACoreThatDoesNotAnswerIsReported) {
   backend_.stuck = true;
   EXPECT_THAT(Get("/healthz"), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("core does not answer")));
 }
 
-TEST_F(HttpServerTest, WhoScrapesOftenCostsTheCoreLittle) {
+TEST_F(HttpServerTest, FrequentScrapesCostTheCoreLittle) {
   HttpClient client(server_->port());
   const Nanos begin = SteadyClock().Now();
   for (int i = 0; i < 100; ++i) {

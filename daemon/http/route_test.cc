@@ -118,7 +118,7 @@ TEST(RouteTest, NothingIsChangedByHttp) {
     EXPECT_EQ(StatusOf(RouteOf({.method = method, .target = "/api/v1/nics", .host = "n0"}, kNames)), 405) << method;
 }
 
-TEST(RouteTest, WhatIsNotUnderstoodIsNamed) {
+TEST(RouteTest, UnknownQueriesAreNamed) {
   const auto unknown = Get("/api/v1/status?stats=1");
   EXPECT_EQ(StatusOf(unknown), 400);
   EXPECT_THAT(std::get<HttpRefusal>(unknown).text, HasSubstr("bad, node"));
@@ -147,7 +147,7 @@ TEST(RouteTest, GarbageAtEveryPathIsAnswered) {
     }
 }
 
-TEST(RouteTest, WhetherADaemonLivesIsNoSecret) {
+TEST(RouteTest, WhetherADaemonRunsIsNoSecret) {
   EXPECT_TRUE(IsOpen(As<HealthzRoute>(Get("/healthz"))));
   EXPECT_TRUE(IsOpen(As<ReadyzRoute>(Get("/readyz"))));
   EXPECT_FALSE(IsOpen(As<MetricsRoute>(Get("/metrics"))));

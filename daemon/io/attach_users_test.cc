@@ -31,7 +31,7 @@ TEST(AttachUsersTest, OneUserLeavesRoomForTheOthers) {
 }
 
 // Root of a container becomes as many users as it likes.
-TEST(AttachUsersTest, AContainerIsOneShareWhateverItsUids) {
+TEST(AttachUsersTest, AContainerIsOneShareForAllItsUids) {
   AttachUsers users;
   size_t attached = 0;
   for (uint32_t uid = 2000; uid < 3000; ++uid) attached += AttachUpTo(&users, uid, "container /pods/a", 64);
@@ -52,7 +52,7 @@ TEST(AttachUsersTest, AReserveStaysForRootAndForThoseWhoHaveNone) {
   EXPECT_FALSE(users.Connect(0)) << "there is an end";
 }
 
-TEST(AttachUsersTest, ConnectionsThatSayNothingAreBounded) {
+TEST(AttachUsersTest, SilentConnectionsAreBounded) {
   AttachUsers users;
   for (size_t i = 0; i < AttachUsers::kGreetingsMax; ++i) ASSERT_TRUE(users.Connect(1000));
   EXPECT_FALSE(users.Connect(1000));
@@ -61,7 +61,7 @@ TEST(AttachUsersTest, ConnectionsThatSayNothingAreBounded) {
   EXPECT_TRUE(users.Connect(1000));
 }
 
-TEST(AttachUsersTest, RefusalsAreCountedAndToldOnceASecond) {
+TEST(AttachUsersTest, RefusalsAreCountedAndLoggedOnceASecond) {
   AttachUsers users;
   EXPECT_EQ(users.Refuse(1000, 0), 0u);
   for (int i = 1; i < 100; ++i) EXPECT_EQ(users.Refuse(1000, i), std::nullopt);
@@ -73,7 +73,7 @@ TEST(AttachUsersTest, RefusalsAreCountedAndToldOnceASecond) {
   EXPECT_EQ(lines, AttachUsers::kLinesBurst) << "root of a container has all uids";
 }
 
-TEST(AttachUsersTest, AUserSaysSoMuchASecondInAllHisRings) {
+TEST(AttachUsersTest, AUsersRingsShareOneRateLimit) {
   AttachUsers users;
   int taken = 0;
   for (int ring = 0; ring < 1000; ++ring) taken += users.TakeRecords("uid 7", 256, kNanosPerSecond);

@@ -59,7 +59,7 @@ TEST(OsFilesTest, BelowAFileThereIsNone) {
   EXPECT_EQ(files.Read(path + "/state").status(), absl::NotFoundError("cannot read " + path + "/state: Not a directory"));
 }
 
-TEST(OsFilesTest, WhatRootMakesInTheServicesFolderIsTheServices) {
+TEST(OsFilesTest, FilesOfRootInTheServicesFolderBecomeTheServices) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: gives a folder away";
   constexpr uid_t kUser = 65534;
   OsFiles files;

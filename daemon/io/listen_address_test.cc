@@ -11,7 +11,7 @@ TEST(ListenAddress, ANameThatIsThisMachineAloneIsAnAlarm) {
   EXPECT_NE(LoopbackAlarm("node0", "::1"), "");
 }
 
-TEST(ListenAddress, WhatIsMeantIsNone) {
+TEST(ListenAddress, AnIntendedAddressRaisesNoAlarm) {
   EXPECT_EQ(LoopbackAlarm("127.0.0.1", "127.0.0.1"), "");
   EXPECT_EQ(LoopbackAlarm("::1", "::1"), "");
   EXPECT_EQ(LoopbackAlarm("localhost", "127.0.0.1"), "");

@@ -26,7 +26,7 @@ class RunDirKeeperTest : public testing::Test {
   RunDirKeeper keeper_{&core_, {PartOf("lock", &lock_), PartOf("attach", &attach_), PartOf("control", &control_)}};
 };
 
-TEST_F(RunDirKeeperTest, WhatIsDeletedIsMadeAgainInOrder) {
+TEST_F(RunDirKeeperTest, DeletedFilesAreMadeAgainInOrder) {
   core_.Advance(10 * kRunDirInterval);
   EXPECT_EQ(made_, "");
   control_ = lock_ = attach_ = false;

@@ -63,7 +63,7 @@ TEST_F(RunDirTest, TheOldPathLeadsToTheSocket) {
   EXPECT_FALSE(std::filesystem::is_symlink(folder_ + "/elsewhere/run/r2ccd.sock"));
 }
 
-TEST(RunDirs, OfASocket) {
+TEST(RunDirs, SocketIdentity) {
   EXPECT_EQ(ControlSocket("/run/r2cc//"), "/run/r2cc-control/r2ccd.sock");
   EXPECT_EQ(RunDirOf("/run/r2cc-control/r2ccd.sock"), "/run/r2cc");
   EXPECT_EQ(RunDirOf("/run/r2cc/r2ccd.sock"), "/run/r2cc");

@@ -51,7 +51,7 @@ TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
   ASSERT_TRUE(third.Receive(&reply, &page_fd, &ring_fd));
 }
 
-TEST_F(SocketAttachServerTest, TheRailsStandBesideTheSocketForEveryUser) {
+TEST_F(SocketAttachServerTest, TheRailsFileIsNextToTheSocketForEveryUser) {
   const std::string path = folder_ + "/rails";
   const auto text = [&] {
     std::ifstream file(path);
@@ -74,7 +74,7 @@ TEST_F(SocketAttachServerTest, TheRailsStandBesideTheSocketForEveryUser) {
   OnLoop([this] { server_->OfferRails({7, {}}); });
 }
 
-TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndIsHeard) {
+TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndItsEvidenceArrives) {
   struct stat mode {};
   ASSERT_EQ(stat(path_.c_str(), &mode), 0);
   EXPECT_EQ(mode.st_mode & 0777, 0666u);
@@ -209,7 +209,7 @@ TEST_F(SocketAttachServerTest, OlderVersionsAreAnsweredInTheirOwn) {
 }
 
 // As over a restart with a service manager that keeps the socket.
-TEST_F(SocketAttachServerTest, JobsThatComeBetweenTwoLivesWaitInTheSocketsQueue) {
+TEST_F(SocketAttachServerTest, JobsThatComeBetweenTwoRunsWaitInTheSocketsQueue) {
   int kept = -1;
   std::string name;
   OnLoop([&] {
@@ -311,7 +311,7 @@ TEST_F(SocketAttachServerTest, SilentConnectionsOfManyUsersKeepNobodyOut) {
 }
 
 // As on a node with many GPUs, when a job ends: its processes have been silent for long, and each has a last word.
-TEST_F(SocketAttachServerTest, EachProcessOfAUserIsHeardHoweverManyHeHas) {
+TEST_F(SocketAttachServerTest, EachProcessOfAUserIsReadHoweverManyThereAre) {
   constexpr int kProcesses = static_cast<int>(AttachUsers::kProcessesMax);
   const auto request = SoundRequest();
   std::vector<std::unique_ptr<PluginEnd>> plugins;

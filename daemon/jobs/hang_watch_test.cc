@@ -76,7 +76,7 @@ TEST_F(HangWatchTest, AProcessThatIsStoppedWithNothingToMoveIsNot) {
   EXPECT_TRUE(turns_.empty());
 }
 
-TEST_F(HangWatchTest, WhatWasMovedBeforeThisDaemonIsNoMovement) {
+TEST_F(HangWatchTest, BytesBeforeThisDaemonAreNoMovement) {
   Report(true);
   for (int i = 0; i < 1000; ++i) Pass();
   EXPECT_TRUE(turns_.empty());
@@ -90,7 +90,7 @@ TEST_F(HangWatchTest, ADaemonThatWasStoppedHoldsTheTimeAgainstNobody) {
   EXPECT_TRUE(turns_.empty());
 }
 
-TEST_F(HangWatchTest, WhoIsGoneIsForgotten) {
+TEST_F(HangWatchTest, AnEndedProcessIsForgotten) {
   Report(true);
   Report(true);
   watch_.Gone(kJob);

@@ -46,7 +46,7 @@ TEST(HeldOperationsTest, OneThatIsReportedTwiceKeepsItsLongestTime) {
   EXPECT_EQ(fault.held_more(), 2u);
 }
 
-TEST(HeldOperationsTest, WhatARecordSaysIsBoundedAndClean) {
+TEST(HeldOperationsTest, TheTextOfARecordIsBoundedAndClean) {
   plan::EvidenceRecord record{};
   std::strcpy(record.peer_nic, "All\x1bReduce");
   std::memset(record.peer_node, 'x', sizeof(record.peer_node));
@@ -127,7 +127,7 @@ HeldEvents::Fault Report(const std::string& rail, Nanos lost, int32_t pid, int64
   return {.uid = 7, .job = "train", .rail = rail, .lost = lost, .pid = pid, .longest = AllReduce(1, held_ns)};
 }
 
-TEST(HeldEventsTest, OfOneFaultThereIsOneEventWithTheLongest) {
+TEST(HeldEventsTest, OneFaultIsOneEventWithTheLongestWait) {
   HeldEvents events;
   events.Note(Report("rail0", 1000, 11, 5), 2000);
   events.Note(Report("rail0", 1000 + kNanosPerSecond, 12, 9), 3000);

@@ -24,7 +24,7 @@ plan::EvidenceRecord Of(plan::EvidenceKind kind, uint32_t rail, const char* peer
   return record;
 }
 
-TEST(JobRegistryTest, KeepsWhatAJobSays) {
+TEST(JobRegistryTest, KeepsAJobsReports) {
   JobRegistry registry;
   plan::AttachRequest request = TwoRails();
   request.process_id = 0xabc;
@@ -111,7 +111,7 @@ TEST(JobRegistryTest, AStallIsTheGapThatThePluginMeasured) {
   EXPECT_EQ(fault.open_links(), 0u);
 }
 
-TEST(JobRegistryTest, WhatIsSaidAgainCountsOnce) {
+TEST(JobRegistryTest, ARepeatedReportCountsOnce) {
   JobRegistry registry;
   registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
   const Loss loss = LossAt(10 * kSecond, 1, 7, 9);
@@ -167,7 +167,7 @@ TEST(JobRegistryTest, SumsSurviveARestartOfTheDaemon) {
   EXPECT_EQ(job.attached_ns(), kAhead);
 }
 
-TEST(JobRegistryTest, WhatIsOldIsNotRestored) {
+TEST(JobRegistryTest, OldRunsAreNotRestored) {
   v1::KeptJobs kept;
   kept.add_ended()->set_ended_ns(kAhead);
   kept.add_gave_up()->set_ended_ns(kAhead);
@@ -177,7 +177,7 @@ TEST(JobRegistryTest, WhatIsOldIsNotRestored) {
   EXPECT_TRUE(registry.ended().empty());
 }
 
-TEST(JobRegistryTest, WhatWasNotWatchedIsSaid) {
+TEST(JobRegistryTest, UnwatchedTimeIsReported) {
   JobRegistry registry;
   registry.Add(1, {1}, TwoRails(), {}, 77);
   // Its plugin keeps the last 1,024 records only.

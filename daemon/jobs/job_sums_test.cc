@@ -199,7 +199,7 @@ TEST(JobSums, AFaultOfSeveralNodesIsOneAndClocksAreSetRight) {
   EXPECT_EQ(whole.nodes(1).faults(), 2u);
 }
 
-TEST(JobSums, WhatNobodyAskedForIsNotTaken) {
+TEST(JobSums, ARunOfAnotherJobIsNotTaken) {
   WholeJobs here, there;
   AddProcess(Process("train", 0), "n0", kBegin + 1, &here);
   AddProcess(Process("another", 0), "n1", kBegin + 1, &there);
@@ -207,7 +207,7 @@ TEST(JobSums, WhatNobodyAskedForIsNotTaken) {
   EXPECT_EQ(RunOf(here, "train").sums().processes(), 1u);
 }
 
-TEST(JobSums, WhatAnotherNodeSaysIsBoundedAndClean) {
+TEST(JobSums, TheReportOfAnotherNodeIsBoundedAndClean) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   WholeJobs here;
   AddProcess(Process("train", 0), "n0", kBegin + 1, &here);
@@ -304,7 +304,7 @@ TEST(JobSums, AnotherNodesRunIsTheOneAtTheSameTime) {
   EXPECT_FALSE(AddNode(reported(700, 900), "n1", 0, kBegin + kHour, &here)) << "a run that had no process here";
 }
 
-TEST(JobSums, WhatIsOpenAndWhyItFailedIsAddedUp) {
+TEST(JobSums, OpenFaultsAndCausesAreAddedUp) {
   WholeJobs here, there;
   v1::Job one = Process("train", 0);
   AddLoss(&one, "rail0", "silence", kBegin + 60 * kSecond, 0);

@@ -38,7 +38,7 @@ TEST(JobWays, TheLastOneOfEachCommunicatorIsKept) {
   EXPECT_EQ(job.ways_size(), kJobWaysMax);
 }
 
-TEST(JobWays, WhatAFileStatesIsBoundedAndClean) {
+TEST(JobWays, TheContentOfAFileIsBoundedAndClean) {
   v1::Job job;
   for (int i = 0; i < 2 * kJobWaysMax; ++i) {
     v1::AllReduceWay& way = *job.add_ways();

@@ -32,7 +32,7 @@ ReducedList ListOf(const std::vector<Span>& spans) {
   return list;
 }
 
-TEST(ReducedRails, EachWordEndsTheOneBefore) {
+TEST(ReducedRails, EachReportEndsTheOneBefore) {
   ReducedList list;
   NoteUse(4, 4, 5, &list);
   EXPECT_THAT(Spans(list), IsEmpty());
@@ -61,7 +61,7 @@ TEST(ReducedRails, TheFewestOfAllProcessesCountAtEachMoment) {
   EXPECT_THAT(Spans(list), ElementsAre(Span{10, 20, 3, 4}, Span{20, 40, 2, 4}, Span{60, 70, 1, 2}, Span{100, 150, 3, 4}));
 }
 
-TEST(ReducedRails, WhatMakesNoSenseIsLeftOut) {
+TEST(ReducedRails, ImpossibleValuesAreLeftOut) {
   ReducedList list;
   MergeReduced(ListOf({{30, 10, 3, 4}, {5, 9, 4, 4}, {5, 9, 1, 0}, {5, 9, 1, 4'000'000'000u}, {-5, 9, 1, 4}, {1, 2, 0, 4}}), 100, &list);
   EXPECT_THAT(Spans(list), ElementsAre(Span{1, 2, 0, 4}));

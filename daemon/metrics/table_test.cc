@@ -107,7 +107,7 @@ TEST(MetricsTest, AHistogramAddsUp) {
     EXPECT_THAT(text, HasSubstr(std::string("r2cc_failover_duration_seconds") + line));
 }
 
-TEST(MetricsTest, WhatIsNotKnownIsAbsent) {
+TEST(MetricsTest, UnknownValuesAreAbsent) {
   const std::string text = RenderMetrics(MetricFacts(), {});
   for (const char* const name :
        {"r2cc_store_connected", "r2cc_certificate_expiry_timestamp_seconds", "r2cc_probe_loss_ratio", "r2cc_nic_state"})

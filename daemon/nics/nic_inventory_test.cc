@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-TEST(NicInventory, WhatSysShowsToEverybody) {
+TEST(NicInventory, FactsThatSysShowsToEverybody) {
   health::FakeSysfs sysfs;
   sysfs.Set("class/net/eth0/device/driver", "../../../bus/pci/drivers/mlx5_core");
   sysfs.Set("class/infiniband/mlx5_0/fw_ver", "28.39.1002");
@@ -29,7 +29,7 @@ TEST(NicInventory, WhatSysShowsToEverybody) {
   EXPECT_THAT(inventory.missing(), Not(Contains(StartsWith("slot"))));
 }
 
-TEST(NicInventory, WhatIsNotThereHasItsReason) {
+TEST(NicInventory, AMissingFactHasItsReason) {
   const v1::NicInventory inventory = InventoryOf(health::FakeSysfs(), "veth0", "", "");
   EXPECT_EQ(inventory.driver() + inventory.firmware() + inventory.slot(), "");
   for (const char* const what : {"driver: ", "firmware: ", "slot, serial: ", "switch port: "})

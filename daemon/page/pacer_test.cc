@@ -14,7 +14,7 @@ health::NodeState State() {
   return state;
 }
 
-TEST(Pacer, WhatConcernsTheNodeOrItsNicsIsPublishedAtOnce) {
+TEST(Pacer, ChangesOfTheNodeOrItsNicsArePublishedAtOnce) {
   Pacer pacer;
   pacer.Published(kNow);
   health::NodeState next = State();

@@ -71,7 +71,7 @@ TEST(PlanModelTest, APartHoldsWhatChangedAndTheEndsOfBrokenPaths) {
   EXPECT_EQ(part(second), "n3 ");
 }
 
-TEST(PlanModelTest, PlansAreTold) {
+TEST(PlanModelTest, PlansAreReported) {
   plan::Plan before;
   before.nics = {{"n0", "a", plan::NicState::kHealthy, 1000}, {"n0", "b", plan::NicState::kHealthy, 1000}};
   plan::Plan after;
@@ -86,7 +86,7 @@ TEST(PlanModelTest, PlansAreTold) {
 }
 
 // Each end tells of it in its own words.
-TEST(PlanModelTest, ABrokenPathIsInThePlanAndInWhatIsSaidOfIt) {
+TEST(PlanModelTest, ABrokenPathIsInThePlanAndItsText) {
   health::ClusterView view("n0");
   health::NodeState n0, n1;
   n0.node = "n0";

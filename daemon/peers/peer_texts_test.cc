@@ -31,7 +31,7 @@ TEST(ForeignProtocol, OthersAreNamed) {
   EXPECT_NE(Judged(kPeerProtocol + 1, 1), "") << "a range that is none";
 }
 
-TEST(Where, SaysTheWayWhereItIsAnother) {
+TEST(Where, NamesTheWayIfItIsAnother) {
   EXPECT_EQ(Where("h1:7460", {0, "h1:7460"}), "h1:7460");
   EXPECT_EQ(Where("h1:7460", {0, "the store"}), "h1:7460 (heard from the store)");
 }

@@ -108,7 +108,7 @@ TEST_F(EtcdTrustTest, AnotherNodesValidCertificateSpeaksForNobodyElse) {
 
 // A copy of what n1 said while its NIC had less weight is put back, without a lease, when n1 has gone. A daemon whose clock is an hour
 // later, the only thing that an hour changes, does not believe it.
-TEST_F(EtcdTrustTest, AFormerWordOfANodeThatHasGoneIsNotBelievedAfterItsLife) {
+TEST_F(EtcdTrustTest, AnOldReportOfANodeThatIsGoneExpires) {
   for (const int node : {0, 1}) StartDaemon(node);
   ASSERT_TRUE(WaitUntil([&] { return StateOf(0, "n1", "rail0") == v1::HEALTHY; })) << Status(0).DebugString();
   const std::string before = Stored(Key("n1"));

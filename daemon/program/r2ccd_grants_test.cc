@@ -79,7 +79,7 @@ TEST_F(TrustTest, AGrantTakesNothingFromRootAndTheDaemonsUser) {
   EXPECT_THAT(Ctl(run_dir + "health", nobody), testing::StartsWith("0 ok: r2ccd of node n0 serves plan "));
 }
 
-TEST_F(TrustTest, WhoMayNotOperateIsRefusedAndTheRolesChangeAtOnce) {
+TEST_F(TrustTest, ACallerWithoutOperateIsRefusedAndRolesChangeAtOnce) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: asks as another user";
   WriteConfig(0, "grants { roles: VIEW users: \"65534\" }\n");
   LetUsersIn(0);

@@ -85,7 +85,7 @@ class R2ccdHealthTest : public R2ccdTest {
   std::string ControlTarget() const { return "unix:" + RunDir(0) + "/r2ccd.sock"; }
 };
 
-TEST_F(R2ccdHealthTest, TheControlSocketSaysThatItServes) {
+TEST_F(R2ccdHealthTest, TheControlSocketReportsThatItServes) {
   StartAll();
   const HealthAnswer answer = Check(ControlTarget());
   EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
@@ -122,7 +122,7 @@ TEST_F(R2ccdHealthTest, AProbeMayGiveTheCoreTheTimeOfTheWatchdog) {
   EXPECT_EQ(std::system((health + " > /dev/null").c_str()), 0);
 }
 
-TEST_F(R2ccdHealthTest, ThePortOfTheOtherDaemonsDoesNotSay) {
+TEST_F(R2ccdHealthTest, ThePortOfTheOtherDaemonsDoesNotReportIt) {
   StartAll();
   const HealthAnswer answer = Check("ipv4:127.0.0.1:" + std::to_string(ports_[0]));
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << answer.status.error_message();

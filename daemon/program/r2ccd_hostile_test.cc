@@ -56,7 +56,7 @@ class R2ccdHostileTest : public R2ccdTest {
 };
 
 // Two nodes, or who speaks in their names, say that they hear nothing of a NIC that answers every probe.
-TEST_F(R2ccdHostileTest, ForgedWordsOfTwoNodesFailNoSoundNic) {
+TEST_F(R2ccdHostileTest, ForgedReportsOfTwoNodesFailNoSoundNic) {
   StartAll();
   AwaitAnswers(5);
   std::vector<v1::NodeView> forged = {ViewOf(1), ViewOf(2)};

@@ -50,7 +50,7 @@ class R2ccdHttpTest : public R2ccdTest {
   int port_;
 };
 
-TEST_F(R2ccdHttpTest, SaysWhatR2ccctlPrints) {
+TEST_F(R2ccdHttpTest, StatesWhatR2ccctlPrints) {
   StartDaemon(0);
   ASSERT_TRUE(WaitUntil([&] { return Get("/readyz").starts_with("HTTP/1.1 200"); })) << Get("/readyz");
   EXPECT_THAT(Get("/healthz"), HasSubstr("ok: r2ccd of node n0 serves plan"));
@@ -70,7 +70,7 @@ TEST_F(R2ccdHttpTest, SaysWhatR2ccctlPrints) {
   EXPECT_THAT(event, HasSubstr("\"action\":\"drain\""));
 }
 
-TEST_F(R2ccdHttpTest, MetricsSayWhatIsSoAndCostLittle) {
+TEST_F(R2ccdHttpTest, MetricsAreTrueAndCostLittle) {
   StartDaemon(0);
   ASSERT_TRUE(WaitUntil([&] { return Get("/metrics").find("r2cc_nic_state{nic=\"rail0\"") != std::string::npos; })) << Get("/metrics");
   auto plugin = Attach(0);

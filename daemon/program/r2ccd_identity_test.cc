@@ -44,7 +44,7 @@ class IdentityTest : public TrustTest {
 };
 
 // Two nodes of the cluster, each with a certificate of its own, say that they hear nothing of a NIC that answers every probe.
-TEST_F(IdentityTest, WordsOfTwoCertifiedNodesFailNoSoundNic) {
+TEST_F(IdentityTest, ReportsOfTwoCertifiedNodesFailNoSoundNic) {
   UseTls();
   StartAll();
   AwaitAnswers(5);

@@ -120,7 +120,7 @@ TEST_F(R2ccdOperatorTest, ADrillDoesNotOutliveItsLengthOverAReboot) {
   EXPECT_LE(Now() - begin, 14 * kSecond);
 }
 
-TEST_F(R2ccdOperatorTest, WhoDidWhatIsKept) {
+TEST_F(R2ccdOperatorTest, ActionsAreKeptWithTheirCaller) {
   nodes_ = 2;
   StartDaemon(0);
   StartDaemon(1);

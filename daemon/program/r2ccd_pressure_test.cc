@@ -108,7 +108,7 @@ TEST_P(PressureTest, SmallOnTheWireAndLargeInMemory) {
 }
 
 // All rules are kept, and nothing is ever asked. As many as the test may have descriptors for, and at most ten thousand.
-TEST_P(PressureTest, ManyConversationsThatBehaveAndSayNothing) {
+TEST_P(PressureTest, ManyIdleConversationsThatBehave) {
   const int wanted = GetParam() == Door::kTls ? 2000 : 4000;
   std::vector<std::unique_ptr<Http2Attacker>> attackers;
   for (int i = 0; i < wanted; ++i) {

@@ -115,7 +115,7 @@ class RebootTest : public R2ccdTest {
   int reboots_ = 0;
 };
 
-TEST_F(RebootTest, TheClockIsHoursBackAndNobodySaidGoodbye) {
+TEST_F(RebootTest, TheClockIsHoursBackAndNoConnectionWasClosed) {
   Try({.node = 2, .clock_s = -kHours * 3600, .files_lost = false, .closes_connections = false});
 }
 

@@ -39,7 +39,7 @@ TEST_F(ReflectionTest, AClientWithoutOurFilesLearnsThemAndCalls) {
   EXPECT_EQ(Client("v1alpha"), "0 n0\n");
 }
 
-TEST_F(ReflectionTest, WhoMayNotViewLearnsNothing) {
+TEST_F(ReflectionTest, ACallerWithoutViewLearnsNothing) {
   if (!HasClient()) GTEST_SKIP() << "needs grpc: grpc-proto and python3-grpcio";
   if (geteuid() != 0) GTEST_SKIP() << "needs root: asks as another user";
   const std::string nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups ";

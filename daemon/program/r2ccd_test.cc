@@ -52,7 +52,7 @@ TEST_F(R2ccdTest, AsJsonEachLineOfTheLogIsAnObjectWithTheFieldsOfAnEvent) {
   EXPECT_NE(output.find("nice is -20 to 19, not 77"), std::string::npos);
 }
 
-TEST_F(R2ccdTest, AWordToOneDaemonIsInAllPages) {
+TEST_F(R2ccdTest, ASettingAtOneDaemonIsInAllPages) {
   StartAll();
   std::vector<std::unique_ptr<Plugin>> plugins;
   for (int node = 0; node < kNodes; ++node) {
@@ -145,7 +145,7 @@ TEST_F(R2ccdTest, EventsAreFollowed) {
   EXPECT_FALSE(stream->Finish().ok());
 }
 
-TEST_F(R2ccdTest, ARestartedDaemonKeepsTheOperatorsWordAndIsBelieved) {
+TEST_F(R2ccdTest, ARestartedDaemonKeepsTheSettingAndIsBelieved) {
   StartAll();
   for (const int how : {SIGTERM, SIGKILL}) {
     const auto witness = Attach(0);
@@ -255,7 +255,7 @@ TEST_F(R2ccdTest, TheStoreGoesAndComesAndChangesNothing) {
   EXPECT_TRUE(WaitUntil([&] { return Status(0).nodes_size() == kNodes; }));
 }
 
-TEST_F(R2ccdTest, TheStoreTellsOfNodesThatAreNoPeers) {
+TEST_F(R2ccdTest, TheStoreAnnouncesNodesThatAreNoPeers) {
   // n1 and n2 have only n0 as a peer, whose store tells each of the other.
   for (const int node : {1, 2}) {
     std::ofstream(ConfigFile(node)) << "node: \"" << Node(node) << "\"\nlisten: \"127.0.0.1:" << ports_[node]
@@ -294,7 +294,7 @@ TEST_F(R2ccdTest, ASecondDaemonIsRefusedAndTheFirstGoesOn) {
   Attach(0);
 }
 
-TEST_F(R2ccdTest, WrongFlagsAndFilesAreToldInOneLine) {
+TEST_F(R2ccdTest, WrongFlagsAndFilesAreReportedInOneLine) {
   std::string output;
   EXPECT_EQ(Run({"--frobnicate"}, &output), 2);
   EXPECT_EQ(output, "r2ccd: The following argument was not expected: --frobnicate; see r2ccd --help\n");
@@ -324,7 +324,7 @@ TEST_F(R2ccdTest, WrongFlagsAndFilesAreToldInOneLine) {
       << output;
 }
 
-TEST_F(R2ccdTest, WithoutDescriptorsItSaysSoInOneLine) {
+TEST_F(R2ccdTest, WithoutDescriptorsItReportsThatInOneLine) {
   for (const int limit : {48, 100, 200}) {
     const std::string log = folder_ + "/few.log";
     std::string words = "ulimit -n " + std::to_string(limit) + "; exec " + kBinary;

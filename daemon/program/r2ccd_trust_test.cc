@@ -61,7 +61,7 @@ TEST_F(TrustTest, WithoutTlsTheDaemonListensOnLoopbackAloneAndHasNoPeers) {
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("INSECURE: everybody who can reach the daemons' port may command this node"));
 }
 
-TEST_F(TrustTest, UnderTlsAStrangerGetsNothing) {
+TEST_F(TrustTest, UnderTlsAnUnauthenticatedCallerGetsNothing) {
   UseTls();
   StartAll();
   const auto plugin = Attach(0);
@@ -208,7 +208,7 @@ TEST_F(TrustTest, NewCertificatesAreInUseWithoutARestart) {
   EXPECT_TRUE(AwaitPeers(1)) << Status(1).DebugString();
 }
 
-TEST_F(TrustTest, ASecondDaemonOfANameIsToldEverywhereAndStopsNobody) {
+TEST_F(TrustTest, ASecondDaemonOfANameIsReportedEverywhereAndStopsNobody) {
   StartAll();
   const int port = FreePort();
   std::string twin = ReadFile(ConfigFile(1));

@@ -22,7 +22,7 @@ LargeWatch::Seen Lost(FaultKind kind, size_t nodes = 2) {
   return seen;
 }
 
-TEST(LargeWatch, ThePathIsForbiddenFirstAndTheFaultToldWhenItsPlaceIsClear) {
+TEST(LargeWatch, ThePathIsForbiddenFirstAndTheFaultReportedWhenItsPlaceIsClear) {
   LargeWatch watch;
   const LargeWatch::Seen seen = Lost(FaultKind::kInconclusive);
   LargeWatch::Verdict verdict = watch.Judge(kNic, seen, kMs);
@@ -41,7 +41,7 @@ TEST(LargeWatch, ThePathIsForbiddenFirstAndTheFaultToldWhenItsPlaceIsClear) {
   EXPECT_TRUE(watch.empty());
 }
 
-TEST(LargeWatch, WhereNobodyCanTellMoreNobodyIsWaitedFor) {
+TEST(LargeWatch, NobodyIsWaitedForIfNobodyKnowsMore) {
   for (const auto& [kind, nodes] : {std::pair(FaultKind::kInconclusive, 1), {FaultKind::kPort, 2}, {FaultKind::kCable, 1}}) {
     LargeWatch watch;
     watch.Judge(kNic, Lost(kind, nodes), kMs);
@@ -60,7 +60,7 @@ TEST(LargeWatch, TheOtherEndsFaultIsNoneOfThisNic) {
   EXPECT_FALSE(watch.Judge(kNic, {}, 6000 * kMs).report.has_value());
 }
 
-TEST(LargeWatch, WhatIsSeenMoreClearlyIsToldOnceASecond) {
+TEST(LargeWatch, ASharperVerdictIsReportedOnceASecond) {
   LargeWatch watch;
   watch.Judge(kNic, Lost(FaultKind::kInconclusive), kMs);
   ASSERT_TRUE(watch.Judge(kNic, Lost(FaultKind::kInconclusive), kMs + kLargeSettle).report.has_value());

@@ -104,7 +104,7 @@ TEST_F(RailAlarmsTest, OneAnswerOnOneRailIsEnough) {
   EXPECT_EQ(Alarms(), "");
 }
 
-TEST_F(RailAlarmsTest, WhatIsDownNeedNotAnswer) {
+TEST_F(RailAlarmsTest, ADownNicNeedNotAnswer) {
   Own(2);
   Peer("n1", 2, 60 * kSecond);
   health::NodeState n1 = Node("n1", 2);

@@ -75,7 +75,7 @@ TEST_F(RailMatchTest, InterfaceNameInTheOwnNamespaceOnly) {
   EXPECT_EQ(MatchOne({.name = "rail0"}, nics_), "");
 }
 
-TEST_F(RailMatchTest, TwoPortsOfOneFunctionAreToldApartByTheNextKey) {
+TEST_F(RailMatchTest, TwoPortsOfOneFunctionAreDistinguishedByTheNextKey) {
   const std::vector<MatchableNic> ports = {Nic("p0", "0000:81:00.0", 0, 1, {"10.0.0.1"}), Nic("p1", "0000:81:00.0", 0, 2, {"10.0.1.1"})};
   EXPECT_EQ(MatchOne({.name = "net1", .address = "10.0.1.1", .pci = "0000:81:00.0", .netns = 5}, ports), "p1");
   EXPECT_EQ(MatchOne({.name = "net1", .pci = "0000:81:00.0", .mac_last = 1}, ports), "p0");

@@ -59,7 +59,7 @@ TEST_F(RailTargetsTest, ACableLeadsToItsOtherEndAlone) {
   EXPECT_EQ(Peers("r1"), (std::set<NicKey>{{"n1", "r1"}, {"n2", "r1"}}));
 }
 
-TEST_F(RailTargetsTest, WhatTakesNoProbesIsLeftOut) {
+TEST_F(RailTargetsTest, NicsThatTakeNoProbesAreLeftOut) {
   health::NodeState deaf = Node("n1", {"r0", "r1"});
   deaf.probe_nonce = 0;
   view_.Merge(deaf, 0);
@@ -70,7 +70,7 @@ TEST_F(RailTargetsTest, WhatTakesNoProbesIsLeftOut) {
   EXPECT_TRUE(Choose().empty());
 }
 
-TEST_F(RailTargetsTest, JobsPeersAndAccusedPortsAreActive) {
+TEST_F(RailTargetsTest, JobsPeersAndSuspectedPortsAreActive) {
   for (const char* const name : {"n1", "n2", "n3"}) view_.Merge(Node(name, {"r0", "r1"}), 0);
   job_peers_ = {{"uid 1000", {"n1"}}};
   suspected_ = {{"n2", "r1"}};
@@ -79,7 +79,7 @@ TEST_F(RailTargetsTest, JobsPeersAndAccusedPortsAreActive) {
   EXPECT_EQ(Choose().size(), 6u);
 }
 
-TEST_F(RailTargetsTest, OfPairsThatNobodyUsesThereIsALimit) {
+TEST_F(RailTargetsTest, UnusedPairsAreLimited) {
   for (int node = 1; node <= 400; ++node) view_.Merge(Node("n" + std::to_string(node), {"r0", "r1"}), 0);
   for (int node = 301; node <= 400; ++node) job_peers_["uid 1000"].insert("n" + std::to_string(node));
   const std::vector<health::RailTarget> targets = Choose();

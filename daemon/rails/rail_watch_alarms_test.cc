@@ -81,7 +81,7 @@ TEST_F(RailWatchAlarmsTest, CrossedCablesAreNamedByBothOfTwoNodes) {
 
 // A doubt is repeated every 2 s while it lasts, and forgotten after 5 s without. No timer adds to that, however long nothing was answered;
 // that may go on after the cables are right, while a kernel has wrong neighbour entries.
-TEST_F(RailWatchAlarmsTest, CrossedCablesThatArePutRightAreDoubtedForSixSecondsAtMost) {
+TEST_F(RailWatchAlarmsTest, CrossedCablesThatArePutRightAreInconclusiveForSixSecondsAtMost) {
   Make(2, 4);
   ExchangeMessages();
   for (const Nanos crossed : {15, 120}) {

@@ -123,7 +123,7 @@ TEST_F(RailWatchLargeTest, ANodeOfAnOlderReleaseIsNotAsked) {
   EXPECT_EQ(EvidenceCount(), 0u);
 }
 
-TEST_F(RailWatchLargeTest, AJobsWordHasThePairAskedAtOnce) {
+TEST_F(RailWatchLargeTest, AJobsReportHasThePairProbedAtOnce) {
   Make(2, 2);
   core_.Advance(2000 * kMs);
   LimitPort(1, 1, 1500);

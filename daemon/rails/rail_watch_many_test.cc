@@ -49,7 +49,7 @@ TEST_F(RailWatchTest, TheHalfOfARailIsFailedAndNobodyElse) {
 }
 
 // No rail of theirs answers, so that nobody can tell their daemons from their rails, and when they are back they are just that.
-TEST_F(RailWatchTest, NodesOfWhichNothingIsHeardForAWhileAccuseNobody) {
+TEST_F(RailWatchTest, NodesThatAreSilentForAWhileSuspectNobody) {
   Make(24, 4);
   for (int node = 0; node < 24; ++node) {
     std::set<std::string> peers;

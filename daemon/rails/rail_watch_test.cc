@@ -4,7 +4,7 @@
 namespace r2cc::daemon {
 namespace {
 
-TEST_F(RailWatchTest, AHealthyClusterSaysNothing) {
+TEST_F(RailWatchTest, AHealthyClusterReportsNothing) {
   Make(4, 4);
   core_.Advance(60'000 * kMs);
   EXPECT_EQ(EvidenceCount(), 0U);
@@ -13,7 +13,7 @@ TEST_F(RailWatchTest, AHealthyClusterSaysNothing) {
 }
 
 // Five times a second, as the other end pings as often; a little more where the jitter lets both begin.
-TEST_F(RailWatchTest, WhatIsQuietWakesUpToPingAndForNothingElse) {
+TEST_F(RailWatchTest, AQuietWatchWakesUpOnlyToPing) {
   Make(2, 8);
   const int before = nodes_[0]->executor.timers_run();
   const uint64_t sent_before = nodes_[0]->watch->counts().sent;
@@ -62,7 +62,7 @@ TEST_F(RailWatchTest, ADeadPortIsFailedByItsOwnDaemonAndExplainedByAll) {
 }
 
 // The port's own node is the last to notice, and what it heard before is no answer.
-TEST_F(RailWatchTest, ADeadPortThatTheOthersHearOfFirstStaysFailed) {
+TEST_F(RailWatchTest, ADeadPortThatIsReportedToTheOthersFirstStaysFailed) {
   for (int phase = 0; phase < 20; ++phase) {
     SCOPED_TRACE(phase);
     Make(4, 4);
@@ -81,7 +81,7 @@ TEST_F(RailWatchTest, ADeadPortThatTheOthersHearOfFirstStaysFailed) {
   }
 }
 
-TEST_F(RailWatchTest, APathIsToldAtBothEndsAfterAWhile) {
+TEST_F(RailWatchTest, APathIsReportedAtBothEndsAfterAWhile) {
   Make(4, 2);
   BreakPath(Address(0, 1), Address(3, 1));
   core_.Advance(900 * kMs);
@@ -100,7 +100,7 @@ TEST_F(RailWatchTest, APathIsToldAtBothEndsAfterAWhile) {
   EXPECT_TRUE(BrokenPaths(0).empty());
 }
 
-TEST_F(RailWatchTest, TwoNodesAloneDoubtAndSayWhatIsMissing) {
+TEST_F(RailWatchTest, TwoNodesAloneAreInconclusiveAndNameWhatIsMissing) {
   Make(2, 2);
   BreakPort(1, 0);
   core_.Advance(5000 * kMs);
@@ -111,7 +111,7 @@ TEST_F(RailWatchTest, TwoNodesAloneDoubtAndSayWhatIsMissing) {
   EXPECT_NE(nodes_[0]->seen[0].detail.find("another node that probes both"), std::string::npos);
 }
 
-TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsDoubted) {
+TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsInconclusive) {
   BreakPort(1, 0);
   Make(3, 2);
   EXPECT_EQ(EvidenceCount(), 0U);
@@ -128,7 +128,7 @@ TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsDoubted) {
   EXPECT_LE(KindsOf(1, 0).size(), count + 1);
 }
 
-TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByWhatTheOthersHear) {
+TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByMessagesOfTheOthers) {
   Make(4, 1);
   ExchangeMessages();
   core_.Advance(5000 * kMs);
@@ -144,7 +144,7 @@ TEST_F(RailWatchTest, TheOnlyRailOfANodeIsFailedByWhatTheOthersHear) {
   EXPECT_EQ(KindsOf(1, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
 }
 
-TEST_F(RailWatchTest, TwoNodesWithOneRailDoubtEachOther) {
+TEST_F(RailWatchTest, TwoNodesWithOneRailAreInconclusive) {
   Make(2, 1);
   ExchangeMessages();
   core_.Advance(5000 * kMs);
@@ -292,7 +292,7 @@ TEST_F(RailWatchTest, AFloodFailsNoNic) {
 }
 
 // Two other nodes, or who speaks in their names, say again and again that they hear nothing of a NIC that answers every probe.
-TEST_F(RailWatchTest, ForgedWordsFailNoNicThatAnswers) {
+TEST_F(RailWatchTest, ForgedReportsFailNoNicThatAnswers) {
   for (const bool jobs : {true, false}) {
     Make(3, 2);
     if (!jobs)
@@ -316,7 +316,7 @@ TEST_F(RailWatchTest, ForgedWordsFailNoNicThatAnswers) {
 }
 
 // Nobody probes the pair that another node complains of, again and again. It makes this one look, and nothing else.
-TEST_F(RailWatchTest, WordsAboutAPairThatNobodyProbesRaiseNoDoubt) {
+TEST_F(RailWatchTest, ReportsOfAPairThatNobodyProbesAreNotInconclusive) {
   Make(4, 2);
   core_.Advance(2000 * kMs);
   for (int round = 0; round < 30; ++round) {
@@ -347,7 +347,7 @@ TEST_F(RailWatchTest, SilenceEndsAMinuteAfterTheLastWitnessHasGone) {
   EXPECT_EQ(KindsOf(0, 0), (std::vector<EvidenceKind>{EvidenceKind::kRailSilent, EvidenceKind::kRailAnswers}));
 }
 
-TEST_F(RailWatchTest, ARailThatCannotBeProbedSaysWhy) {
+TEST_F(RailWatchTest, ARailThatCannotBeProbedReportsWhy) {
   health::FakeDatagrams datagrams(&net_);
   health::ClusterView view("n9");
   RailWatch watch("n9", {{.name = "rail0", .interface = "eth0", .address = ""}},

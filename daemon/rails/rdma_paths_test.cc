@@ -160,7 +160,7 @@ TEST_F(RdmaPathsTest, SilenceOfOneWayIsOneOfThePair) {
   EXPECT_LE(Until(*b_, true, 10 * kNanosPerSecond), 4 * kNanosPerSecond);
 }
 
-TEST_F(RdmaPathsTest, WhereUdpIsSilentTooNothingIsSaid) {
+TEST_F(RdmaPathsTest, NothingIsReportedIfUdpIsSilentToo) {
   RunFor(kNanosPerSecond);
   fabric_.SetSilent(Port(1), true);
   udp_answers_ = false;
@@ -248,7 +248,7 @@ TEST_F(RdmaPathsTest, AnEndThatChangesAllTheTimeIsFollowedWithBackOff) {
   EXPECT_LE(a_->reports - reports, 2 * 13);
 }
 
-TEST_F(RdmaPathsTest, APairThatIsNoTargetAnyMoreAnswersUntilThePeerHasHeardSo) {
+TEST_F(RdmaPathsTest, AFormerTargetAnswersUntilThePeerKnows) {
   RunFor(kNanosPerSecond);
   a_->paths->SetTargets({}, time_.now());
   EXPECT_THAT(a_->paths->Report(), IsEmpty());

@@ -29,7 +29,7 @@ TEST(JudgeCertificates, AWarningInTheLastMonthAnErrorInTheLastWeek) {
   EXPECT_EQ(JudgeCertificates({}, "n1", kNow), CertificateAlarm()) << "without TLS there is none";
 }
 
-TEST(JudgeCertificates, WhatIsWrongIsAnError) {
+TEST(JudgeCertificates, AWrongCertificateIsAnError) {
   const CertificateAlarm alarm = JudgeCertificates({{"node.crt expired on 2026-11-21", "node.key is missing"}, 0}, "n1", kNow);
   EXPECT_EQ(alarm.text, "node.crt expired on 2026-11-21 (and 1 more)");
   EXPECT_EQ(alarm.level, LogLevel::kError);

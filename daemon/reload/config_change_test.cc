@@ -33,7 +33,7 @@ TEST(ConfigChange, NothingChanges) {
   EXPECT_THAT(change.needs_restart, IsEmpty());
 }
 
-TEST(ConfigChange, WhatARunningDaemonTakes) {
+TEST(ConfigChange, ARunningDaemonTakesThese) {
   std::string next = Replaced(kBase, "\"h2:1\"", "\"h2:2\"");
   next = Replaced(next, "rate_bits_per_s: 5", "rate_bits_per_s: 6");
   const ConfigChange change = Change(Parse(kBase), Parse(next + R"( peers { node: "n3" address: "h3:1" } log_level: "debug"
@@ -63,7 +63,7 @@ TEST(ConfigChange, AFileThatNamesNoNicsTakesNoneAway) {
   EXPECT_THAT(change.needs_restart, testing::Contains("nics: the file names none"));
 }
 
-TEST(ConfigChange, WhatWaitsIsNamedAndNotInForce) {
+TEST(ConfigChange, PendingChangesAreNamedAndNotInForce) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"nice: 5", "nice"},
       {"realtime_priority: 0", "realtime_priority"},
@@ -128,7 +128,7 @@ TEST(ConfigChange, TheStoreStaysWhereItIs) {
   EXPECT_THAT(Change(change.config, Parse(moved)).needs_restart, ElementsAre("store"));
 }
 
-TEST(ConfigChange, NoPeersInTheClearBesideARestart) {
+TEST(ConfigChange, NoPeersInTheClearNextToARestart) {
   const ConfigChange change =
       Change(Parse("node: 'n0'"), Parse("node: 'n0' listen: '127.0.0.1:7460' insecure: true peers { node: 'n1' address: 'h1:1' }"));
   EXPECT_THAT(change.applied, IsEmpty());

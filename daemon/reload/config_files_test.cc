@@ -60,7 +60,7 @@ TEST_F(ConfigFilesTest, FilesAreBounded) {
   EXPECT_THAT(Read(), ElementsAre(HasSubstr("has 256 files, and at most 255 are read")));
 }
 
-TEST_F(ConfigFilesTest, WhatCannotBeReadIsNamed) {
+TEST_F(ConfigFilesTest, UnreadableInputIsNamed) {
   EXPECT_THAT(Read(), ElementsAre(HasSubstr(folder_ + "/r2ccd.textproto")));
   Write("r2ccd.textproto", "a");
   Write("r2ccd.d", "a file in the directory's place");

@@ -140,7 +140,7 @@ class EtcdStoreTest : public testing::Test {
   int64_t revision_ = 0;
 };
 
-TEST_F(EtcdStoreTest, WhatOneNodePutsTheOthersSee) {
+TEST_F(EtcdStoreTest, TheOthersSeeWhatOneNodePuts) {
   EtcdProcess etcd(folder_);
   Node a({etcd.endpoint()});
   a.Put("a", "1");
@@ -301,7 +301,7 @@ TEST_F(EtcdStoreTest, OnlyWithACertificateOfItsAuthority) {
   }
 }
 
-TEST(OddEtcdTest, WhatWasCompactedWhileItWasReadIsReadAgain) {
+TEST(OddEtcdTest, ARangeThatWasCompactedWhileItWasReadIsReadAgain) {
   OddEtcd etcd;
   etcd.compactions_ = 2;
   Node a({etcd.endpoint()});
@@ -319,7 +319,7 @@ TEST(OddEtcdTest, ARefusalIsOneClearLine) {
   EXPECT_TRUE(a.AwaitState("lost: etcd at " + etcd.endpoint() + ": etcdserver: permission denied"));
 }
 
-TEST(OddEtcdTest, AClusterThatMayOnlyBeReadIsReadAndSaysSo) {
+TEST(OddEtcdTest, AReadOnlyClusterIsReadAndReportsThat) {
   OddEtcd etcd;
   etcd.put_status_ = grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "etcdserver: permission denied");
   Node a({etcd.endpoint()});

@@ -105,14 +105,14 @@ TEST_F(GatePolicyTest, AShareIsForgottenWhenItsAllowanceIsWholeAgain) {
   EXPECT_GE(GatePolicy::kShareKeptFor / kSecond * whole.streams_per_second, whole.streams_burst);
 }
 
-TEST_F(GatePolicyTest, SoManyHearWhyTheyWereTurnedAway) {
+TEST_F(GatePolicyTest, ALimitedNumberGetsTheReasonOfItsRefusal) {
   for (size_t i = 0; i < GatePolicy::kLeavingMax; ++i) ASSERT_TRUE(policy_.BeginLeaving());
   EXPECT_FALSE(policy_.BeginLeaving());
   policy_.EndLeaving();
   EXPECT_TRUE(policy_.BeginLeaving());
 }
 
-TEST_F(GatePolicyTest, WhatIsDueWhen) {
+TEST_F(GatePolicyTest, DueTimes) {
   now_ = 1000 * kSecond;
   EXPECT_TRUE(policy_.TakeJudging(now_));
   EXPECT_FALSE(policy_.TakeJudging(now_ + GatePolicy::kJudgeInterval - 1));

@@ -119,7 +119,7 @@ TEST_F(GateTest, CarriesTheBytesOfOneThatItLetsIn) {
   EXPECT_EQ(received, answer);
 }
 
-TEST_F(GateTest, OneThatIsRefusedHearsWhyAsTheAnswerToItsCall) {
+TEST_F(GateTest, ARefusedCallerGetsTheReasonAsTheAnswerToItsCall) {
   admission_ = absl::PermissionDeniedError("no certificate");
   const int client = Connect(Caller::Kind::kLocal);
   Write(client, Preface() + Headers(1));

@@ -83,7 +83,7 @@ TEST_F(Http2MeterTest, RequestsWithoutAnEndAreBounded) {
 }
 
 // Whole requests that the server has not answered yet, over several conversations of one share.
-TEST_F(Http2MeterTest, WhatAShareHoldsIsBounded) {
+TEST_F(Http2MeterTest, AShareIsBounded) {
   const auto ask = [](uint32_t stream) { return Frame(kHeaders, 4, stream, "h") + Frame(kData, 1, stream, Message(700, 700)); };
   ASSERT_EQ(Send(ask(1) + ask(3)), "");
   {

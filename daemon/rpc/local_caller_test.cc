@@ -74,7 +74,7 @@ TEST_F(LocalCallerTest, IsWhomTheKernelNames) {
 }
 
 // A directory service has put the operator into hundreds of groups, and his role comes with the last.
-TEST_F(LocalCallerTest, HasAllOfHisGroups) {
+TEST_F(LocalCallerTest, HasAllGroupsOfTheUser) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: sets groups";
   std::vector<gid_t> groups;
   for (gid_t group = 1; group <= 600; ++group) groups.push_back(group);

@@ -42,7 +42,7 @@ TEST_F(PutQueueTest, TheNewestValueFollowsTheOneUnderWay) {
   EXPECT_THAT(Sent(), IsEmpty());
 }
 
-TEST_F(PutQueueTest, WhatFailedIsTriedAgain) {
+TEST_F(PutQueueTest, AFailedPutIsTriedAgain) {
   queue_.Put("k", "1", 0);
   Answer(false);
   EXPECT_THAT(Sent(), ElementsAre("k=1"));

@@ -62,7 +62,7 @@ TEST(AnswerReflection, AClientBuildsTheServiceOfTheFilesAlone) {
   }
 }
 
-TEST(AnswerReflection, WhatIsNotControlsIsNotThere) {
+TEST(AnswerReflection, OnlyTheControlServiceIsThere) {
   for (const auto& request :
        {Asking(3, "google/protobuf/descriptor.proto"), Asking(3, "proto/etcd.proto"), Asking(3, ""), Asking(4, "r2cc.v1.NoSuch"),
         Asking(4, std::string(2000, 'x')), Asking(5, "\x0a\x01x"), Asking(6, "r2cc.v1.Event")}) {

@@ -38,7 +38,7 @@ TEST_F(LocalStoreTest, KeepsItsOwnEntryAndForgetsWhoFallsSilent) {
   EXPECT_EQ(changes_[2], "-/r2cc/nodes/n1=");
 }
 
-TEST_F(LocalStoreTest, AWatcherThatComesLateHearsWhatIsThere) {
+TEST_F(LocalStoreTest, ALateWatcherReceivesWhatIsThere) {
   store_.Put("/r2cc/nodes/n0", "own", 1000);
   std::vector<std::string> late;
   const auto id = service_.AddWatcher("/r2cc/", [&](const StoreChange& change) { late.push_back(change.key); });
@@ -58,7 +58,7 @@ TEST_F(LocalStoreTest, ANodeHasABoundedNumberOfWatches) {
   EXPECT_TRUE(service_.BeginWatch("node n1"));
 }
 
-TEST_F(LocalStoreTest, NothingIsHeardAfterStop) {
+TEST_F(LocalStoreTest, NothingIsReceivedAfterStop) {
   store_.Put("/r2cc/nodes/n0", "own", 1000);
   store_.Stop();
   core_.Advance(60 * kNanosPerSecond);

@@ -25,7 +25,7 @@ TEST(HandedNames, AreForThisProcessAndAsManyAsWereCounted) {
 
 bool IsOpen(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
-TEST(HandedDescriptors, WhatNobodyTakesIsClosed) {
+TEST(HandedDescriptors, AnUnclaimedDescriptorIsClosed) {
   // In a child, whose descriptors from 3 on are its own affair.
   EXPECT_EXIT(
       {

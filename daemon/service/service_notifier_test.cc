@@ -42,7 +42,7 @@ TEST_F(ServiceNotifierTest, AShortWatchdogIsFedFourTimes) {
   EXPECT_EQ(sink_.TakeSent().size(), 4u);
 }
 
-TEST_F(ServiceNotifierTest, TellsAStatusOnceAndInOneLine) {
+TEST_F(ServiceNotifierTest, SendsAStatusOnceAndInOneLine) {
   ServiceNotifier notifier(&sink_, &core_, 0, [this] { return status_; });
   notifier.Ready();
   EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=well"});
@@ -53,7 +53,7 @@ TEST_F(ServiceNotifierTest, TellsAStatusOnceAndInOneLine) {
   EXPECT_EQ(sink_.TakeSent(), Words{"STATUS=rail0 failed READY=1"});
 }
 
-TEST_F(ServiceNotifierTest, WhatMustNotBeLostIsToldAgain) {
+TEST_F(ServiceNotifierTest, AMessageThatMustNotBeLostIsSentAgain) {
   ServiceNotifier notifier(&sink_, &core_, 0, [this] { return status_; });
   sink_.takes = false;
   notifier.Ready();

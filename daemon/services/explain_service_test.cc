@@ -18,7 +18,7 @@ NicStatus Nic(NicState state, bool link_up = true) {
   return {.identity = {.name = "rail2", .interface = "eth2"}, .state = state, .reason = "the reason", .link_up = link_up};
 }
 
-TEST(MakeVerdict, ALinkThatIsDownIsThePortByItsOwnWord) {
+TEST(MakeVerdict, ALinkThatIsDownIsAPortFaultByItsOwnReport) {
   const NicVerdict verdict = MakeVerdict(kNic, Nic(NicState::kFailed, false), Fault(), nullptr, nullptr);
   EXPECT_EQ(verdict.kind, "port");
   EXPECT_EQ(verdict.text, "port of n1/rail2 (NIC, cable or switch port): the kernel of its node reports: the reason");
@@ -74,7 +74,7 @@ TEST(MakeVerdict, LostLargePacketsAreNamedWhereSmallOnesPass) {
   EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kFailed, false), Fault(), nullptr, nullptr, large).kind, "port");
 }
 
-TEST(MakeVerdict, TheOperatorsWordStandsBesideTheFault) {
+TEST(MakeVerdict, TheOperatorsSettingIsShownNextToTheFault) {
   NicStatus drilled = Nic(NicState::kFailed);
   drilled.drill_failed = true;
   EXPECT_EQ(MakeVerdict(kNic, drilled, Fault(), nullptr, nullptr).kind, "operator");
@@ -87,7 +87,7 @@ TEST(MakeVerdict, TheOperatorsWordStandsBesideTheFault) {
   EXPECT_EQ(both.advice.back(), "r2ccctl nic undrain n1/rail2");
 }
 
-TEST(MakeVerdict, EveryStateHasWords) {
+TEST(MakeVerdict, EveryStateHasAText) {
   for (int state = 0; state < health::kNicStates; ++state) {
     const NicVerdict verdict = MakeVerdict(kNic, Nic(static_cast<NicState>(state)), Fault(), nullptr, nullptr);
     EXPECT_FALSE(verdict.kind.empty()) << state;
@@ -96,7 +96,7 @@ TEST(MakeVerdict, EveryStateHasWords) {
   EXPECT_EQ(MakeVerdict(kNic, Nic(NicState::kDegraded), Fault(), nullptr, nullptr).text, "n1/rail2 carries less than its due: the reason");
 }
 
-TEST(MakeVerdictFromAfar, WhatAnswersWorksAndOfTheRestNobodyCanTell) {
+TEST(MakeVerdictFromAfar, AnsweringNicsWorkAndSilentOnesAreInconclusive) {
   const NicKey there = {"n2", "rail2"};
   NicVerdict verdict = MakeVerdictFromAfar(kNic, {kOther}, {}, {});
   EXPECT_EQ(verdict.kind, "cannot-tell");

@@ -5,7 +5,7 @@
 namespace r2cc::daemon {
 namespace {
 
-TEST(ReleaseCounts, TheMostFrequentComesFirstAndNobodyElsesWordCounts) {
+TEST(ReleaseCounts, TheMostFrequentComesFirstAndOnlyOwnReportsCount) {
   ReleaseCounts counts;
   counts.Add("n0", "0.2.0", 0);
   counts.Add("n1", "0.1.0", 0);
@@ -22,7 +22,7 @@ TEST(ReleaseCounts, TheMostFrequentComesFirstAndNobodyElsesWordCounts) {
   EXPECT_EQ(summary.jobs_of_other_releases_on(), "n2");
 }
 
-TEST(ReleaseCounts, WhatNodesMakeUpIsBounded) {
+TEST(ReleaseCounts, InventedNodesAreBounded) {
   ReleaseCounts counts;
   for (int i = 0; i < 100; ++i) counts.Add("n" + std::to_string(i), std::to_string(i), UINT32_MAX / 2);
   counts.Add("n100", "0.2.0", 0);

@@ -53,7 +53,7 @@ class AuditTest : public testing::Test {
   std::unique_ptr<Audit> audit_;
 };
 
-TEST_F(AuditTest, SaysWhoWhatWhenWhenceAndWhatCameOfIt) {
+TEST_F(AuditTest, RecordsCallerActionTimeOriginAndResult) {
   audit_->Add({.action = "fail", .node = "n0", .nic = "rail0", .more = "for 10m", .status = absl::PermissionDeniedError("drills are off")},
               kAlice);
   Settle();
@@ -163,7 +163,7 @@ TEST_F(AuditTest, ATornLineCostsNoOther) {
 }
 
 // Nobody does anything more: the alarm ends all the same, and nothing is lacking.
-TEST_F(AuditTest, WhatAFullDiskDidNotTakeIsWrittenWhenItDoes) {
+TEST_F(AuditTest, LinesAreWrittenWhenTheDiskHasRoomAgain) {
   Done("a");
   files_.SetFull(true);
   for (const char* nic : {"b", "c", "d"}) Done(nic);
@@ -186,7 +186,7 @@ TEST_F(AuditTest, WhatAFullDiskDidNotTakeIsWrittenWhenItDoes) {
   EXPECT_EQ(nics, "abcde");
 }
 
-TEST_F(AuditTest, WhatIsHeldForAFullDiskIsBounded) {
+TEST_F(AuditTest, PendingLinesForAFullDiskAreBounded) {
   files_.SetFull(true);
   for (int i = 0; i < 4000; ++i) audit_->Add({.action = "drain", .node = "n0", .nic = "a", .result = std::string(500, 'x')}, kUser);
   Settle();
@@ -263,7 +263,7 @@ TEST_F(AuditTest, AFileThatCannotBeReadStays) {
   EXPECT_EQ(Loaded(9, &trouble).size(), 1u);
 }
 
-TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {
+TEST_F(AuditTest, AThousandRefusalsDisplaceNothing) {
   Done("a");
   for (int i = 0; i < 1000; ++i)
     audit_->Add({.action = "drain", .node = "n0", .nic = "x", .status = absl::PermissionDeniedError("no")}, kUser);
@@ -279,7 +279,7 @@ TEST_F(AuditTest, WhoIsRefusedAThousandTimesWashesNothingAway) {
   EXPECT_EQ(log_.After(log_.last_sequence() - 1)->audit().target(), "n0/b") << "what is done is always written";
 }
 
-TEST_F(AuditTest, StrangersAreWrittenAndWashNothingAway) {
+TEST_F(AuditTest, UnauthenticatedCallersAreRecordedAndDisplaceNothing) {
   Done("a");
   for (int i = 0; i < 1000; ++i) audit_->AddRefused({"peers", "certificate", "node n2 at h9:1", "to act on a NIC: it expired", 3});
   audit_->AddRefused({"peers", "garbage", "h9:2", "it uses no known protocol"});

@@ -55,7 +55,7 @@ class EventHistoryTest : public testing::Test {
   std::vector<uint64_t> loaded_;
 };
 
-TEST_F(EventHistoryTest, TheNextLifeReadsWhatTheOneBeforeWrote) {
+TEST_F(EventHistoryTest, TheNextRunReadsWhatTheOneBeforeWrote) {
   Live();
   EXPECT_THAT(loaded_, IsEmpty());
   Add(1);
@@ -195,7 +195,7 @@ TEST_F(EventHistoryTest, EventsThatNoFileTookFillNoGeneration) {
   EXPECT_TRUE(absl::IsNotFound(files_.Read("events.log.1").status()));
 }
 
-TEST_F(EventHistoryTest, AFullDiskIsSaidOnceAndAFileThatCannotBeReadStays) {
+TEST_F(EventHistoryTest, AFullDiskIsReportedOnceAndAnUnreadableFileStays) {
   Live();
   files_.SetFull(true);
   Add(1);
@@ -255,7 +255,7 @@ TEST_F(EventHistoryTest, APowerLossCostsNothingThatWasWritten) {
 }
 
 // The disk does not answer for hours, and a user's jobs make events all the time.
-TEST_F(EventHistoryTest, WhatWaitsForTheDiskIsBounded) {
+TEST_F(EventHistoryTest, PendingWritesAreBounded) {
   Live();
   constexpr uint64_t kMany = 50'000;
   for (uint64_t sequence = 1; sequence <= kMany; ++sequence) {

@@ -37,7 +37,7 @@ class JobKeeperTest : public testing::Test {
   std::string trouble_;
 };
 
-TEST_F(JobKeeperTest, GivesBackWhatALifeBeforeSaved) {
+TEST_F(JobKeeperTest, RestoresWhatAFormerRunSaved) {
   EXPECT_EQ(Make()->Load(&trouble_).ended_size(), 0);
   const auto keeper = Make();
   keeper->Save(Kept());
@@ -49,7 +49,7 @@ TEST_F(JobKeeperTest, GivesBackWhatALifeBeforeSaved) {
   EXPECT_EQ(again.saved_ns(), 77);
 }
 
-TEST_F(JobKeeperTest, WhatIsNotUnderstoodIsSetAside) {
+TEST_F(JobKeeperTest, UnknownContentIsSetAside) {
   v1::KeptJobs newer = Kept();
   newer.set_version(JobKeeper::kVersion + 1);
   for (const std::string& text : {std::string("\xff\xff garbage"), newer.SerializeAsString()}) {
@@ -103,7 +103,7 @@ TEST_F(JobKeeperTest, APowerLossWhileItIsSetAsideLosesNothing) {
   }
 }
 
-TEST_F(JobKeeperTest, AFullDiskIsSaidOnce) {
+TEST_F(JobKeeperTest, AFullDiskIsReportedOnce) {
   const auto keeper = Make();
   files_.SetFull(true);
   keeper->Save(Kept());

@@ -32,7 +32,7 @@ class StateKeeperTest : public testing::Test {
   StateKeeper keeper_;
 };
 
-TEST_F(StateKeeperTest, WhatIsSavedIsLoaded) {
+TEST_F(StateKeeperTest, SavedStateIsLoaded) {
   std::string trouble;
   EXPECT_EQ(*keeper_.Load(&trouble), SavedState());
   bool done = false;
@@ -45,7 +45,7 @@ TEST_F(StateKeeperTest, WhatIsSavedIsLoaded) {
   EXPECT_TRUE(turns_.empty());
 }
 
-TEST_F(StateKeeperTest, AFullDiskIsToldOnceAndItsEndToo) {
+TEST_F(StateKeeperTest, AFullDiskAndItsEndAreReportedOnce) {
   files_.SetFull(true);
   int done = 0;
   for (int i = 0; i < 3; ++i) keeper_.Save(Drained(), [&](const absl::Status& status) { done += !status.ok(); });
@@ -58,7 +58,7 @@ TEST_F(StateKeeperTest, AFullDiskIsToldOnceAndItsEndToo) {
   EXPECT_EQ(turns_, (std::vector<bool>{false, true}));
 }
 
-TEST_F(StateKeeperTest, WhatCouldNotBeWrittenIsWrittenWhenThereIsRoom) {
+TEST_F(StateKeeperTest, UnwrittenStateIsWrittenWhenThereIsRoom) {
   files_.SetFull(true);
   keeper_.Save(Drained(), nullptr);
   Settle();
@@ -190,7 +190,7 @@ TEST(SavedStateTest, ADrillThatIsOverIsNotWritten) {
   EXPECT_EQ(saved.settings, (health::OperatorSettings{{"rail1", {true, false, 1000}}}));
 }
 
-TEST(SavedStateTest, WordsAboutAbsentNicsStay) {
+TEST(SavedStateTest, SettingsOfAbsentNicsStay) {
   const health::OperatorSettings saved = {{"absent", {true, false, 1000}}, {"rail0", {true, false, 1000}}, {"rail1", {true, false, 1000}}};
   const health::OperatorSettings merged = MergeSettings(saved, {"rail0", "rail1"}, {{"rail1", {false, false, 5}}});
   EXPECT_EQ(merged, (health::OperatorSettings{{"absent", {true, false, 1000}}, {"rail1", {false, false, 5}}}));

@@ -13,7 +13,7 @@ const Caller kRoot{.kind = Caller::Kind::kLocal};
 
 RolePolicy Drills(bool allowed) { return {DefaultGrants(-1, /*insecure=*/false), allowed}; }
 
-TEST(RolesInForce, WhatIsSetCountsForWhoeverAsksAfterwards) {
+TEST(RolesInForce, ASettingCountsForLaterCallers) {
   RolesInForce roles(Drills(false));
   const auto before = roles.Get();
   roles.Set(Drills(true));

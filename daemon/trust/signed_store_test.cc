@@ -97,7 +97,7 @@ TEST_F(SignedStoreTest, AnUnsignedValueIsTakenWhole) {
 }
 
 // Junk behind a certificate is read away by every PEM reader: values with it, signed or not, are nowhere kept.
-TEST_F(SignedStoreTest, WhatIsNotBelievedIsNotKept) {
+TEST_F(SignedStoreTest, AnUnbelievedValueIsNotKept) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   v1::SignedValue value;
   ASSERT_TRUE(value.ParseFromString(Stored(ca_, n1_, key_, "view")));
@@ -124,7 +124,7 @@ TEST_F(SignedStoreTest, WhatIsNotBelievedIsNotKept) {
   EXPECT_EQ(Refused(), "not-proven=201 too-large=1 ");
 }
 
-TEST_F(SignedStoreTest, WhoeverMayWriteThereSpeaksForNobodyElse) {
+TEST_F(SignedStoreTest, AWriterOfTheStoreSpeaksForNobodyElse) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   const auto put = [&](const std::string& stored) { reader->bare->Change(key_, stored); };
   put("garbage");
@@ -183,7 +183,7 @@ TEST_F(SignedStoreTest, ANewCertificateSignsWhatWasPutBeforeIt) {
 }
 
 // Who may write to etcd keeps a copy of what a node said while it was drained, and puts it back when the node is gone.
-TEST_F(SignedStoreTest, ACopyIsNotBelievedAfterItsLife) {
+TEST_F(SignedStoreTest, ACopyIsRefusedAfterItsLifetime) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   const std::string copy = Stored(ca_, n1_, key_, "drained");
   reader->bare->Change(key_, copy);

@@ -92,7 +92,7 @@ TEST_F(TlsFilesTest, EachMistakeIsOneLineWithTheFileAndTheWayOut) {
   EXPECT_THAT(Check()[1], HasSubstr("cannot read " + spec_.key_file + ": No such file or directory; `r2ccctl certs issue` makes one"));
 }
 
-TEST_F(TlsFilesTest, WhatIsReplacedIsInUseSoon) {
+TEST_F(TlsFilesTest, AReplacedCertificateIsInUseSoon) {
   int64_t now = kNow * kNanosPerSecond;
   const auto files = TlsFiles::Load(spec_, [&now] { return now; });
   ASSERT_TRUE(files.ok()) << files.status();
@@ -109,7 +109,7 @@ TEST_F(TlsFilesTest, WhatIsReplacedIsInUseSoon) {
   EXPECT_EQ((*files)->Get()->pem, next.certificate) << "what is gone leaves the last in force";
 }
 
-TEST_F(TlsFilesTest, WhatCannotBeUsedIsRefusedAtTheStart) {
+TEST_F(TlsFilesTest, UnusableCertificatesAreRefusedAtTheStart) {
   Write(spec_.ca_file, "garbage");
   EXPECT_EQ(TlsFiles::Load(spec_, [] { return int64_t{0}; }).status().message(), spec_.ca_file + " is not a certificate in PEM form");
 }

@@ -36,7 +36,7 @@ TEST(EvidenceLog, RepeatedEvidenceIsCountedNotKeptTwice) {
   EXPECT_EQ(about[1].evidence.when, 4);
 }
 
-TEST(EvidenceLog, WhatIsCountedAddsUp) {
+TEST(EvidenceLog, CountsAddUp) {
   EvidenceLog log;
   for (Nanos when = 1; when <= 10'000; ++when) {
     Evidence flips = Rate("r0", 3, when);

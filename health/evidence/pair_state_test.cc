@@ -5,7 +5,7 @@
 namespace r2cc::health {
 namespace {
 
-TEST(PairState, WhatAnswersIsUpButWhatWasSilentProvesItself) {
+TEST(PairState, AnAnsweringPairIsUpAndASilentOneProvesItself) {
   EXPECT_EQ(NextPairState(PairState::kUnknown, PairEvent::kAnswer), PairState::kUp);
   EXPECT_EQ(NextPairState(PairState::kLate, PairEvent::kAnswer), PairState::kUp);
   EXPECT_EQ(NextPairState(PairState::kSilent, PairEvent::kAnswer), PairState::kProving);
@@ -29,7 +29,7 @@ TEST(PairState, OnlyALatePairFallsSilent) {
     EXPECT_DEATH(NextPairState(state, PairEvent::kSilence), "") << PairStateName(state);
 }
 
-TEST(PairState, WordsKeepSilentUntilProved) {
+TEST(PairState, ReportsAreSilentUntilProved) {
   EXPECT_EQ(VerdictOf(PairState::kUnknown), PairVerdict::kUnknown);
   EXPECT_EQ(VerdictOf(PairState::kUp), PairVerdict::kAnswering);
   EXPECT_EQ(VerdictOf(PairState::kLate), PairVerdict::kAnswering);

@@ -106,7 +106,7 @@ TEST_F(RdmaPairsTest, AWriteIsAnsweredByADeviceAloneAndASilentOneFailsInAboutASe
 }
 
 // A probe that is marked otherwise than jobs' packets tests another way.
-TEST_F(RdmaPairsTest, ProbesAreMarkedAsTheSiteSays) {
+TEST_F(RdmaPairsTest, ProbesAreMarkedAsTheSiteConfigures) {
   RdmaPairs marked(&verbs_, &core_, &blocking_, {.traffic_class = 106, .service_level = 3, .pkey_index = 2});
   std::optional<RdmaEnd> own, other;
   const auto id = Make(&marked, {"mlx5_0", 1, "10.1.0.1"}, &own);
@@ -133,7 +133,7 @@ TEST_F(RdmaPairsTest, ADeviceIsOpenWhileThereIsAPairOnIt) {
   EXPECT_EQ(verbs_.open, 0);
 }
 
-TEST_F(RdmaPairsTest, WhatIsDroppedWhileItIsMadeIsNotTold) {
+TEST_F(RdmaPairsTest, APairThatIsDroppedWhileItIsMadeIsNotReported) {
   bool called = false;
   const auto id = pairs_->Make({"mlx5_0", 1, "10.1.0.1"}, 7, [&](auto, const auto&) { called = true; });
   pairs_->Drop(id);
@@ -152,7 +152,7 @@ TEST_F(RdmaPairsTest, NothingIsLeftOfIt) {
 }
 
 // Each call that may fail, and an address that the port does not have.
-TEST_F(RdmaPairsTest, WhatCannotBeMadeLeavesNothing) {
+TEST_F(RdmaPairsTest, AFailedCreationLeavesNothing) {
   for (const Call call : {Call::kOpen, Call::kCreateCompletionQueue, Call::kCreateQueuePair, Call::kInit}) {
     std::optional<RdmaEnd> end = RdmaEnd();
     verbs_.FailCall(call, 1, ENOMEM);

@@ -48,7 +48,7 @@ TEST(SysfsPortFacts, TheSecondPortHasItsOwnRdmaCounters) {
   EXPECT_EQ(ReadSysfsPortFacts(sysfs, "eth0")->errors.at("symbol_error"), 9u);
 }
 
-TEST(SysfsPortFacts, WhatADownPortDoesNotSayStaysEmpty) {
+TEST(SysfsPortFacts, FieldsThatADownPortDoesNotGiveStayEmpty) {
   FakeSysfs sysfs;
   sysfs.Set("class/net/veth0/ifindex", "9");
   const auto facts = ReadSysfsPortFacts(sysfs, "veth0");
@@ -152,7 +152,7 @@ TEST(SysfsPortFacts, AnInfinibandPortThatIsNotThere) {
 }
 
 // They go into reasons, and these to other daemons: a message with anything but UTF-8 is refused there whole.
-TEST(SysfsPortFacts, ADriversWordsArePrintable) {
+TEST(SysfsPortFacts, ADriversTextIsPrintable) {
   FakeSysfs sysfs = ConnectX();
   sysfs.Set("class/net/eth0/address", "\xff:\xff");
   sysfs.Set("class/infiniband/mlx5_1/ports/1/state", "1: DO\x01\xc3N");

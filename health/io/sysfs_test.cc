@@ -61,7 +61,7 @@ TEST_F(SysfsTest, AnOpenFileStaysWithItsDevice) {
   EXPECT_TRUE(absl::IsNotFound(RealSysfs(root_).Open("class/net/eth0/statistics/rx_errors").status()));
 }
 
-TEST_F(SysfsTest, WhatIsKeptIsOpenedAgainWhenNamesMeanOtherDevices) {
+TEST_F(SysfsTest, KeptFilesAreOpenedAgainWhenNamesMeanOtherDevices) {
   const RealSysfs real(root_);
   KeptSysfs kept(&real);
   EXPECT_TRUE(absl::IsNotFound(kept.Read("class/net/eth0/speed").status()));

@@ -99,7 +99,7 @@ class UdpDatagramTest : public testing::Test {
   std::function<bool()> there_;
 };
 
-TEST_F(UdpDatagramTest, CarriesBytesAndSaysFromWhere) {
+TEST_F(UdpDatagramTest, CarriesBytesAndTheirSender) {
   const auto a = Open({"lo", "127.0.0.1", 0});
   const auto b = Open({"", "127.0.0.2", 0});
   ASSERT_TRUE(a->Send({"127.0.0.2", b->port()}, std::string("to\0b", 4)).ok());
@@ -121,7 +121,7 @@ TEST_F(UdpDatagramTest, SpeaksIpv6) {
 
 // A daemon that had no processor reads late what came in time: the kernel's stamp tells. The kernel begins to stamp a moment after the
 // first socket has asked for it, so that the first datagrams may come without.
-TEST_F(UdpDatagramTest, WhatIsReadTooLateIsStampedInTime) {
+TEST_F(UdpDatagramTest, APacketThatIsReadLateIsStampedInTime) {
   const auto socket = Open({"", "127.0.0.1", 0});
   Nanos sent = 0;
   const auto send_and_be_busy = [&](Nanos busy) {
@@ -155,7 +155,7 @@ TEST_F(UdpDatagramTest, AStampFromAnotherTimeIsNotBelieved) {
 }
 
 // The peer's daemon does not run, its kernel does: the rail works.
-TEST_F(UdpDatagramTest, ARefusalIsTold) {
+TEST_F(UdpDatagramTest, ARefusalIsReported) {
   const auto socket = Open({"", "127.0.0.1", 0});
   uint16_t nobody = 0;
   {
@@ -222,7 +222,7 @@ TEST_F(UdpDatagramTest, AnIpv6SenderBeyondItsRateIsKeptOut) {
   EXPECT_EQ(socket.counts().received + socket.counts().over_rate, read_late) << "the kernel drops them";
 }
 
-TEST_F(UdpDatagramTest, TakesWhatTheFilterDescribesAndCountsTheRest) {
+TEST_F(UdpDatagramTest, TakesWhatTheFilterDescribesAndCountsOthers) {
   const auto socket = Open({"", "127.0.0.1", 0});
   const std::string one = "head....word-one", two = "head....word-two and more";
   DatagramFilter filter = {{'h', 'e', 'a', 'd'}, 8, {{'w', 'o', 'r', 'd', '-', 'o', 'n', 'e'}, {'w', 'o', 'r', 'd', '-', 't', 'w', 'o'}}};
@@ -332,7 +332,7 @@ TEST_F(UdpDatagramTest, AFloodFromOneSenderTakesNothingFromTheOthers) {
   EXPECT_GT(socket->counts().filtered, before.filtered + 1000);
 }
 
-TEST_F(UdpDatagramTest, WhatIsTooLongIsNeitherSentNorHandedOn) {
+TEST_F(UdpDatagramTest, ATooLongPacketIsNeitherSentNorDelivered) {
   const auto socket = Open({"", "127.0.0.1", 0});
   EXPECT_TRUE(absl::IsInvalidArgument(socket->Send({"127.0.0.1", socket->port()}, std::string(kDatagramBytesMax + 1, 'x'))));
   EXPECT_TRUE(absl::IsInvalidArgument(socket->Send({"::1", socket->port()}, "x"))) << "another family";
@@ -379,7 +379,7 @@ TEST_F(UdpDatagramTest, NothingIsFragmented) {
   EXPECT_TRUE(absl::IsOutOfRange(too_large)) << too_large;
 }
 
-TEST_F(UdpDatagramTest, WhatCannotBeBoundIsNamed) {
+TEST_F(UdpDatagramTest, AnAddressThatCannotBeBoundIsNamed) {
   const auto taken = Open({"", "127.0.0.1", 0});
   const auto error = [this](const RailBinding& binding) { return datagrams_.Open(binding, Handler()).status(); };
   EXPECT_EQ(error({"", "127.0.0.1", taken->port()}).code(), absl::StatusCode::kAlreadyExists);

@@ -117,7 +117,7 @@ class VerbsRdmaWatchTest : public testing::Test {
   std::unique_ptr<VerbsRdmaWatch> watch_;
 };
 
-TEST_F(VerbsRdmaWatchTest, TellsOfAllPortsAndSweepsThem) {
+TEST_F(VerbsRdmaWatchTest, ReportsAllPortsAndSweepsThem) {
   Start();
   EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
   // A speed that changed without a word.
@@ -126,7 +126,7 @@ TEST_F(VerbsRdmaWatchTest, TellsOfAllPortsAndSweepsThem) {
   EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 25"));
 }
 
-TEST_F(VerbsRdmaWatchTest, EventsAreToldAtOnceAndThePortIsAsked) {
+TEST_F(VerbsRdmaWatchTest, EventsAreReportedAtOnceAndThePortIsQueried) {
   Start();
   Reports();
   fabric_.SetCarrier({0, "mlx5_1", 2}, false);
@@ -220,7 +220,7 @@ TEST_F(VerbsRdmaWatchTest, ASweepWaitsForTheOneBefore) {
   EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
 }
 
-TEST_F(VerbsRdmaWatchTest, ItsEndClosesAllAndWhatWasAskedIsNotTold) {
+TEST_F(VerbsRdmaWatchTest, ItsEndClosesAllAndPendingAnswersAreDropped) {
   Start();
   Reports();
   fabric_.SetCarrier({0, "mlx5_0", 1}, false);

@@ -33,7 +33,7 @@ TEST_F(CounterRulesTest, BelowItsLimitForEverIsFine) {
   for (int i = 0; i < 100; ++i) EXPECT_LT(Grow("rx_crc_errors", 9).permille, 1000u) << i;
 }
 
-TEST_F(CounterRulesTest, AtItsLimitIsBrokenAndSaysWhichAndHowMany) {
+TEST_F(CounterRulesTest, AtItsLimitIsBrokenAndNamesCounterAndValue) {
   Grow("rx_crc_errors", 0);
   const auto verdict = Grow("rx_crc_errors", 57);
   EXPECT_EQ(verdict.permille, 5700u);
@@ -106,7 +106,7 @@ TEST_F(CounterRulesTest, TheWorstCounterSpeaks) {
 }
 
 // It may have been hit a million times since. That is no fault, and no health.
-TEST_F(CounterRulesTest, AFullCounterSaysSo) {
+TEST_F(CounterRulesTest, AFullCounterIsReported) {
   const std::map<std::string, uint64_t> full = {{"link_downed", 255}, {"symbol_error", 65535}, {"packet_seq_err", 4294967295}};
   for (const auto& counter : full) {
     watch_.Reset();

@@ -129,7 +129,7 @@ TEST_F(FabricProbeTest, APortThatLeavesAndComesBackIsEvidenceAndAnEvent) {
   EXPECT_THAT(Seen(), ElementsAre("n1/ib3 fabric-back 0"));
 }
 
-TEST_F(FabricProbeTest, WhatIsNobodysIsAnEventAlone) {
+TEST_F(FabricProbeTest, AnUnknownPortIsAnEventAlone) {
   Subscribe();
   Hear(Report(kTrapLinkState, 0, 3));
   Hear(Report(kTrapPortOutOfService, 77));
@@ -148,7 +148,7 @@ TEST_F(FabricProbeTest, ErrorsOfTheOwnPortDegrade) {
 }
 
 // Thousands of notices a second: two tellings a second, and the last of them is right.
-TEST_F(FabricProbeTest, AFlappingPortIsToldOnceASecond) {
+TEST_F(FabricProbeTest, AFlappingPortIsReportedOnceASecond) {
   Subscribe();
   for (int second = 0; second < 3; ++second) {
     for (int i = 0; i < 1000; ++i) {
@@ -168,7 +168,7 @@ TEST_F(FabricProbeTest, AFlappingPortIsToldOnceASecond) {
   EXPECT_THAT(Seen(), IsEmpty());
 }
 
-TEST_F(FabricProbeTest, TheSameThroughSeveralPortsIsToldOnce) {
+TEST_F(FabricProbeTest, TheSameThroughSeveralPortsIsReportedOnce) {
   Subscribe();
   Sample("ibp64s0");
   for (const char* port : {"mlx5_0/1", "mlx5_1/1"}) Hear(Report(kTrapPortOutOfService, kGuid), kManager, port);
@@ -185,7 +185,7 @@ TEST_F(FabricProbeTest, ManySubjectsAreBounded) {
   EXPECT_THAT(Reports(), SizeIs(1));
 }
 
-TEST_F(FabricProbeTest, StrangersAreCountedAndNotHeard) {
+TEST_F(FabricProbeTest, UnknownSendersAreCountedAndDropped) {
   Subscribe();
   Hear(Report(kTrapPortOutOfService, kGuid), {2, 0});
   Hear("rubbish");
@@ -195,7 +195,7 @@ TEST_F(FabricProbeTest, StrangersAreCountedAndNotHeard) {
   EXPECT_THAT(fabric_.TakeSent(), IsEmpty()) << "nobody is answered";
 }
 
-TEST_F(FabricProbeTest, TroubleIsToldOnceAndItsEnd) {
+TEST_F(FabricProbeTest, TroubleAndItsEndAreReportedOnce) {
   fabric_.set_open_status(absl::NotFoundError("libibumad.so.3 cannot be loaded"));
   Sample();
   Sample();

@@ -17,7 +17,7 @@ TEST(FairIntervals, OneUserHasTheBudget) {
   EXPECT_TRUE(FairIntervals({{1, 0}}, kMin, 140).empty());
 }
 
-TEST(FairIntervals, WhoeverWantsLittleGetsItHoweverMuchOthersWant) {
+TEST(FairIntervals, SmallDemandsAreMetHoweverMuchOthersWant) {
   for (const size_t crowd : {8, 100, 1000, 100'000}) EXPECT_EQ(IntervalOf(1, {{1, 4}, {2, crowd}}), kMin) << crowd;
   EXPECT_EQ(IntervalOf(2, {{1, 4}, {2, 1000}}), 10 * kNanosPerSecond) << "the rest of the budget";
   // Eight rails with one node want 80 a second, half of the budget is 70.

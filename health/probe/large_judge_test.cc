@@ -60,7 +60,7 @@ TEST_F(LargeJudgeTest, FewInARowAreCongestion) {
   EXPECT_FALSE(judge_.lost());
 }
 
-TEST_F(LargeJudgeTest, WhereTheyAreOftenLostByChanceMoreAreNeeded) {
+TEST_F(LargeJudgeTest, FrequentRandomLossNeedsMoreMisses) {
   // Nine of ten: such a pair is what its congestion, or its loss, makes it, and small ones show that.
   for (int i = 0; i < 200; ++i) Step(true, i % 2 == 0 ? 9000 : 1500);
   Steps(20, true, 1500);
@@ -69,7 +69,7 @@ TEST_F(LargeJudgeTest, WhereTheyAreOftenLostByChanceMoreAreNeeded) {
   EXPECT_TRUE(judge_.lost());
 }
 
-TEST_F(LargeJudgeTest, WhatIsSilentOrStandsStillShowsNothing) {
+TEST_F(LargeJudgeTest, ASilentOrStoppedPeerShowsNothing) {
   Steps(10, true, 9000);
   Steps(200, false, 0);
   EXPECT_FALSE(judge_.lost() || judge_.unsettled());
@@ -130,7 +130,7 @@ TEST_F(LargeJudgeTest, TheWayThatLosesThemIsNamed) {
   EXPECT_EQ(judge_.loss().way, LargeLoss::Way::kEither);
 }
 
-TEST_F(LargeJudgeTest, AnotherSizeBeginsAnew) {
+TEST_F(LargeJudgeTest, AnotherSizeBeginsAgain) {
   Steps(60, true, 1500);
   ASSERT_TRUE(judge_.lost());
   judge_.SetFull(9000);

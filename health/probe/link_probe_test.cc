@@ -55,7 +55,7 @@ TEST_F(LinkProbeTest, SpeaksOfEveryNicAtTheStart) {
   EXPECT_EQ(facts_[0].mac, "02:00:00:00:00:01");
 }
 
-TEST_F(LinkProbeTest, TellsChangesOfItsOwnNicsAlone) {
+TEST_F(LinkProbeTest, ReportsChangesOfItsOwnNicsAlone) {
   watch_.Set("eth0", true);
   watch_.Set("eth1", true);
   ASSERT_TRUE(probe_.Start().ok());
@@ -75,7 +75,7 @@ TEST_F(LinkProbeTest, TellsChangesOfItsOwnNicsAlone) {
 }
 
 // Thousands of events a second: one word that it is down, one when it stays up, and once a second how often it did not.
-TEST_F(LinkProbeTest, AFlappingPortIsOneWord) {
+TEST_F(LinkProbeTest, AFlappingPortIsReportedOnce) {
   watch_.Set("eth0", true);
   watch_.Set("eth1", true);
   ASSERT_TRUE(probe_.Start().ok());
@@ -95,7 +95,7 @@ TEST_F(LinkProbeTest, AFlappingPortIsOneWord) {
   EXPECT_THAT(Reports(), IsEmpty());
 }
 
-TEST_F(LinkProbeTest, ALinkThatNeverLastsIsToldOfEachSecond) {
+TEST_F(LinkProbeTest, ALinkThatNeverLastsIsReportedEachSecond) {
   watch_.Set("eth0", false);
   watch_.Set("eth1", true);
   ASSERT_TRUE(probe_.Start().ok());

@@ -52,7 +52,7 @@ TEST_F(PairJudgeTest, WithoutAWitnessThereIsNoSilence) {
   EXPECT_EQ(judge_.state(), PairState::kUp);
 }
 
-TEST_F(PairJudgeTest, AWitnessThatLeftEarlierSaysNothing) {
+TEST_F(PairJudgeTest, AWitnessThatLeftEarlierProvesNothing) {
   Probe(1000 * kMs, 100 * kMs, kMs);
   const Nanos witness = now_ - 1;
   for (int i = 0; i < 100; ++i, now_ += 20 * kMs) {
@@ -63,7 +63,7 @@ TEST_F(PairJudgeTest, AWitnessThatLeftEarlierSaysNothing) {
 }
 
 // What was lost while the other pair lost probes too is the node's, not the pair's.
-TEST_F(PairJudgeTest, AWitnessThatLostProbesItselfSaysNothingOfThatTime) {
+TEST_F(PairJudgeTest, AWitnessThatLostProbesItselfProvesNothingOfThatTime) {
   Probe(1000 * kMs, 100 * kMs, kMs);
   Probe(1000 * kMs, 20 * kMs, -1, /*witnessed=*/false);
   const Witness back = {now_ - 20 * kMs, now_ + 1000 * kMs};
@@ -97,7 +97,7 @@ TEST_F(PairJudgeTest, FewLossesAreNoSilence) {
   EXPECT_NEAR(100.0 * judge_.measures().recent_lost / judge_.measures().recent, 80, 3);
 }
 
-TEST_F(PairJudgeTest, WhatWasLostBeforeARepairIsForgottenTenSecondsLater) {
+TEST_F(PairJudgeTest, LossesBeforeARepairAreForgottenTenSecondsLater) {
   Probe(1000 * kMs, 100 * kMs, kMs);
   Probe(60'000 * kMs, 20 * kMs, -1);
   // Asked in turn from then on, as a pair that no job uses.
@@ -167,7 +167,7 @@ TEST_F(PairJudgeTest, AMissDuringTheProofStartsAgain) {
   EXPECT_EQ(judge_.state(), PairState::kSilent);
 }
 
-TEST_F(PairJudgeTest, WhatNobodyAskedForIsRefused) {
+TEST_F(PairJudgeTest, UnrequestedAnswersAreRefused) {
   Probe(100 * kMs, 100 * kMs, kMs);
   EXPECT_FALSE(judge_.Answered(sequence_, now_));  // twice
   EXPECT_FALSE(judge_.Answered(sequence_ + 1, now_));
@@ -184,7 +184,7 @@ TEST_F(PairJudgeTest, ResetForgetsSilence) {
   EXPECT_EQ(judge_.missed_since(), 0);
 }
 
-TEST_F(PairJudgeTest, WhatASilenceLostMakesTheNextOneNoSlowerToSee) {
+TEST_F(PairJudgeTest, ProbesLostInASilenceDoNotDelayTheNextOne) {
   Probe(1000 * kMs, 100 * kMs, kMs);
   for (int silence = 0; silence < 5; ++silence) {
     const Nanos dead = now_;

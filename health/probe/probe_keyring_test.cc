@@ -55,7 +55,7 @@ TEST_F(ProbeKeyringTest, BothEndsHaveOneKeyThatNobodyElseHas) {
   EXPECT_EQ(eve.MacKey(b_.nonce(), "a", a_.nonce()), nullptr);
 }
 
-TEST_F(ProbeKeyringTest, AnothersKeyGivesNobodyHisPlace) {
+TEST_F(ProbeKeyringTest, AnothersKeyGivesNobodyItsPlace) {
   // Eve says that b's key is hers, and that b's number is that of her key.
   a_.SetPeer("eve", b_.nonce(), b_.public_key(), {"10.0.0.9"});
   EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.2"), "b");
@@ -70,7 +70,7 @@ TEST_F(ProbeKeyringTest, AnothersKeyGivesNobodyHisPlace) {
 
 // Whose number is a key's is told by its first bytes, and those of b's new key are in its view before anybody has it: eve tells a key that
 // begins likewise, and reaches a first. The number is b's all the same.
-TEST_F(ProbeKeyringTest, WhoTellsAKeyWithAnothersNumberFirstTakesNothingFromHim) {
+TEST_F(ProbeKeyringTest, AKeyWithTheNumberOfAnotherSenderTakesNothingFromIt) {
   ProbePublicKey vanity = b_.public_key();
   vanity.back() ^= 1;
   ASSERT_EQ(NonceOf(vanity), b_.nonce());

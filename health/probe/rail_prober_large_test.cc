@@ -38,7 +38,7 @@ class LargeProbesTest : public testing::Test {
   ProbeWorld world_{3, 2};
 };
 
-TEST_F(LargeProbesTest, WhoDoesNotSayThatItTakesThemGetsNone) {
+TEST_F(LargeProbesTest, ANodeThatDoesNotAcceptThemGetsNone) {
   for (int node = 0; node < 3; ++node)
     for (int rail = 0; rail < 2; ++rail) world_.prober(node).SetMtu(ProbeWorld::Port(node, rail).nic, 9000);
   world_.Run(3 * kNanosPerSecond);

@@ -38,7 +38,7 @@ struct OneProber {
   }
 };
 
-TEST(RailProber, ARestartedDaemonIsHeardUnderItsNewNonce) {
+TEST(RailProber, ARestartedDaemonIsReceivedUnderItsNewNonce) {
   OneProber one;
   RailTarget target = {{{"n0", "rail0"}, {"n1", "rail0"}}, "10.0.0.2", 7460, one.peer.nonce(), true};
   one.prober.SetTargets({target}, kMs);
@@ -75,7 +75,7 @@ TEST(RailProber, OnlyPingsOfTheClusterForThisNicAreAnswered) {
 }
 
 // Who reads the network, or a view, knows all numbers: without the key of the pair that is worth nothing.
-TEST(RailProber, WhoKnowsTheNoncesAndNotTheKeyIsNeitherAnsweredNorBelieved) {
+TEST(RailProber, ASenderWithTheNoncesAndNotTheKeyIsNeitherAnsweredNorBelieved) {
   OneProber one;
   one.prober.SetTargets({{{{"n0", "rail0"}, {"n1", "rail0"}}, "10.0.0.2", 7460, one.peer.nonce(), true}}, kMs);
   const RailPing ping = one.FirstPings()[0];

@@ -45,7 +45,7 @@ TEST(RailProber, AHealthyClusterIsUpAndWithinTheBudget) {
   EXPECT_LT(per_s, 80);
 }
 
-TEST(RailProber, TheBudgetHoldsWhateverHappens) {
+TEST(RailProber, TheBudgetHoldsInEveryCase) {
   ProbeWorld world(8, 8);
   world.Run(2000 * kMs);
   world.set_path(DeadPort(ProbeWorld::Port(3, 2)));
@@ -134,7 +134,7 @@ TEST(RailProber, ADeadPortFallsSilentAtBothEndsInTime) {
 }
 
 // With one rail a node has no second one to show that its peers are awake: their words over another way do.
-TEST(RailProber, TheOnlyRailFallsSilentWhereTheDaemonsHearEachOther) {
+TEST(RailProber, TheOnlyRailFallsSilentWhileTheDaemonsExchangeMessages) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     ProbeWorld world(4, 1, seed);
     world.set_peer_messages(true);
@@ -151,7 +151,7 @@ TEST(RailProber, TheOnlyRailFallsSilentWhereTheDaemonsHearEachOther) {
   }
 }
 
-TEST(RailProber, ADaemonThatIsNotHeardOfIsNoDeadRail) {
+TEST(RailProber, ASilentDaemonIsNoDeadRail) {
   ProbeWorld world(3, 1);
   world.set_peer_messages(true);
   world.Run(3000 * kMs);
@@ -168,7 +168,7 @@ TEST(RailProber, ADaemonThatIsNotHeardOfIsNoDeadRail) {
   EXPECT_EQ(CountAll(world, PairState::kSilent), 0);
 }
 
-TEST(RailProber, WordsThatCameTogetherCountOnce) {
+TEST(RailProber, ReportsThatCameTogetherCountOnce) {
   ProbeWorld world(2, 1);
   world.Run(3000 * kMs);
   world.set_path(DeadPort(ProbeWorld::Port(1, 0)));
@@ -218,7 +218,7 @@ TEST(RailProber, AStoppedDaemonIsNoDeadRail) {
 
 // When a node comes back of which nothing was heard on any rail, as after its leaf switches did, no rail of it is first and makes the
 // others look dead.
-TEST(RailProber, ANodeThatWasOutOfReachAccusesNoRailWhenItIsBack) {
+TEST(RailProber, ANodeThatWasOutOfReachSuspectsNoRailWhenItIsBack) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     ProbeWorld world(4, 4, seed);
     world.Run(1000 * kMs);
@@ -235,7 +235,7 @@ TEST(RailProber, ANodeThatWasOutOfReachAccusesNoRailWhenItIsBack) {
   }
 }
 
-TEST(RailProber, DaemonsThatStopAndGoAtRandomAccuseNobody) {
+TEST(RailProber, DaemonsThatStopAndGoAtRandomSuspectNobody) {
   uint64_t random = 12345;
   const auto below = [&](uint64_t end) {
     random = random * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -252,7 +252,7 @@ TEST(RailProber, DaemonsThatStopAndGoAtRandomAccuseNobody) {
   }
 }
 
-TEST(RailProber, ATenthOfLossAndQueuesAccuseNobody) {
+TEST(RailProber, ATenthOfLossAndQueuesSuspectNobody) {
   uint64_t random = 777;
   ProbeWorld world(4, 4);
   world.set_path([&](const NicKey&, const NicKey&) -> std::optional<Nanos> {

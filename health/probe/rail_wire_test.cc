@@ -13,7 +13,7 @@ constexpr ProbeMacKey kKey = {1, 2, 3};
 
 RailProbe Sample() { return {RailProbeKind::kPing, 0x1111, 0x2222, 7, 0x1234'5678'9abc'def0, 123'456'789'012, 0xfeed'beef'0bad'cafe}; }
 
-TEST(RailWire, WhatIsWrittenIsRead) {
+TEST(RailWire, WrittenValuesAreRead) {
   RailProbe probe = Sample();
   RailProbeError error = RailProbeError::kLength;
   EXPECT_EQ(DecodeRailProbe(EncodeRailProbe(probe, kKey), &error), probe);
@@ -44,7 +44,7 @@ TEST(RailWire, EveryLengthButTheRightOneIsRefused) {
 
 std::span<const uint8_t> AsBytes(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
 
-TEST(RailWire, ALargeOneIsAsLongAsItSays) {
+TEST(RailWire, ALargeOneIsAsLongAsItsField) {
   for (const RailProbeKind kind : {RailProbeKind::kLargePing, RailProbeKind::kLargePong}) {
     RailProbe probe = Sample();
     probe.kind = kind;
@@ -92,7 +92,7 @@ TEST(RailWire, EveryFlippedBitIsNoticed) {
   }
 }
 
-TEST(RailWire, AnotherKeyIsAnothersWord) {
+TEST(RailWire, AnotherKeyIsAnotherSender) {
   ProbeMacKey other = kKey;
   other.back() ^= 1;
   EXPECT_FALSE(IsAuthentic(EncodeRailProbe(Sample(), other), kKey));

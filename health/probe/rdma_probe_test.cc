@@ -70,13 +70,13 @@ class RdmaProbeTest : public testing::Test {
   std::unique_ptr<RdmaProbe> probe_;
 };
 
-TEST_F(RdmaProbeTest, WithoutDevicesNothingIsSaid) {
+TEST_F(RdmaProbeTest, WithoutDevicesNothingIsReported) {
   Start(nullptr);
   Pass(10 * kNanosPerSecond);
   EXPECT_THAT(Reports(), IsEmpty());
 }
 
-TEST_F(RdmaProbeTest, AFaultOfThePathsOfAnActivePortIsToldLikeThePorts) {
+TEST_F(RdmaProbeTest, AFaultOfThePathsOfAnActivePortIsReportedLikeThePorts) {
   Start();
   watch_.Port("rxe0", "eth0", true);
   EXPECT_EQ(ports_["r0"], (RdmaPortName{"rxe0", 1}));
@@ -96,7 +96,7 @@ TEST_F(RdmaProbeTest, AFaultOfThePathsOfAnActivePortIsToldLikeThePorts) {
   probe_->SetFault("r9", "there is no such NIC");
 }
 
-TEST_F(RdmaProbeTest, EventsAreToldAtOnceAndTheStateWhenItHasHeld) {
+TEST_F(RdmaProbeTest, EventsAreReportedAtOnceAndTheStateWhenItHasLasted) {
   Start();
   watch_.Port("rxe0", "eth0", true);
   EXPECT_THAT(Reports(), ElementsAre("r0 rdma-up"));
@@ -112,7 +112,7 @@ TEST_F(RdmaProbeTest, EventsAreToldAtOnceAndTheStateWhenItHasHeld) {
   EXPECT_THAT(Reports(), ElementsAre("r0 rdma-up"));
 }
 
-TEST_F(RdmaProbeTest, WhatDoesNotHoldIsNoChange) {
+TEST_F(RdmaProbeTest, AChangeThatDoesNotLastIsNone) {
   Start();
   watch_.Port("rxe0", "eth0", true);
   Reports();
@@ -125,7 +125,7 @@ TEST_F(RdmaProbeTest, WhatDoesNotHoldIsNoChange) {
   EXPECT_THAT(Reports(), IsEmpty());
 }
 
-TEST_F(RdmaProbeTest, APortThatFlapsIsToldOnceASecond) {
+TEST_F(RdmaProbeTest, APortThatFlapsIsReportedOnceASecond) {
   Start();
   watch_.Port("rxe0", "eth0", true);
   Reports();
@@ -149,7 +149,7 @@ TEST_F(RdmaProbeTest, APortThatWasNeverActiveIsNoFault) {
   EXPECT_THAT(Reports(), IsEmpty());
 }
 
-TEST_F(RdmaProbeTest, EachNicHearsOfItsOwnPort) {
+TEST_F(RdmaProbeTest, EachNicGetsReportsOfItsOwnPort) {
   Start();
   watch_.Ports("mlx5_0", {Port(1, PortState::kActive, {3}), Port(2, PortState::kActive, {4, 17})});
   EXPECT_THAT(Reports(), ElementsAre("r0 rdma-up", "r1 rdma-up"));

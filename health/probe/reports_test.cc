@@ -20,7 +20,7 @@ JobReport Fenced(JobReport::Cause cause) {
   return report;
 }
 
-TEST(Reports, TheOperatorsWord) {
+TEST(Reports, TheOperatorsSetting) {
   const Evidence evidence = OperatorEvidence("n3", {"n0", "r1"}, EvidenceKind::kWeight, 250, 7);
   EXPECT_EQ(evidence.observer, "n3");
   EXPECT_EQ(evidence.subject, (NicKey{"n0", "r1"}));
@@ -46,15 +46,17 @@ TEST(Reports, ABrokenLinkIsAComplaintAboutBothEnds) {
   }
 }
 
-TEST(Reports, TheOwnLinkMonitorSpeaksOfTheOwnEnd) {
+TEST(Reports, TheOwnLinkMonitorReportsTheOwnEnd) {
   const std::vector<Evidence> evidence = JobEvidence("n0", Fenced(JobReport::Cause::kOwnLinkDown), 60);
   ASSERT_EQ(evidence.size(), 1u);
   EXPECT_EQ(evidence[0].subject.node, "n0");
 }
 
-TEST(Reports, WhatSaysNothingAboutTheNicIsNoEvidence) { EXPECT_TRUE(JobEvidence("n0", Fenced(JobReport::Cause::kNotOurs), 60).empty()); }
+TEST(Reports, ARecordThatProvesNothingAboutTheNicIsNoEvidence) {
+  EXPECT_TRUE(JobEvidence("n0", Fenced(JobReport::Cause::kNotOurs), 60).empty());
+}
 
-TEST(Reports, AnUnknownPeerIsNotAccused) {
+TEST(Reports, AnUnknownPeerIsNotSuspected) {
   JobReport report = Fenced(JobReport::Cause::kBroken);
   report.peer.nic = "";
   EXPECT_EQ(JobEvidence("n0", report, 60).size(), 1u);
@@ -77,7 +79,7 @@ TEST(Reports, ALinkThatIsUpAgain) {
   EXPECT_EQ(evidence[0].peer, (NicKey{"n1", "r1"}));
 }
 
-TEST(Reports, WhatALinkDoesNotCarryIsSaid) {
+TEST(Reports, LostLargePacketsAreReported) {
   JobReport report = Fenced(JobReport::Cause::kSilent);
   report.cause_text = "stalled";
   report.lost = "one of 4 connections carries nothing";

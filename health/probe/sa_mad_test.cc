@@ -31,7 +31,7 @@ TEST(SaMad, TheAnswerToASubscription) {
   EXPECT_EQ(DecodeSaMessage(mad)->status, 0x0c);
 }
 
-TEST(SaMad, EveryTrapSaysWhatItIsAbout) {
+TEST(SaMad, EveryTrapNamesItsSubject) {
   for (const SaNotice& notice :
        {SaNotice{kTrapPortInService, 0x0002c90300001234, 0, 0}, SaNotice{kTrapPortOutOfService, 0x0002c90300001234, 0, 0},
         SaNotice{kTrapLinkState, 0, 3, 0}, SaNotice{kTrapLinkIntegrity, 0, 0xbffe, 36}, SaNotice{kTrapBufferOverrun, 0, 4, 1},
@@ -62,7 +62,7 @@ TEST(SaMad, TheAnswerToAReportIsTheReport) {
   EXPECT_EQ(answer, report);
 }
 
-TEST(SaMad, WhatIsNoneIsRefused) {
+TEST(SaMad, AMessageThatIsNoneIsRefused) {
   const std::string report = EncodeReport(5, {kTrapLinkState, 0, 3, 0});
   EXPECT_EQ(DecodeSaMessage(""), std::nullopt);
   EXPECT_EQ(DecodeSaMessage(report.substr(0, 255)), std::nullopt);

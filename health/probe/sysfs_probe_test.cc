@@ -62,7 +62,7 @@ TEST_F(PortJudgeTest, AnotherInterfaceHasNoPast) {
   EXPECT_THAT(Judge(other), ElementsAre("n0/r0 rate 100"));
 }
 
-TEST_F(PortJudgeTest, APortWithoutCountersSaysNothing) {
+TEST_F(PortJudgeTest, APortWithoutCountersReportsNothing) {
   Judge(SysfsPortFacts());
   EXPECT_THAT(Judge(SysfsPortFacts()), IsEmpty());
   EXPECT_THAT(judge_.Gone("gone", 1), IsEmpty()) << "the link probe speaks of the link";
@@ -110,7 +110,7 @@ TEST_F(SysfsProbeTest, SamplesOncePerInterval) {
   EXPECT_THAT(Reports(), ElementsAre("n0/r0 rate 1000000000", "n0/r0 errors 3000 30 rx_errors in 1 s, the limit is 10"));
 }
 
-TEST_F(SysfsProbeTest, FilesAreOpenedAnewOnlyWhenTheirNamesMayMeanAnotherDevice) {
+TEST_F(SysfsProbeTest, FilesAreOpenedAgainOnlyWhenTheirNamesMayMeanAnotherDevice) {
   probe_.Start();
   EXPECT_EQ(sysfs_.opened(), 3);
   executor_.Advance(3 * kSysfsProbeInterval);
@@ -130,7 +130,7 @@ TEST_F(SysfsProbeTest, AnotherInterfaceOfThatNameIsNotUsed) {
   EXPECT_THAT(sampled_, IsEmpty());
 }
 
-TEST_F(SysfsProbeTest, AReplacedInterfaceStartsAnew) {
+TEST_F(SysfsProbeTest, AReplacedInterfaceStartsAgain) {
   probe_.Start();
   sysfs_.Set("class/net/eth0/ifindex", "5");
   sysfs_.Set("class/net/eth0/statistics/rx_errors", "5000");

@@ -31,7 +31,7 @@ NodeState Node(const std::string& node, const Epoch& epoch, NicState state) {
   return made;
 }
 
-TEST(ClusterView, AVerdictOnAPathIsANewRevisionAndOtherWordsOfProbesAreNot) {
+TEST(ClusterView, AVerdictOnAPathIsANewRevisionAndOtherReportsOfProbesAreNot) {
   ClusterView view("n0");
   NodeState state = Node("n1", {1, 1}, NicState::kHealthy);
   view.Merge(state, 0);
@@ -105,7 +105,7 @@ TEST(ClusterView, ASilentDaemonIsUnreachableAndItsNicsAreAsTheyWere) {
   EXPECT_EQ(view.Find(NicKey{"n1", "r9"}), nullptr);
 }
 
-TEST(ClusterView, WhoeverIsKnownToLiveIsReachable) {
+TEST(ClusterView, ANodeThatIsKnownToRunIsReachable) {
   ClusterView view("n0");
   view.Merge(Node("n1", {1, 1}, NicState::kHealthy), 0);
   view.Merge(Node("n2", {1, 1}, NicState::kHealthy), 0);

@@ -47,7 +47,7 @@ TEST_F(FleetTest, ALeafSwitchIsNamedByItsRackAndRail) {
   EXPECT_THAT(Lines(), ElementsAre("rail1 is bad on 30 of 32 nodes of rack3: look at its leaf switch there"));
 }
 
-TEST_F(FleetTest, NodesWhoseNamesTellNoRackAreNamedFromTheFirstToTheLast) {
+TEST_F(FleetTest, NodesWithoutARackInTheirNamesAreNamedFromTheFirstToTheLast) {
   for (int node = 0; node < 64; ++node)
     Add(absl::StrCat("n", node), 8, node >= 8 && node < 16 && node != 9 ? std::vector{5} : std::vector<int>{});
   EXPECT_THAT(Lines(), ElementsAre("rail5 is bad on 7 of 8 nodes of n8 to n15: look at its leaf switch there"));

@@ -52,7 +52,7 @@ TEST_F(IncarnationsTest, ASilentStreamKeepsTheNameForTwoSeconds) {
   EXPECT_TRUE(Stream(kOld, 1, 3 * kSecond + 1).known_former);
 }
 
-TEST_F(IncarnationsTest, WhoeverSpeaksKeepsTheNameAndTheOtherIsTold) {
+TEST_F(IncarnationsTest, TheSendingRunKeepsTheNameAndTheOtherIsReported) {
   for (Nanos now = kSecond; now < 20 * kSecond; now += kSecond / 2) {
     EXPECT_EQ(FromStream(kOld, 1, now), Verdict::kCurrent);
     EXPECT_EQ(Twice(), now == 4 * kSecond) << now << ": once, and only when both have spoken for a while";
@@ -69,7 +69,7 @@ TEST_F(IncarnationsTest, WhoeverSpeaksKeepsTheNameAndTheOtherIsTold) {
   EXPECT_EQ(twice.other_from, "stream 3");
 }
 
-TEST_F(IncarnationsTest, ALifeThatWasReplacedIsBelievedAgainIfItAloneSpeaks) {
+TEST_F(IncarnationsTest, ARunThatWasReplacedIsBelievedAgainIfItAloneSends) {
   FromStream(kOld, 1, kSecond);
   FromStream(kNew, 2, 4 * kSecond);
   EXPECT_EQ(incarnations_.Current("n1"), kNew);
@@ -79,7 +79,7 @@ TEST_F(IncarnationsTest, ALifeThatWasReplacedIsBelievedAgainIfItAloneSpeaks) {
   EXPECT_TRUE(back.known_former);
 }
 
-TEST_F(IncarnationsTest, TheStoresOrderDecidesAmongItsOwnWords) {
+TEST_F(IncarnationsTest, TheStoresOrderDecidesAmongItsOwnEntries) {
   EXPECT_EQ(FromStore(kOld, kSecond), Verdict::kCurrent);
   EXPECT_TRUE(incarnations_.EntryIsCurrent("n1"));
   EXPECT_EQ(FromStore(kNew, kSecond + 1), Verdict::kTakesOver) << "put over the other's entry";
@@ -89,7 +89,7 @@ TEST_F(IncarnationsTest, TheStoresOrderDecidesAmongItsOwnWords) {
   EXPECT_EQ(FromStore(kThird, 9 * kSecond), Verdict::kTakesOver) << "the other's lease had run out";
 }
 
-TEST_F(IncarnationsTest, AnEntryThatIsPutOverAStreamsLifeWaitsForTheStream) {
+TEST_F(IncarnationsTest, AnEntryThatIsPutDuringAStreamWaitsForTheStream) {
   FromStore(kOld, kSecond);
   FromStream(kOld, 1, 2 * kSecond);
   incarnations_.StreamEnded(1);
@@ -117,7 +117,7 @@ TEST_F(IncarnationsTest, AnOldEntryNeverWinsOverAStream) {
 }
 
 // The same entry, and this time its daemon lives: it keeps its lease.
-TEST_F(IncarnationsTest, AnEntryThatOutlivesItsLeaseIsBelievedWhenTheStreamIsSilent) {
+TEST_F(IncarnationsTest, AnEntryThatOutlastsItsLeaseIsBelievedWhenTheStreamIsSilent) {
   FromStore(kOld, kSecond);
   EXPECT_EQ(FromStream(kNew, 1, 100 * kSecond), Verdict::kTakesOver);
   EXPECT_EQ(FromStore(kOld, 100 * kSecond + Incarnations::kEntryAlive - 1), Verdict::kPending) << "however old the entry is";
@@ -136,7 +136,7 @@ TEST_F(IncarnationsTest, AnEntryThatComesBackAfterItWasReplacedIsASecondDaemon) 
   EXPECT_EQ(FromStore(kOld, 15 * kSecond), Verdict::kTakesOver) << "the other one puts nothing over it any more";
 }
 
-TEST_F(IncarnationsTest, ADaemonOfTheSameNameThatWritesIntoTheStoreIsTold) {
+TEST_F(IncarnationsTest, ADaemonOfTheSameNameThatWritesIntoTheStoreIsReported) {
   FromStore(kOld, kSecond);
   FromStream(kOld, 1, 2 * kSecond);
   EXPECT_EQ(FromStore(kNew, 2 * kSecond + 1), Verdict::kPending);
@@ -146,7 +146,7 @@ TEST_F(IncarnationsTest, ADaemonOfTheSameNameThatWritesIntoTheStoreIsTold) {
   EXPECT_TRUE(Twice());
 }
 
-TEST_F(IncarnationsTest, ALostStoreSaysNothing) {
+TEST_F(IncarnationsTest, ALostStoreProvesNothing) {
   FromStore(kOld, kSecond);
   FromStream(kNew, 1, 2 * kSecond);
   incarnations_.StoreLost();
@@ -155,7 +155,7 @@ TEST_F(IncarnationsTest, ALostStoreSaysNothing) {
   EXPECT_EQ(FromStore(kOld, 3 * kSecond), Verdict::kPending) << "it is there again, and says nothing of the order";
 }
 
-TEST_F(IncarnationsTest, WhatIsKeptOfANodeIsBounded) {
+TEST_F(IncarnationsTest, TheStateOfANodeIsBounded) {
   FromStream(kOld, 1, kSecond);
   for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(FromStream(kThird + i, 2 + i, kSecond + 1), Verdict::kPending);
   EXPECT_EQ(FromStream(kOld, 1, kSecond + 2), Verdict::kCurrent);

@@ -168,7 +168,7 @@ TEST(Localise, EveryMatrixOfOneRailAgainstEveryExplanation) {
   EXPECT_GT(undecided, 0);
 }
 
-TEST(Localise, TwoNodesAloneCannotTell) {
+TEST(Localise, TwoNodesAloneAreInconclusive) {
   ProbeMatrix matrix;
   matrix.Add(Port(0), Port(1), PairVerdict::kSilent);
   const Fault fault = Localise(matrix, Port(0));
@@ -190,7 +190,7 @@ TEST(Localise, ADirectCableIsTheCable) {
   }
 }
 
-TEST(Localise, AWholeRailIsSaidToBeOne) {
+TEST(Localise, AWholeRailIsReportedAsOne) {
   ProbeMatrix matrix;
   for (int a = 0; a < kNodes; ++a)
     for (int b = a + 1; b < kNodes; ++b) matrix.Add(Port(a), Port(b), PairVerdict::kSilent);
@@ -200,7 +200,7 @@ TEST(Localise, AWholeRailIsSaidToBeOne) {
   }
 }
 
-TEST(Localise, WhatIsDownByItsOwnWordExplainsSilence) {
+TEST(Localise, APortThatReportsItselfDownExplainsSilence) {
   ProbeMatrix matrix = MatrixOf({{0, 1, -1}});
   matrix.AddDown(Port(1));
   EXPECT_EQ(Localise(matrix, Port(1)).kind, FaultKind::kNone);  // no verdict is needed
@@ -208,7 +208,7 @@ TEST(Localise, WhatIsDownByItsOwnWordExplainsSilence) {
 }
 
 // Nobody else speaks of a port that its own daemon has found to be dead: it stays the reason for what is silent to it.
-TEST(Localise, APortThatIsDeadByItsOwnWordExplainsWhatIsSilentToIt) {
+TEST(Localise, APortThatReportsItselfDeadExplainsSilenceAroundIt) {
   ProbeMatrix matrix;
   matrix.Add(Port(0), Port(1), PairVerdict::kSilent);
   matrix.Add(Port(0), Port(2), PairVerdict::kAnswering);
@@ -245,7 +245,7 @@ TEST(Localise, EitherEndsSilenceCounts) {
   EXPECT_EQ(matrix.Of(Port(1)).at(Port(0)), PairVerdict::kSilent);
 }
 
-TEST(Localise, APortIsSharperThanARailAndARailThanADoubt) {
+TEST(Localise, APortIsSharperThanARailAndARailThanInconclusive) {
   EXPECT_TRUE(IsSharper(FaultKind::kPort, FaultKind::kRail));
   EXPECT_TRUE(IsSharper(FaultKind::kRail, FaultKind::kInconclusive));
   EXPECT_TRUE(IsSharper(FaultKind::kPeers, FaultKind::kRail));

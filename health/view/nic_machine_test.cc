@@ -45,7 +45,7 @@ World Healthy() {
   return world;
 }
 
-TEST(NicMachine, TheFirstWordNeedsNoProof) {
+TEST(NicMachine, TheFirstReportNeedsNoProof) {
   World world;
   EXPECT_EQ(world.machine.state(), NicState::kProving);
   EXPECT_EQ(world.machine.reason(), "its link state is not known yet");
@@ -63,7 +63,7 @@ TEST(NicMachine, DeadAtTheStartHasToProveItself) {
   EXPECT_EQ(world.Pass(300 * kMs), NicState::kHealthy);
 }
 
-TEST(NicMachine, WhatWasNeverCabledIsNoFault) {
+TEST(NicMachine, ANicThatWasNeverCabledIsNoFault) {
   World world;
   EXPECT_EQ(world.Do(NicEvent::kNoCable, "link down"), NicState::kUncabled);
   EXPECT_EQ(world.machine.reason(), "link down, and it was never up: no cable yet");
@@ -101,7 +101,7 @@ TEST(NicMachine, DownFastUpSlow) {
   EXPECT_EQ(world.machine.flaps_total(), 1u);
 }
 
-TEST(NicMachine, RepeatedWordsChangeNothing) {
+TEST(NicMachine, RepeatedReportsChangeNothing) {
   World world = Healthy();
   world.Do(NicEvent::kLinkDown);
   world.Do(NicEvent::kLinkDown);
@@ -125,7 +125,7 @@ TEST(NicMachine, EachFlapDoublesTheProofUpToItsMaximum) {
   EXPECT_EQ(world.Pass(30 * kSecond), NicState::kHealthy);
 }
 
-TEST(NicMachine, ADownInTheProofStartsItAnew) {
+TEST(NicMachine, ADownDuringTheProofRestartsIt) {
   World world = Healthy();
   world.Do(NicEvent::kLinkDown);
   world.Do(NicEvent::kLinkUp);
@@ -187,7 +187,7 @@ TEST(NicMachine, RestoreDoesNotCutALongerProofShort) {
   EXPECT_EQ(world.ProofTime(), 4800 * kMs);
 }
 
-TEST(NicMachine, DrainShowsWhateverLiesBeneathButAFailure) {
+TEST(NicMachine, DrainHidesAllStatesButAFailure) {
   World world = Healthy();
   EXPECT_EQ(world.Do(NicEvent::kDrain), NicState::kDrained);
   EXPECT_EQ(world.Do(NicEvent::kSuspected, "x"), NicState::kDrained);
@@ -217,7 +217,7 @@ TEST(NicMachine, UndrainOfADeadNicIsFailed) {
   EXPECT_EQ(world.machine.reason(), "link down");
 }
 
-TEST(NicMachine, OperatorsWordsBeforeTheFirstWordOfTheLink) {
+TEST(NicMachine, OperatorsSettingsBeforeTheFirstReportOfTheLink) {
   World world;
   EXPECT_EQ(world.Do(NicEvent::kDrain), NicState::kDrained);
   EXPECT_EQ(world.Do(NicEvent::kDrillFail), NicState::kFailed);
@@ -256,7 +256,7 @@ TEST(NicMachine, TicksAreNoEventsForOthers) {
 
 // Goal: whatever happens, a dead link never carries traffic, and once all is well again every NIC gets healthy by itself. Method:
 // random events and stretches of time; then all faults end.
-TEST(NicMachine, RandomLivesEndHealthy) {
+TEST(NicMachine, RandomHistoriesEndHealthy) {
   constexpr NicEvent kOutside[] = {NicEvent::kLinkUp,    NicEvent::kLinkDown,    NicEvent::kImpaired, NicEvent::kUnimpaired,
                                    NicEvent::kSuspected, NicEvent::kForgiven,    NicEvent::kDrain,    NicEvent::kUndrain,
                                    NicEvent::kDrillFail, NicEvent::kDrillRestore};

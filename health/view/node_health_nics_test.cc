@@ -15,7 +15,7 @@ class NodeHealthNicsTest : public testing::Test {
   NodeHealth health_{"n0", {{.name = "r0", .interface = "eth0"}, {.name = "r1", .interface = "eth1"}}, NodePolicy(), {}, now_};
 };
 
-TEST_F(NodeHealthNicsTest, OneThatComesHasItsWordsAndTheOthersStay) {
+TEST_F(NodeHealthNicsTest, ANicThatComesHasItsSettingsAndTheOthersStay) {
   See(EvidenceKind::kLinkUp, "r0");
   See(EvidenceKind::kLinkUp, "r1");
   See(EvidenceKind::kLinkDown, "r1");
@@ -30,7 +30,7 @@ TEST_F(NodeHealthNicsTest, OneThatComesHasItsWordsAndTheOthersStay) {
   EXPECT_EQ(State("r1"), NicState::kFailed);
 }
 
-TEST_F(NodeHealthNicsTest, OfOneThatGoesNothingIsKept) {
+TEST_F(NodeHealthNicsTest, NothingIsKeptOfANicThatGoes) {
   See(EvidenceKind::kLinkUp, "r0");
   See(EvidenceKind::kLinkUp, "r1");
   health_.Remove("r1");

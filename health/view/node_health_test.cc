@@ -12,7 +12,7 @@
 namespace r2cc::health {
 namespace {
 
-TEST_F(NodeHealthTest, InitializingUntilEveryLinkWasHeardOf) {
+TEST_F(NodeHealthTest, InitializingUntilEveryLinkIsReported) {
   EXPECT_TRUE(health_->initializing());
   EXPECT_EQ(health_->Snapshot().status, NodeStatus::kInitializing);
   EXPECT_EQ(See(EvidenceKind::kLinkUp, "r0"), "r0 PROVING>HEALTHY (link up); ");
@@ -22,7 +22,7 @@ TEST_F(NodeHealthTest, InitializingUntilEveryLinkWasHeardOf) {
   EXPECT_EQ(health_->Snapshot().status, NodeStatus::kHealthy);
 }
 
-TEST_F(NodeHealthTest, TheWordSumsUpTheNics) {
+TEST_F(NodeHealthTest, TheNodesHealthSumsUpTheNics) {
   BothUp();
   EXPECT_EQ(See(EvidenceKind::kLinkDown, "r0", 0, "link down"), "r0 HEALTHY>FAILED (link down); ");
   EXPECT_EQ(health_->Snapshot().status, NodeStatus::kDegraded);
@@ -39,7 +39,7 @@ TEST_F(NodeHealthTest, TheWordSumsUpTheNics) {
   EXPECT_EQ(Nic("r0").flaps_total, 1u);
 }
 
-TEST_F(NodeHealthTest, AWordOfNobodysNicChangesNothing) {
+TEST_F(NodeHealthTest, EvidenceOfAnUnknownNicChangesNothing) {
   BothUp();
   const uint64_t revision = health_->revision();
   EXPECT_EQ(See(EvidenceKind::kLinkDown, "r9"), "");
@@ -93,7 +93,7 @@ TEST_F(NodeHealthTest, TwoImpairmentsAreOneState) {
   EXPECT_EQ(Pass(10 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
 }
 
-TEST_F(NodeHealthTest, OperatorsWordsAreKeptAndRestored) {
+TEST_F(NodeHealthTest, OperatorsSettingsAreKeptAndRestored) {
   BothUp();
   EXPECT_TRUE(health_->settings().empty());
   See(EvidenceKind::kDrain, "r0");
@@ -253,7 +253,7 @@ TEST_F(NodeHealthTest, ALinkThatGoesDownForgetsItsBrokenPaths) {
   EXPECT_EQ(Pass(kSecond), "r0 PROVING>HEALTHY (link up); ");
 }
 
-TEST_F(NodeHealthTest, DoubtMakesSuspectAndIsForgotten) {
+TEST_F(NodeHealthTest, AnInconclusiveSilenceMakesSuspectAndIsForgotten) {
   BothUp();
   EXPECT_EQ(See(EvidenceKind::kRailDoubtful, "r0", 0, "cannot tell", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (cannot tell); ");
   EXPECT_EQ(Pass(5 * kSecond), "r0 SUSPECT>HEALTHY (link up); ");

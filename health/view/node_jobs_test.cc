@@ -52,7 +52,7 @@ TEST_F(NodeHealthTest, ARailThatIsALittleSlowMustStaySo) {
 }
 
 // Where several users have jobs, one of them could take half of a NIC from all.
-TEST_F(NodeHealthTest, OneUsersWordCapsAnothersJobsOnlyIfThatOneAgrees) {
+TEST_F(NodeHealthTest, OneUsersReportCapsAnothersJobsOnlyIfThatOneAgrees) {
   BothUp();
   Evidence slow{"n0", {"n0", "r0"}, EvidenceKind::kJobSlow, 250, now_, {"n1", "r0"}, "train"};
   slow.uid = 1000;
@@ -87,7 +87,7 @@ TEST_F(NodeHealthTest, ASteadyRailIsBelievedAfterAMoment) {
   EXPECT_EQ(health_->next_tick(), NicMachine::kNever);
 }
 
-TEST_F(NodeHealthTest, TheSlowestWordCountsAndManyAreBounded) {
+TEST_F(NodeHealthTest, TheSlowestReportCountsAndManyAreBounded) {
   BothUp();
   See(EvidenceKind::kJobSlow, "r0", 350, "train to n1/r0", {"n1", "r0"});
   See(EvidenceKind::kJobSlow, "r0", 300, "train to n2/r0", {"n2", "r0"});

@@ -32,7 +32,7 @@ TEST_F(NodeRdmaTest, APortWithoutRdmaIsDegraded) {
   EXPECT_EQ(See(EvidenceKind::kRdmaUp), "HEALTHY (link up)");
 }
 
-TEST_F(NodeRdmaTest, ALinkThatIsDownSaysMore) {
+TEST_F(NodeRdmaTest, ALinkThatIsDownOutweighsSilence) {
   See(EvidenceKind::kLinkDown, 0, "link down");
   EXPECT_EQ(See(EvidenceKind::kRdmaDown, 0, "no device"), "");
   EXPECT_EQ(health_.Snapshot().nics[0].reason, "link down");

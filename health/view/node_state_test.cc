@@ -34,7 +34,7 @@ TEST(NodeState, TakesWhatItsRailProbesAdd) {
   EXPECT_EQ(WithRails(state, RailReport()), TwoNics());
 }
 
-TEST(NodeState, WhatTheProbesHearIsNoOtherPlanButABrokenPathIs) {
+TEST(NodeState, ProbeResultsAreNoOtherPlanButABrokenPathIs) {
   const NodeState plain = TwoNics();
   NodeState other = plain;
   other.pairs = {{"r0", {"n1", "r0"}, true}};

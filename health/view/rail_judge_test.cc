@@ -95,7 +95,7 @@ TEST_F(RailJudgeTest, ReportsOfOthersDoNotOutweighAFreshAnswer) {
   EXPECT_EQ(Reports(Judge(fault, 450 * kMs)), (Expected{{EvidenceKind::kRailSilent, {}}}));
 }
 
-TEST_F(RailJudgeTest, AnAccusationThatEndsBeginsAgain) {
+TEST_F(RailJudgeTest, ASuspicionThatEndsBeginsAgain) {
   pairs_ = {Pair("n1", PairState::kSilent), Pair("n2", PairState::kUp)};
   EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 1000 * kMs)), Expected());
   EXPECT_EQ(Reports(Judge({}, 1100 * kMs)), Expected());
@@ -103,7 +103,7 @@ TEST_F(RailJudgeTest, AnAccusationThatEndsBeginsAgain) {
   EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 1450 * kMs)), (Expected{{EvidenceKind::kRailSilent, {}}}));
 }
 
-TEST_F(RailJudgeTest, WhatOthersReportCountsFromTheEndOfAFloodOn) {
+TEST_F(RailJudgeTest, ReportsOfOthersCountFromTheEndOfAFloodOn) {
   pairs_ = {Pair("n1", PairState::kSilent), Pair("n2", PairState::kUp)};
   EXPECT_EQ(Reports(Judge(Unusable(FaultKind::kPort), 1000 * kMs)), Expected());
   judge_.PeerKeptOut("r0", 1150 * kMs);
@@ -152,7 +152,7 @@ TEST_F(RailJudgeTest, OnlyAnAnswerEndsTheSilence) {
   EXPECT_FALSE(verdict().silent || verdict().port_dead);
 }
 
-TEST_F(RailJudgeTest, WhereNobodyIsLeftTheVerdictEnds) {
+TEST_F(RailJudgeTest, TheVerdictEndsIfNoWitnessIsLeft) {
   pairs_ = {Pair("n1", PairState::kSilent), Pair("n2", PairState::kSilent)};
   Judge(Unusable(FaultKind::kPort), 100 * kMs);
   others_alive_ = false;
@@ -197,7 +197,7 @@ TEST_F(RailJudgeTest, APathThatAnswersIsNotHeldOn) {
   EXPECT_EQ(Reports(Judge(fault, 100 * kMs + kPathFaultHold)), Expected()) << "it begins again";
 }
 
-TEST_F(RailJudgeTest, ADoubtThatLastsIsReportedAndRepeated) {
+TEST_F(RailJudgeTest, AnInconclusiveSilenceThatLastsIsReportedAndRepeated) {
   const NicKey peer = {"n1", "r0"};
   const Fault fault = Of(FaultKind::kInconclusive, {peer, {"n9", "r0"}});
   pairs_ = {Pair("n1", PairState::kSilent)};
@@ -213,7 +213,7 @@ TEST_F(RailJudgeTest, ADoubtThatLastsIsReportedAndRepeated) {
   EXPECT_EQ(Reports(Judge(fault, reported + 2 * kInconclusiveInterval)), Expected()) << "it must last again";
 }
 
-TEST_F(RailJudgeTest, OthersReportsOfAnUnknownPairAreNoDoubt) {
+TEST_F(RailJudgeTest, OthersReportsOfAnUnknownPairAreNotInconclusive) {
   const Fault fault = Of(FaultKind::kInconclusive, {{"n9", "r0"}});
   pairs_ = {Pair("n1", PairState::kUp, 1)};
   for (const Nanos now : {1000 * kMs, 9000 * kMs})

@@ -59,7 +59,7 @@ TEST(RailMatrix, AnAnswerFromBeforeTheSilenceShowsNothing) {
   EXPECT_EQ(VerdictNow(pair, verdicts), PairVerdict::kSilent);
 }
 
-TEST(RailMatrix, WhoNeverAnswersOneNicAndAnswersAnotherIsStrange) {
+TEST(RailMatrix, APeerThatNeverAnswersOneNicAndAnswersAnotherIsReported) {
   std::vector<RailPairStatus> pairs = {Pair(Port(0, 0), Port(1, 0), PairState::kUnknown), Pair(Port(0, 0), Port(2, 0), PairState::kUnknown),
                                        Pair(Port(0, 1), Port(1, 1), PairState::kUp)};
   for (RailPairStatus& pair : pairs) pair.measures.sent = kFirstAnswerProbes;
@@ -90,7 +90,7 @@ TEST(RailMatrix, HoldsTheReportsOfTheNodesThatSilenceJoinsToThisOne) {
   EXPECT_FALSE(made.Of(Port(4)).contains(Port(5)));
 }
 
-TEST(RailMatrix, OfItsOwnPairsThisNodeKnowsBest) {
+TEST(RailMatrix, ThisNodesOwnReportsOfItsPairsWin) {
   ClusterView view("n0");
   Put(&view, "n0", Node(0));
   Put(&view, "n0", Node(1, {{"r0", Port(0), false}}));

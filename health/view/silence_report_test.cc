@@ -7,7 +7,7 @@ namespace {
 
 constexpr Nanos kMs = kNanosPerMs;
 
-TEST(SilenceReportTest, WhatStaysSharperIsToldAgainOnce) {
+TEST(SilenceReportTest, ALastingSharperVerdictIsReportedAgainOnce) {
   SilenceReport report;
   report.Report(FaultKind::kRail, 100 * kMs);
   EXPECT_FALSE(report.Sharpened(true, FaultKind::kRail, 1500 * kMs)) << "no news";

@@ -35,7 +35,7 @@ class OperationLogTest : public testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(OperationLogTest, WhatWasOutstandingForTheWholeStallIsNamed) {
+TEST_F(OperationLogTest, AnOperationOutstandingForTheWholeStallIsNamed) {
   Run(tensor_, "AllReduce", 1, 10, 100);
   Run(tensor_, "AllReduce", 2, 105, 420);
   Run(tensor_, "AllGather", 1, 430);
@@ -47,13 +47,13 @@ TEST_F(OperationLogTest, WhatWasOutstandingForTheWholeStallIsNamed) {
   EXPECT_STREQ(held_[0].communicator_name, "tp0");
 }
 
-TEST_F(OperationLogTest, WhatHasNotEndedIsHeldToTheEndOfTheStall) {
+TEST_F(OperationLogTest, AnUnfinishedOperationIsHeldToTheEndOfTheStall) {
   Run(tensor_, "AllReduce", 1, 150);
   EXPECT_EQ(HeldOperations(100, 200), Names{"AllReduce 1"});
   EXPECT_EQ(held_[0].held_ns, 50);
 }
 
-TEST_F(OperationLogTest, WhatWasOutstandingForLessThanHalfOfItIsNot) {
+TEST_F(OperationLogTest, AnOperationOutstandingForLessThanHalfOfTheStallIsNotNamed) {
   Run(tensor_, "AllReduce", 1, 10, 149);
   Run(tensor_, "AllReduce", 2, 151);
   EXPECT_EQ(HeldOperations(100, 200), Names{});
@@ -73,7 +73,7 @@ TEST_F(OperationLogTest, ItIsOutstandingFromTheFirstPartToTheLast) {
   EXPECT_EQ(HeldOperations(300, 400), Names{}) << "no part is there that could end";
 }
 
-TEST_F(OperationLogTest, WhatIsOnlyEnqueuedIsNotOutstanding) {
+TEST_F(OperationLogTest, AnEnqueuedOperationIsNotOutstanding) {
   log_.Begin(tensor_, "AllReduce", 1, OperationLog::kNoPeer);
   EXPECT_EQ(HeldOperations(100, 200), Names{});
 }
@@ -84,7 +84,7 @@ TEST_F(OperationLogTest, TheLongestComesFirstAndNoMoreThanFit) {
   EXPECT_EQ(log_.HeldOperations(0, 100, 200, {}), 0u);
 }
 
-TEST_F(OperationLogTest, OfTheFlowsCommunicatorIfItIsKnown) {
+TEST_F(OperationLogTest, NamesTheFlowsCommunicatorIfItIsKnown) {
   Run(tensor_, "AllReduce", 1, 90);
   Run(data_, "ReduceScatter", 7, 90);
   EXPECT_EQ(HeldOperations(100, 200), (Names{"AllReduce 1", "ReduceScatter 7"}));
@@ -98,7 +98,7 @@ TEST_F(OperationLogTest, ASendAndAReceiveNameTheirPeer) {
   EXPECT_EQ(HeldOperations(100, 200), (Names{"Send to 5 0", "Recv from 6 0"}));
 }
 
-TEST_F(OperationLogTest, OfACommunicatorThatIsClosedNothingIsNamed) {
+TEST_F(OperationLogTest, AClosedCommunicatorHasNoNames) {
   Run(tensor_, "AllReduce", 1, 90);
   log_.Close(tensor_);
   log_.Close(4711);

@@ -77,7 +77,7 @@ TEST_F(ProfilerTest, WithoutThePluginNothingIsAskedFor) {
   EXPECT_EQ(mask, 0);
 }
 
-TEST_F(ProfilerTest, BeforeV4AnOperationSaysWhatItsCommunicatorIs) {
+TEST_F(ProfilerTest, BeforeV4AnOperationNamesItsCommunicator) {
   void* context = nullptr;
   profiler_.Open({}, true, &context, nullptr);
   Event event{.type = abi::kProfileColl, .function = "AllReduce", .number = 1, .names_communicator = true, .communicator = 9, .rank = 5};

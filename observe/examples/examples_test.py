@@ -109,7 +109,7 @@ class ExamplesTest(unittest.TestCase):
     cls.folder = pathlib.Path(unittest_main.test_args()[0]).resolve().parent
     cls.module = load_worker(cls.folder)
 
-  def test_they_compile_and_the_worker_says_first_that_it_was_not_run(self):
+  def test_they_compile_and_the_worker_states_first_that_it_was_not_run(self):
     for name in ("generate.py", "vllm_worker.py"):
       text = (self.folder / name).read_text(encoding="utf-8")
       compile(text, name, "exec")

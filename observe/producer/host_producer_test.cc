@@ -122,7 +122,7 @@ TEST(HostProducer, SmallFloats) {
   EXPECT_EQ(ValueOf(Dtype::kI8, 0xff), -1);
 }
 
-TEST(HostProducer, OneWordThatChangesAlwaysChangesTheHash) {
+TEST(HostProducer, OneValueThatChangesAlwaysChangesTheHash) {
   for (uint64_t index : {0, 1, 1000})
     for (uint64_t a = 0; a < 300; ++a) EXPECT_NE(HashTerm(a, index), HashTerm(a + 1, index));
   EXPECT_NE(HashTerm(0, 1) + HashTerm(1, 0), HashTerm(0, 0) + HashTerm(1, 1)) << "the place counts";
@@ -246,7 +246,7 @@ TEST(HostProducer, StridesThatTakeMoreLoopsAreRefused) {
   EXPECT_EQ(work.RowBytes(), 32U);
 }
 
-TEST(SelfCheck, WhatChangesBeforeTheEndIsCopiedAtItsPoint) {
+TEST(SelfCheck, ATensorThatChangesBeforeTheEndIsCopiedAtItsPoint) {
   EXPECT_EQ(PlacementOf({5, 5}), Placement::kLate);
   EXPECT_EQ(PlacementOf({5, 6}), Placement::kInline);
   EXPECT_EQ(PlacementOfTags(), Placement::kInline);

@@ -182,7 +182,7 @@ class AttachTest(unittest.TestCase):
     with self.assertRaisesRegex(observe.Error, "no process of this user has it"):
       observe.read(run_name("nobody"))
 
-  def test_a_step_larger_than_the_ring_says_what_helps(self):
+  def test_a_step_larger_than_the_ring_names_a_remedy(self):
     warnings.simplefilter("ignore")
     model = stand_in.Module(a=stand_in.scaled(1))
     with self.assertRaisesRegex(observe.Error, "must fit twice into the host's ring of 8192: raise host_mib"):
@@ -228,7 +228,7 @@ class AttachTest(unittest.TestCase):
     self.assertEqual(got, list(range(20)))
     self.assertEqual(names, {"r2cc-taps-callback"})
 
-  def test_producer_and_reader_agree_by_cause_whatever_the_reader_does(self):
+  def test_producer_and_reader_agree_by_cause_in_every_case(self):
     model = stand_in.Module(a=stand_in.scaled(1))
     policy = observe.Policy(host_mib=8 / 1024, every=2, reader_timeout_ms=20)
     with observe.attach(model, ["a"], run=run_name("agree"), policy=policy) as taps:
@@ -256,7 +256,7 @@ class AttachTest(unittest.TestCase):
       self.assertEqual(read[cause], produced[cause], cause)
     self.assertEqual(read["records"] + read["missed"], produced["records"])
 
-  def test_plan_says_what_it_costs(self):
+  def test_plan_states_its_cost(self):
     model = stand_in.Module(a=stand_in.scaled(2), b=stand_in.in_place(2), c=stand_in.in_place(1.5))
     plan = observe.plan(model, ["a", "b:stats", "c:hash"], stand_in.Tensor([1] * 6, (2, 3)))
     self.assertEqual([(one.name, one.bytes_a_step, one.placement) for one in plan],

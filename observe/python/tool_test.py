@@ -76,7 +76,7 @@ class ToolTest(unittest.TestCase):
     self.model(stand_in.Tensor([7]))
     self.assertEqual(tool("tail", run_name("tail"), "--timeout", "0.01")[1].splitlines(), ["step 0", "  a F32[1] 7"])
 
-  def test_verify_says_what_is_whole_and_what_is_not(self):
+  def test_verify_reports_what_is_whole_and_what_is_not(self):
     taps = self.taps("verify", files=self.folder)
     self.model(stand_in.Tensor([7]))
     taps.close()
@@ -153,7 +153,7 @@ class ToolTest(unittest.TestCase):
     self.assertEqual(tool("agree", "--report", "--r2ccctl", str(program), *same)[0], 0)
     self.assertFalse(os.path.exists(log))
 
-  def test_agree_says_when_there_is_nothing_to_compare(self):
+  def test_agree_reports_that_there_is_nothing_to_compare(self):
     one, two = self.agree(2)
     self.assertEqual(tool("agree", one), (2, "", "r2cc-observe: 1 ranks: there is nobody to compare with\n"))
     other = self.agree(2, "copies", points=("a",))

@@ -20,7 +20,7 @@ Layout Example() {
   return layout;
 }
 
-TEST(Layout, SaysWhereAllIs) {
+TEST(Layout, LocatesAllParts) {
   const std::optional<Slots> all = SlotsOf(Example(), 0xf, 3);
   ASSERT_TRUE(all);
   EXPECT_EQ(all->tags[0].offset, 64U);

@@ -176,7 +176,7 @@ TEST(Ring, AProducerThatDiesBetweenCountAndCommitLeavesOneUnfinished) {
   EXPECT_EQ(view.gap, (Counts{0, 0, 0, 0, 1}));
 }
 
-TEST(Ring, AFailedProducerSaysWhy) {
+TEST(Ring, AFailedProducerGivesItsCause) {
   RingRig rig;
   rig.writer->Close("the device is gone\n");
   const auto reader = rig.Reader();
@@ -186,7 +186,7 @@ TEST(Ring, AFailedProducerSaysWhy) {
   EXPECT_EQ(reader->Cause(), "the device is gone?");
 }
 
-TEST(HostileRing, NoWordOfItEndsTheReaderOrGivesItBytesOutside) {
+TEST(HostileRing, NoValueOfItEndsTheReaderOrGivesItBytesOutside) {
   // Each word of frame, header and trailer, and of the control's positions and layouts, with values that somebody would try.
   const uint64_t values[] = {0, 1, 63, 64, 4096, 1U << 31, ~uint64_t{0}, ~uint64_t{63}, uint64_t{1} << 62};
   size_t broken = 0;

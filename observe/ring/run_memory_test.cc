@@ -42,7 +42,7 @@ TEST(RunMemory, IsFoundByNameAndReadByAnotherProcess) {
   EXPECT_EQ(status_of.st_mode & 0777, 0600U);
 }
 
-TEST(RunMemory, OutlivesItsProducerInWhoeverHoldsIt) {
+TEST(RunMemory, OutlivesItsProducerInAnyHolder) {
   const std::string run = RunName("held");
   int ready[2], go[2];
   ASSERT_EQ(pipe(ready) | pipe(go), 0);

@@ -57,7 +57,7 @@ TEST_P(BoundsTest, TheChosenScheduleIsNearTheBoundAndBeatsTheOthers) {
 
 INSTANTIATE_TEST_SUITE_P(Members, BoundsTest, testing::Values(3, 4, 5, 8, 16, 64, 1024));
 
-TEST(R2ccAllReduceTest, RunsAsItsFormulaSays) {
+TEST(R2ccAllReduceTest, RunsInTheTimeOfItsFormula) {
   for (const uint32_t members : {3, 4, 5, 8, 16, 64}) {
     for (const double lost : kLost) {
       for (const double y : {lost, R2ccOptimalY(members, lost)}) {
@@ -71,7 +71,7 @@ TEST(R2ccAllReduceTest, RunsAsItsFormulaSays) {
 }
 
 // All 7 million transfers of 1,024 members.
-TEST(R2ccAllReduceTest, RunsAsItsFormulaSaysAmong1024) {
+TEST(R2ccAllReduceTest, RunsInTheTimeOfItsFormulaAmong1024) {
   const auto schedule = MakeR2ccAllReduce(1024, kBytes, {341}, 0.5, 0.5, 64);
   const SimulateResult result = Simulate(*schedule, PortFabric(OneSlow(1024, 0.5).bytes_per_s));
   ASSERT_EQ(result.error, "");

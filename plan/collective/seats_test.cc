@@ -152,7 +152,7 @@ TEST(DecideSeats, NobodyMovesWithoutAGain) {
   EXPECT_NEAR(DecideSeats(OneSlow(3, 500, 0, 8)).over_usual, 0.667, 0.001);
 }
 
-TEST(DecideSeats, WhatIsNoClusterStays) {
+TEST(DecideSeats, AListThatIsNoClusterKeepsItsOrder) {
   EXPECT_TRUE(DecideSeats({}).order.empty());
   EXPECT_TRUE(DecideSeats({{500, 1000, 1000, 1000}, 3, 4}).order.empty());
   EXPECT_TRUE(DecideSeats({{500, 1000, 1000, 1000}, 4, 0}).order.empty());

@@ -90,7 +90,7 @@ TEST(Ways, TheOneInUseStaysForASmallDifference) {
   EXPECT_EQ(DecideWay(Nodes({1000, 1000, 1000, 1000}), kSlow, reduced).way, Way::kUsual);
 }
 
-TEST(Ways, WhatCannotBeIsTheUsualWay) {
+TEST(Ways, AnImpossibleJobGoesTheUsualWay) {
   EXPECT_EQ(DecideWay({}, kSlow).way, Way::kUsual);
   EXPECT_EQ(DecideWay(Nodes({500}), kSlow).way, Way::kUsual);
   SeatNodes few = Nodes({500, 1000, 1000});

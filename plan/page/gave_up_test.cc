@@ -11,7 +11,7 @@ GaveUpRail Rail(const std::string& name, EvidenceCause cause, DeadPort dead_port
   return {name, name, name, cause, "03:12:04", dead_port};
 }
 
-TEST(GaveUp, SaysWhichRailsWhyAndWhatToAsk) {
+TEST(GaveUp, NamesRailsCauseAndNextCommand) {
   GaveUp gave_up{"train", 4711, "n3", "n1", 30'000'000'000, {}};
   gave_up.rails = {Rail("rail0", EvidenceCause::kSilence, DeadPort::kPeer), Rail("rail1", EvidenceCause::kLinkDown),
                    Rail("rail2", EvidenceCause::kLinkDown), Rail("rail3", EvidenceCause::kLinkDown)};

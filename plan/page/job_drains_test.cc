@@ -18,7 +18,7 @@ Plan PlanOf(uint64_t counter, size_t nics) {
   return plan;
 }
 
-TEST(JobDrains, StandBesideTheNicAndAreBounded) {
+TEST(JobDrains, AreNextToTheNicAndAreBounded) {
   Plan plan = PlanOf(1, 2);
   plan.nics[1].drained_jobs = {"eval", "train"};
   PageCopy copy = PageCopyOf(plan);

@@ -9,7 +9,7 @@
 namespace r2cc::plan {
 namespace {
 
-TEST(Page, ALastWordCountsForLongerAndNoLongerThanThat) {
+TEST(Page, AnEndLeaseCountsForLongerAndNoLongerThanThat) {
   HostilePage page;
   page->newest = kPageVersion;
   page.Fill(PageCopyOf(PlanOf(1, 2)));

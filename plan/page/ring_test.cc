@@ -143,7 +143,7 @@ TEST_F(Ring, ANewCauseReachesAReaderThatKnowsIt) {
   EXPECT_EQ(std::memcmp(&out[0], &record, sizeof(record)), 0);
 }
 
-TEST_F(Ring, ADaemonOf020HearsNoKindThatItDoesNotKnow) {
+TEST_F(Ring, ADaemonOf020GetsNoKindThatItDoesNotKnow) {
   EXPECT_TRUE(writer_->reads_numbers());
   raw_->newest_kind = 0;  // as 0.2.0 makes rings
   std::string error;
@@ -160,7 +160,7 @@ TEST_F(Ring, ADaemonOf020HearsNoKindThatItDoesNotKnow) {
   EXPECT_EQ(reader_->garbled(), 0u);
 }
 
-TEST_F(Ring, ADaemonOf020HearsOfSilenceInstead) {
+TEST_F(Ring, ADaemonOf020GetsSilenceInstead) {
   raw_->newest_cause = 0;  // as 0.2.0 makes rings
   std::string error;
   writer_ = RingWriter::Open(dup(reader_->fd()), &error);

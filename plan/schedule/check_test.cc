@@ -113,7 +113,7 @@ TEST(CheckTest, RefusesNamesThatDoNotExist) {
 
 // The checker looks at one order of events. Any other gives the same: transfers begin when they may and end in random order, the bytes
 // being read when a transfer begins and written when it ends.
-TEST(CheckTest, WhatItAcceptsIsRightInEveryOrder) {
+TEST(CheckTest, AnAcceptedScheduleIsRightInEveryOrder) {
   std::mt19937_64 random(23);
   for (const std::unique_ptr<Schedule>& schedule : RightSchedules()) {
     for (int order = 0; order < 20; ++order) {

@@ -111,7 +111,7 @@ TEST(GeneratorsTest, MembersOfOneServerAddUpFirst) {
 }
 
 // With direct shares every member moves exactly what the bound's proof allows: D (1 + (p-2) w) each way.
-TEST(GeneratorsTest, DirectLoadsPortsAsItsSharesSay) {
+TEST(GeneratorsTest, DirectLoadsPortsByItsShares) {
   const std::vector<double> bandwidth = {1, 0.5, 0.75, 1, 0.25, 1};
   const std::vector<double> shares = DirectShares(bandwidth);
   constexpr uint64_t kBytes = 1 << 26;

@@ -131,7 +131,7 @@ TEST(MemberProgressTest, ALanesStepsBeginInTheirOrder) {
   EXPECT_EQ(member.Began(), "s0 s1");
 }
 
-TEST(MemberProgressDeathTest, WhatIsNotUnderWayIsNotDone) {
+TEST(MemberProgressDeathTest, AStepThatIsNotUnderWayIsNotDone) {
   const ListedSchedule schedule = ThereAndBack();
   One member(schedule, 0);
   EXPECT_DEATH(member.Received(0), "");

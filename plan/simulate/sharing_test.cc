@@ -28,7 +28,7 @@ TEST(SharingTest, SplitsAPortByWeight) {
 }
 
 // A stream that is held back elsewhere leaves its share to the others.
-TEST(SharingTest, WhatOneCannotUseTheOthersGet) {
+TEST(SharingTest, UnusedBandwidthGoesToTheOthers) {
   Sharing sharing({10, 2});
   const Sharing::Use both[] = {{0, 1}, {1, 1}};
   const uint32_t held = sharing.Add(1, both, 2);
@@ -51,7 +51,7 @@ TEST(SharingTest, AmountsCount) {
 
 // Random comings and goings: after each, no port carries more than it can, and each stream has a full port on which none has more for
 // its weight. That is what weighted max-min fairness is. And it is told of exactly the rates that changed.
-TEST(SharingTest, IsMaxMinFairWhateverComesAndGoes) {
+TEST(SharingTest, IsMaxMinFairWhileTransfersComeAndGo) {
   std::mt19937_64 random(11);
   for (int world = 0; world < 40; ++world) {
     std::vector<double> capacity(2 + random() % 12);

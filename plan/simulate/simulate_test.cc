@@ -39,7 +39,7 @@ FabricModel Rails(uint32_t servers, uint32_t rails, double rail_rate) {
   return fabric;
 }
 
-TEST(SimulateTest, ARingTakesWhatItsFormulaSays) {
+TEST(SimulateTest, ARingTakesTheTimeOfItsFormula) {
   for (const uint32_t members : {2, 3, 8, 17}) {
     for (const double kept : {1.0, 0.5}) {
       const std::vector<double> ports = OneSlow(members, kept);
@@ -49,7 +49,7 @@ TEST(SimulateTest, ARingTakesWhatItsFormulaSays) {
   }
 }
 
-TEST(SimulateTest, WhatAStepTakesOfItsPortsCountsForEachStep) {
+TEST(SimulateTest, EachStepCountsItsUseOfItsPorts) {
   FabricModel fabric = PortFabric(OneSlow(8, 0.5));
   fabric.step_overhead_bytes = 1e6;
   EXPECT_NEAR(TimeOf(*MakeRing(8, kBytes), fabric), RingTime(kBytes, OneSlow(8, 0.5), 0, 1e6), 1e-9);
@@ -178,7 +178,7 @@ TEST(SimulateTest, SeveralFailuresOneAfterTheOther) {
   EXPECT_NEAR(TimeOf(*MakeRing(4, kBytes), fabric, {.changes = changes}) / whole, 0.5 * 8 / 7 + 0.5 * 8 / 6, 0.01);
 }
 
-TEST(SimulateTest, SaysWhenItCannotEnd) {
+TEST(SimulateTest, ReportsThatItCannotEnd) {
   FabricModel fabric = PortFabric(OneSlow(4, 0));
   EXPECT_THAT(Simulate(*MakeRing(4, kBytes), fabric).error, HasSubstr("no working rail joins server 0 and server 1"));
   ListedSchedule endless(2, 1);

@@ -99,7 +99,7 @@ TEST(BootstrapTest, OtherFlagsAreRefusedOnBothSides) {
 }
 
 // Garbage, a huge length, silence: turned away, and the job goes on.
-TEST(BootstrapTest, StrangersDoNotStopTheJob) {
+TEST(BootstrapTest, UnrelatedConnectionsDoNotStopTheJob) {
   int fd = -1, port = 0;
   ASSERT_TRUE(ListenTcp("127.0.0.1:0", &fd, &port).ok());
   sockaddr_in address{};

@@ -34,7 +34,7 @@ void ExpectRank(const Outcome& outcome, const std::string& launcher, int rank, i
   EXPECT_EQ(outcome.found->root, root);
 }
 
-TEST(LaunchedRankTest, EachLauncherHasItsOwnWords) {
+TEST(LaunchedRankTest, EachLauncherHasItsOwnVariables) {
   ExpectRank(Find({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), "Open MPI", 3, 4, "");
   ExpectRank(Find({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}), "MPICH", 0, 2, "");
   ExpectRank(Find({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}), "Slurm", 1, 2, "");
@@ -46,7 +46,7 @@ TEST(LaunchedRankTest, TheInnerLauncherCounts) {
              "Open MPI", 5, 8, "");
 }
 
-TEST(LaunchedRankTest, WhereTheRanksMeetIsSaidAsForPyTorch) {
+TEST(LaunchedRankTest, TheMeetingPointIsGivenAsForPyTorch) {
   ExpectRank(Find({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "29500"}}), "MPICH", 1, 2,
              "10.0.0.1:29500");
   ExpectRank(Find({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.1"}}), "MPICH", 1, 2, "");
@@ -59,7 +59,7 @@ TEST(LaunchedRankTest, WithoutALauncherThereIsNone) {
   EXPECT_FALSE(Find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}).found.has_value());
 }
 
-TEST(LaunchedRankTest, WhatIsNoRankIsRefused) {
+TEST(LaunchedRankTest, AValueThatIsNoRankIsRefused) {
   const std::string no_rank = ": that is no rank of a job; give --rank, --nranks and --root";
   for (const char* const bad : {"x", "", "-1", "2", "1x", "99999999999"}) {
     const Outcome outcome = Find({{"PMI_RANK", bad}, {"PMI_SIZE", "2"}});

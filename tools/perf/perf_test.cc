@@ -116,7 +116,7 @@ TEST(OptionsTest, BadFlagsGetOneLineAndCode2) {
   }
 }
 
-TEST(OptionsTest, TheLauncherSaysWhichRank) {
+TEST(OptionsTest, TheLauncherGivesTheRank) {
   const std::map<std::string, std::string> mpich = {{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}};
   const Parsed launched = Parse({"--plugin", "x", "--root", "a:1"}, mpich);
   ASSERT_TRUE(launched.ok) << launched.output;

@@ -14,7 +14,7 @@ TEST(ChooseListenAddress, NoLoopbackUnasked) {
   EXPECT_EQ(ChooseListenAddress("localhostess", {"127.0.1.1"}), std::nullopt);
 }
 
-TEST(ChooseListenAddress, WhoAsksForTheLoopbackGetsIt) {
+TEST(ChooseListenAddress, LoopbackIsUsedOnRequest) {
   for (const char* host : {"127.0.1.1", "::1", "localhost", "localhost.localdomain", "job.localhost", "ip6-localhost"})
     EXPECT_EQ(ChooseListenAddress(host, {"127.0.0.1"}), 0u) << host;
 }

@@ -36,7 +36,7 @@ TEST_F(DeviceSysfsTest, SoftRoceNamesItsInterface) {
   EXPECT_EQ(found.pci, "");
 }
 
-TEST_F(DeviceSysfsTest, OfOthersNothingIsKnown) {
+TEST_F(DeviceSysfsTest, NothingIsKnownOfOthers) {
   std::filesystem::create_directories(devices_ + "siw0");
   for (const char* const name : {"siw0", "nowhere"}) {
     const DeviceSysfs found = ReadSysfs(sysfs_, name);

@@ -51,7 +51,7 @@ TEST_F(Fake, SendsComeInOrderAndReadsFetch) {
   EXPECT_EQ(ends_[0].memory[999], std::byte{3});
 }
 
-TEST_F(Fake, RetriesEndAfterTheFormulaAndTheRestIsFlushed) {
+TEST_F(Fake, RetriesEndAfterTheFormulaAndLaterRequestsAreFlushed) {
   Make();
   fabric_->SetSilent({1, "mlx5_0"}, true);
   ASSERT_EQ(Send(SendKind::kWrite, 1, 0, 100, 0, false), 0);
@@ -155,7 +155,7 @@ TEST_F(Fake, PortsSpeakAndGidsMove) {
   EXPECT_EQ(ends_[0].Poll().at(0).status, Status::kLocalQueuePair);
 }
 
-TEST_F(Fake, WhoDestroysWithAnUnacknowledgedEventHangs) {
+TEST_F(Fake, DestroyHangsWithAnUnacknowledgedEvent) {
   Make();
   fabric_->BreakQueuePair(1, ends_[1].pair.number, AsyncKind::kQueuePairFatal);
   AsyncEvent event;
@@ -246,7 +246,7 @@ TEST_F(Fake, DestroyAndDeregistrationAreFences) {
 }
 
 // A queue pair that takes the number and the packet numbers of one that was destroyed hears what was sent to that one.
-TEST_F(Fake, TheOldNumberHearsOldPackets) {
+TEST_F(Fake, TheOldNumberReceivesOldPackets) {
   for (const uint32_t psn : {kPsn, kPsn + 1}) {
     Make();
     Fill(0, std::byte{5});

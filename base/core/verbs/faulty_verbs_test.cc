@@ -35,7 +35,7 @@ TEST_F(Faulty, FaultsAreInjectedAndCounted) {
   EXPECT_EQ(faulty.injected(), 3u);
 }
 
-TEST_F(Faulty, TheNthCompletionSaysAsItIsTold) {
+TEST_F(Faulty, TheNthCompletionHasTheChosenStatus) {
   Make();
   FaultyVerbs faulty(ends_[0].verbs.get());
   faulty.FailCompletion(2, Status::kRemoteOperation);

@@ -27,7 +27,7 @@ using testing::SizeIs;
 
 std::string Built(const std::string& name) { return std::filesystem::absolute("base/core/verbs/" + name); }
 
-TEST(LibibverbsAbsentTest, AMachineWithoutTheLibraryHasNoDevicesAndSaysWhy) {
+TEST(LibibverbsAbsentTest, AMachineWithoutTheLibraryHasNoDevicesAndReportsWhy) {
   Libibverbs verbs({.library = "libibverbs-nowhere.so.1"});
   EXPECT_THAT(verbs.missing(), AllOf(HasSubstr("no RDMA devices: libibverbs-nowhere.so.1"), HasSubstr("install libibverbs1")));
   EXPECT_EQ(verbs.missing().find('\n'), std::string::npos);
@@ -320,7 +320,7 @@ TEST_F(LibibverbsTest, SegmentsToo) {
   EXPECT_EQ(posted, 0u);
 }
 
-TEST_F(LibibverbsTest, ARefusedRequestTellsHowManyWentBefore) {
+TEST_F(LibibverbsTest, ARefusedRequestReportsHowManyWentBefore) {
   const std::vector<SendRequest> requests(40);
   size_t posted = 0;
   stub_->post_error = ENOMEM;

@@ -40,7 +40,7 @@ TEST(PortFacts, ThePciFunctionDecidesWhereNoGidDoes) {
   EXPECT_EQ(Named({5, "ib2", "0000:c1:00.0"}), "");
 }
 
-TEST(PortFacts, WhatHasNoInterfaceOrNoDeviceIsNone) {
+TEST(PortFacts, NoInterfaceOrNoDeviceIsNoRail) {
   EXPECT_EQ(Named({0, "", "0000:81:00.1"}), "");
   EXPECT_EQ(Named({4, "eth4", ""}), "");
 }

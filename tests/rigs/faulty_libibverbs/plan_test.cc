@@ -29,7 +29,7 @@ TEST(PlanTest, NothingIsNoFault) {
   EXPECT_TRUE(faults.empty());
 }
 
-TEST(PlanTest, WhatCannotBeReadIsNamed) {
+TEST(PlanTest, UnreadableInputIsNamed) {
   for (const char* const text :
        {"poll:1:1", "completion:0:12", "completion:3", "completion:3:", "completion:3:x", "completion:3:12:1", ",", "completion:-1:1"}) {
     std::vector<Fault> faults;
