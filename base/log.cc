@@ -23,12 +23,12 @@
 namespace r2cc {
 namespace {
 
-spdlog::level::level_enum ToSpdlog(LogLevel level) {
+spdlog::level::level_enum ToSpdlog(Severity level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case Severity::kDebug: return spdlog::level::debug;
+    case Severity::kInfo: return spdlog::level::info;
+    case Severity::kWarning: return spdlog::level::warn;
+    case Severity::kError: return spdlog::level::err;
   }
   return spdlog::level::err;
 }
@@ -111,7 +111,7 @@ void AppendEscaped(std::string_view text, bool quotes, std::string* out) {
 
 void ReportLost();
 
-void Write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+void Write(Severity level, std::string_view message, std::initializer_list<LogField> fields) {
   spdlog::logger& logger = Logger();
   if (!logger.should_log(ToSpdlog(level))) return;
   const std::string line = FormatLogRecord(message, fields);
@@ -142,18 +142,18 @@ void ReportLost() {
 
 LogField::LogField(std::string_view key, double value) : key(key), value(fmt::format("{:.6g}", value)) {}
 
-void LogDebug(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kDebug, message, fields); }
-void LogInfo(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kInfo, message, fields); }
-void LogWarning(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kWarning, message, fields); }
-void LogError(std::string_view message, std::initializer_list<LogField> fields) { Write(LogLevel::kError, message, fields); }
+void LogDebug(std::string_view message, std::initializer_list<LogField> fields) { Write(Severity::kDebug, message, fields); }
+void LogInfo(std::string_view message, std::initializer_list<LogField> fields) { Write(Severity::kInfo, message, fields); }
+void LogWarning(std::string_view message, std::initializer_list<LogField> fields) { Write(Severity::kWarning, message, fields); }
+void LogError(std::string_view message, std::initializer_list<LogField> fields) { Write(Severity::kError, message, fields); }
 
-void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
+void SetMinSeverity(Severity level) { Logger().set_level(ToSpdlog(level)); }
 
-std::optional<LogLevel> ParseLogLevel(std::string_view name) {
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "info") return LogLevel::kInfo;
-  if (name == "warning") return LogLevel::kWarning;
-  if (name == "error") return LogLevel::kError;
+std::optional<Severity> ParseSeverity(std::string_view name) {
+  if (name == "debug") return Severity::kDebug;
+  if (name == "info") return Severity::kInfo;
+  if (name == "warning") return Severity::kWarning;
+  if (name == "error") return Severity::kError;
   return std::nullopt;
 }
 
@@ -186,12 +186,12 @@ void LogAsJson() {
   WriteTextAlone();
 }
 
-std::string JournalPrefix(LogLevel level) {
+std::string JournalPrefix(Severity level) {
   switch (level) {
-    case LogLevel::kDebug: return "<7>";
-    case LogLevel::kInfo: return "<6>";
-    case LogLevel::kWarning: return "<4>";
-    case LogLevel::kError: return "<3>";
+    case Severity::kDebug: return "<7>";
+    case Severity::kInfo: return "<6>";
+    case Severity::kWarning: return "<4>";
+    case Severity::kError: return "<3>";
   }
   return "<3>";
 }

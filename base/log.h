@@ -14,7 +14,7 @@
 
 namespace r2cc {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class Severity { kDebug, kInfo, kWarning, kError };
 
 // One key=value of a line. Values that hold anything but [A-Za-z0-9_./:+-] are quoted and escaped, so a name that came from outside
 // can neither break the line nor forge another field.
@@ -44,10 +44,10 @@ void LogWarning(std::string_view message, std::initializer_list<LogField> fields
 void LogError(std::string_view message, std::initializer_list<LogField> fields = {});
 
 // Records below `level` are not written. Default: kInfo.
-void SetLogLevel(LogLevel level);
+void SetMinSeverity(Severity level);
 
-// "debug", "info", "warning" or "error"; nothing for any other word.
-std::optional<LogLevel> ParseLogLevel(std::string_view name);
+// "debug", "info", "warning" or "error"; nothing for any other name.
+std::optional<Severity> ParseSeverity(std::string_view name);
 
 // Whether descriptor `fd` leads to the journal, by `journal_stream`, the value of JOURNAL_STREAM ("DEVICE:INODE", as systemd sets it).
 // A process whose standard error was redirected afterwards has inherited the variable all the same.
@@ -64,7 +64,7 @@ void LogForJournal(const std::string& path);
 // From now on each record is a JSON object on a line (base/log_formats.h). Before other threads log.
 void LogAsJson();
 // "<4>" for a warning: sd-daemon(3).
-std::string JournalPrefix(LogLevel level);
+std::string JournalPrefix(Severity level);
 
 // A record's text without time and level: the message and those of its fields that are part of the text.
 std::string FormatLogRecord(std::string_view message, std::initializer_list<LogField> fields);
@@ -72,7 +72,7 @@ std::string FormatLogRecord(std::string_view message, std::initializer_list<LogF
 // Takes every record that passes the level instead of standard error, until it is destroyed; one at a time. For tests.
 class ScopedLogCapture {
  public:
-  using Sink = std::function<void(LogLevel, const std::string& line)>;
+  using Sink = std::function<void(Severity, const std::string& line)>;
   explicit ScopedLogCapture(Sink sink);
   ~ScopedLogCapture();
   ScopedLogCapture(const ScopedLogCapture&) = delete;

@@ -11,22 +11,22 @@ constexpr std::string_view kMessageId = "message_id";
 // As the journal takes names.
 constexpr size_t kJournalNameBytesMax = 64;
 
-int Priority(LogLevel level) {
+int Priority(Severity level) {
   switch (level) {
-    case LogLevel::kDebug: return 7;
-    case LogLevel::kInfo: return 6;
-    case LogLevel::kWarning: return 4;
-    case LogLevel::kError: return 3;
+    case Severity::kDebug: return 7;
+    case Severity::kInfo: return 6;
+    case Severity::kWarning: return 4;
+    case Severity::kError: return 3;
   }
   return 3;
 }
 
-std::string_view LevelName(LogLevel level) {
+std::string_view LevelName(Severity level) {
   switch (level) {
-    case LogLevel::kDebug: return "debug";
-    case LogLevel::kInfo: return "info";
-    case LogLevel::kWarning: return "warning";
-    case LogLevel::kError: return "error";
+    case Severity::kDebug: return "debug";
+    case Severity::kInfo: return "info";
+    case Severity::kWarning: return "warning";
+    case Severity::kError: return "error";
   }
   return "error";
 }
@@ -102,7 +102,7 @@ std::string TimeText(int64_t realtime_ns) {
 
 }  // namespace
 
-std::string FormatJournalEntry(LogLevel level, std::string_view identifier, std::string_view text, std::initializer_list<LogField> fields) {
+std::string FormatJournalEntry(Severity level, std::string_view identifier, std::string_view text, std::initializer_list<LogField> fields) {
   std::string entry;
   AppendJournalField("PRIORITY", std::to_string(Priority(level)), &entry);
   AppendJournalField("SYSLOG_IDENTIFIER", identifier, &entry);
@@ -112,7 +112,7 @@ std::string FormatJournalEntry(LogLevel level, std::string_view identifier, std:
   return entry;
 }
 
-std::string FormatJsonRecord(int64_t realtime_ns, LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+std::string FormatJsonRecord(int64_t realtime_ns, Severity level, std::string_view message, std::initializer_list<LogField> fields) {
   std::string line = "{\"time\":\"" + TimeText(realtime_ns) + "\",\"level\":\"";
   line += LevelName(level);
   line += "\",\"message\":";

@@ -8,26 +8,26 @@ namespace r2cc {
 namespace {
 
 TEST(LogFormats, AnEntryOfTheJournal) {
-  EXPECT_EQ(FormatJournalEntry(LogLevel::kError, "r2ccd", "text a=1",
+  EXPECT_EQ(FormatJournalEntry(Severity::kError, "r2ccd", "text a=1",
                                {{"a", 1}, LogField::Structured("message_id", "00ff"), {"odd key=", "x"}, LogField::Structured("none", "")}),
             "PRIORITY=3\nSYSLOG_IDENTIFIER=r2ccd\nMESSAGE=text a=1\nR2CC_A=1\nMESSAGE_ID=00ff\nR2CC_ODD_KEY_=x\n");
 }
 
 TEST(LogFormats, AValueWithNewlinesForgesNoField) {
-  EXPECT_EQ(FormatJournalEntry(LogLevel::kInfo, "r2ccd", "text", {{"name", "a\nPRIORITY=0"}}),
+  EXPECT_EQ(FormatJournalEntry(Severity::kInfo, "r2ccd", "text", {{"name", "a\nPRIORITY=0"}}),
             std::string("PRIORITY=6\nSYSLOG_IDENTIFIER=r2ccd\nMESSAGE=text\nR2CC_NAME\n") + std::string("\x0c\0\0\0\0\0\0\0", 8) +
                 "a\nPRIORITY=0\n");
 }
 
 TEST(LogFormats, AnObjectOfJson) {
-  EXPECT_EQ(FormatJsonRecord(1'769'860'800'123'456'789, LogLevel::kWarning, "nic failed",
+  EXPECT_EQ(FormatJsonRecord(1'769'860'800'123'456'789, Severity::kWarning, "nic failed",
                              {{"nic", "n0/r1"}, {"empty", ""}, LogField::Structured("job", ""), LogField::Structured("to", "FAILED")}),
             R"({"time":"2026-01-31T12:00:00.123Z","level":"warning","message":"nic failed","nic":"n0/r1","empty":"","to":"FAILED"})");
 }
 
 TEST(LogFormats, JsonIsValidForAnyRecord) {
   const auto message = [](const std::string& text) {
-    const std::string line = FormatJsonRecord(0, LogLevel::kInfo, text, {});
+    const std::string line = FormatJsonRecord(0, Severity::kInfo, text, {});
     const std::string before = R"({"time":"1970-01-01T00:00:00.000Z","level":"info","message":)";
     EXPECT_EQ(line.substr(0, before.size()), before);
     return line.substr(before.size(), line.size() - before.size() - 1);

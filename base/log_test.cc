@@ -34,13 +34,13 @@ TEST(Log, ARecordStaysOneLineWithAnyContent) {
 TEST(Log, RecordsBelowTheLevelAreNotWritten) {
   std::vector<std::string> lines;
   {
-    ScopedLogCapture capture([&lines](LogLevel, const std::string& line) { lines.push_back(line); });
+    ScopedLogCapture capture([&lines](Severity, const std::string& line) { lines.push_back(line); });
     LogDebug("one");
     LogInfo("two");
-    SetLogLevel(LogLevel::kError);
+    SetMinSeverity(Severity::kError);
     LogWarning("three");
     LogError("four");
-    SetLogLevel(LogLevel::kInfo);
+    SetMinSeverity(Severity::kInfo);
   }
   EXPECT_THAT(lines, ElementsAre("two", "four"));
 }
@@ -96,7 +96,7 @@ TEST(Log, WithoutItsSocketALineForTheJournalBeginsWithItsPriority) {
         _exit(0);
       },
       testing::ExitedWithCode(0), "^<4>n0/r1: HEALTHY -> FAILED event=nic-state\n$");
-  EXPECT_EQ(JournalPrefix(LogLevel::kInfo), "<6>");
+  EXPECT_EQ(JournalPrefix(Severity::kInfo), "<6>");
 }
 
 TEST(Log, TheJournalGetsFieldsAndStandardErrorWhatItDoesNotTake) {
@@ -143,9 +143,9 @@ TEST(Log, EachRecordIsAJsonObjectOnALine) {
 }
 
 TEST(Log, LevelsAreParsed) {
-  EXPECT_EQ(ParseLogLevel("debug"), LogLevel::kDebug);
-  EXPECT_EQ(ParseLogLevel("warning"), LogLevel::kWarning);
-  EXPECT_EQ(ParseLogLevel("loud"), std::nullopt);
+  EXPECT_EQ(ParseSeverity("debug"), Severity::kDebug);
+  EXPECT_EQ(ParseSeverity("warning"), Severity::kWarning);
+  EXPECT_EQ(ParseSeverity("loud"), std::nullopt);
 }
 
 }  // namespace

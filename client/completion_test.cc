@@ -16,9 +16,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 
-std::vector<std::string> Texts(const std::vector<Candidate>& candidates) {
+std::vector<std::string> Texts(const std::vector<CompletionCandidate>& candidates) {
   std::vector<std::string> words;
-  for (const Candidate& candidate : candidates) words.push_back(candidate.word);
+  for (const CompletionCandidate& candidate : candidates) words.push_back(candidate.word);
   return words;
 }
 
@@ -78,7 +78,7 @@ TEST(Completion, NothingIsMadeOfNothing) {
 TEST(Completion, ALineACandidate) {
   std::ostringstream out;
   Completions two;
-  two.words = {Candidate{"drain", "send\nno"}, Candidate{"--bad", ""}};
+  two.words = {CompletionCandidate{"drain", "send\nno"}, CompletionCandidate{"--bad", ""}};
   Write(two, out);
   EXPECT_EQ(out.str(), "drain\tsend no\n--bad\n");
   std::ostringstream files;

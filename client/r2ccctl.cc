@@ -108,7 +108,7 @@ int AnswerShell(const r2cc::client::CompletionQuery& query) {
                                     : r2cc::client::SocketPath(completions.run_dir.empty() ? r2cc::client::kRunDir : completions.run_dir));
     if (client.ok())
       if (const auto reply = (*client)->ListNicsSoon(); reply.ok())
-        for (r2cc::client::Candidate& name : NamesOf(*reply, completions)) completions.words.push_back(std::move(name));
+        for (r2cc::client::CompletionCandidate& name : NamesOf(*reply, completions)) completions.words.push_back(std::move(name));
   }
   Write(completions, std::cout);
   return std::cout ? 0 : kExitFailed;

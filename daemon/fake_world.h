@@ -17,8 +17,8 @@
 #include "daemon/io/fake_store.h"
 #include "daemon/wiring.h"
 #include "health/io/fake_datagram.h"
-#include "health/io/fake_fabric.h"
 #include "health/io/fake_link_watch.h"
+#include "health/io/fake_mad_fabric.h"
 #include "health/io/fake_rdma_watch.h"
 #include "health/io/fake_sysfs.h"
 #include "health/io/topology.h"
@@ -80,7 +80,7 @@ class FakeWorld {
   health::FakeSysfs sysfs_;
   health::FakeDatagramNet net_{&core_};
   health::FakeDatagrams datagrams_{&net_};
-  health::FakeFabric fabric_;
+  health::FakeMadFabric fabric_;
   health::FakeRdmaWatch rdma_;
   const health::FakeTopology topology_;
   FakeAddresses addresses_{{{"eth0", {"10.0.0.1"}}, {"eth1", {"10.0.1.1"}}}};

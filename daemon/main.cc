@@ -296,7 +296,7 @@ absl::Status Start(const ConfigFlags& flags, ConfigLoader* loader, Signals* sign
   LoadedConfig loaded;
   ASSIGN_OR_RETURN(loaded.config, ReadConfig(flags, nullptr, Absent::kAccept));
   ASSIGN_OR_RETURN(loaded.grants, ResolveGrants(loaded.config));
-  SetLogLevel(loaded.config.log_level.value_or(LogLevel::kInfo));
+  SetMinSeverity(loaded.config.log_level.value_or(Severity::kInfo));
   return Serve(loaded, loader, signals, manager);
 }
 
@@ -345,12 +345,12 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   flags.wall_clock_offset = wall_clock_offset_s * kNanosPerSecond;
-  flags.log_level = ParseLogLevel(log_level);
+  flags.log_level = ParseSeverity(log_level);
   if (!log_level.empty() && !flags.log_level.has_value()) {
     std::fprintf(stderr, "r2ccd: --log_level is debug, info, warning or error, not '%s'\n", log_level.c_str());
     return kExitUsage;
   }
-  if (flags.log_level.has_value()) SetLogLevel(*flags.log_level);
+  if (flags.log_level.has_value()) SetMinSeverity(*flags.log_level);
   const char* const journal = std::getenv("JOURNAL_STREAM");
   const bool json = log_format == "json";
   const bool for_journal = !json && journal != nullptr && IsJournal(journal, STDERR_FILENO);
@@ -362,7 +362,7 @@ int Main(int argc, char** argv) {
   // A core, or a debugger of r2ccd's user, would have the node's key: the unit says so too, and containers have no unit.
   prctl(PR_SET_DUMPABLE, 0);
   if (const absl::Status status = RaiseDescriptorLimit(); !status.ok() && !check_config) {
-    std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "",
+    std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(Severity::kError).c_str() : "",
                  std::string(status.message()).c_str());
     return kExitFailed;
   }
@@ -389,7 +389,7 @@ int Main(int argc, char** argv) {
   if (json)
     LogError(std::string(status.message()));
   else
-    std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(LogLevel::kError).c_str() : "",
+    std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(Severity::kError).c_str() : "",
                  absl::StrReplaceAll(status.message(), {{"\n", "\nr2ccd: "}}).c_str());
   return kExitFailed;
 }

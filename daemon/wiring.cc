@@ -169,7 +169,7 @@ void Wiring::Reload(const Caller& caller, std::function<void()> done) {
 
 void Wiring::Apply(const Config& config, const RolePolicy& roles) {
   configured_.roles.Set(roles);
-  SetLogLevel(config.log_level.value_or(LogLevel::kInfo));
+  SetMinSeverity(config.log_level.value_or(Severity::kInfo));
   configured_.missing.SetLackingGlobs(config.lacking_globs);
   FollowNics(config.nics);
   OfferRails(config.nics_by_default);

@@ -47,7 +47,7 @@ class WiringLogTest : public WiringTest {
   }
 
   std::vector<std::string> lines_;
-  ScopedLogCapture capture_{[this](LogLevel, const std::string& line) { lines_.push_back(line); }};
+  ScopedLogCapture capture_{[this](Severity, const std::string& line) { lines_.push_back(line); }};
   const Nanos lost_ = core_.Now();
 };
 

@@ -20,8 +20,8 @@
 #include "daemon/state/saved_state.h"
 #include "daemon/trust/refusals.h"
 #include "health/io/datagram.h"
-#include "health/io/fabric.h"
 #include "health/io/link_watch.h"
+#include "health/io/mad_fabric.h"
 #include "health/io/rdma_pairs.h"
 #include "health/io/rdma_watch.h"
 #include "health/io/sysfs.h"
@@ -39,7 +39,7 @@ struct World {
   health::LinkWatch* links = nullptr;
   const health::Sysfs* sysfs = nullptr;
   health::Datagrams* datagrams = nullptr;
-  health::Fabric* fabric = nullptr;
+  health::MadFabric* fabric = nullptr;
   health::RdmaWatch* rdma = nullptr;                 // null: there are no RDMA devices
   health::RdmaPairs* rdma_pairs = nullptr;           // likewise
   const health::TopologySource* topology = nullptr;  // asked on `disk`

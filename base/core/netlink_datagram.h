@@ -17,9 +17,9 @@
 namespace r2cc {
 
 // Writes messages as the kernel does.
-class Datagram {
+class NetlinkDatagram {
  public:
-  Datagram& Begin(uint16_t type, uint16_t flags = 0, uint32_t sequence = 0) {
+  NetlinkDatagram& Begin(uint16_t type, uint16_t flags = 0, uint32_t sequence = 0) {
     Pad();
     begin_ = bytes_.size();
     nlmsghdr header{};
@@ -29,12 +29,12 @@ class Datagram {
     return Add(header).Close();
   }
   template <typename T>
-  Datagram& Add(const T& value) {
+  NetlinkDatagram& Add(const T& value) {
     const auto* from = reinterpret_cast<const uint8_t*>(&value);
     bytes_.insert(bytes_.end(), from, from + sizeof(value));
     return Close();
   }
-  Datagram& Attribute(uint16_t type, const void* value, size_t size) {
+  NetlinkDatagram& Attribute(uint16_t type, const void* value, size_t size) {
     Pad();
     rtattr header{static_cast<unsigned short>(sizeof(rtattr) + size), type};
     Add(header);
@@ -43,24 +43,24 @@ class Datagram {
     return Close();
   }
   // The attributes inside the message of `nested`.
-  Datagram& Nested(uint16_t type, Datagram& nested) {
+  NetlinkDatagram& Nested(uint16_t type, NetlinkDatagram& nested) {
     return Attribute(type, &nested.bytes()[sizeof(nlmsghdr)], nested.bytes().size() - sizeof(nlmsghdr));
   }
-  Datagram& Name(const std::string& name) { return Attribute(IFLA_IFNAME, name.c_str(), name.size() + 1); }
-  Datagram& Address(uint16_t type, const char* text) {
+  NetlinkDatagram& Name(const std::string& name) { return Attribute(IFLA_IFNAME, name.c_str(), name.size() + 1); }
+  NetlinkDatagram& Address(uint16_t type, const char* text) {
     uint8_t bytes[16];
     const bool v6 = std::strchr(text, ':') != nullptr;
     EXPECT_EQ(inet_pton(v6 ? AF_INET6 : AF_INET, text, bytes), 1);
     return Attribute(type, bytes, v6 ? 16 : 4);
   }
-  Datagram& Link(uint16_t type, int ifindex, unsigned flags, unsigned char family = AF_UNSPEC) {
+  NetlinkDatagram& Link(uint16_t type, int ifindex, unsigned flags, unsigned char family = AF_UNSPEC) {
     ifinfomsg info{};
     info.ifi_family = family;
     info.ifi_index = ifindex;
     info.ifi_flags = flags;
     return Begin(type).Add(info);
   }
-  Datagram& Addr(uint16_t type, int ifindex, unsigned char family = AF_INET) {
+  NetlinkDatagram& Addr(uint16_t type, int ifindex, unsigned char family = AF_INET) {
     ifaddrmsg info{};
     info.ifa_family = family;
     info.ifa_index = static_cast<unsigned>(ifindex);
@@ -70,7 +70,7 @@ class Datagram {
 
  private:
   void Pad() { bytes_.resize((bytes_.size() + 3) & ~size_t{3}); }
-  Datagram& Close() {
+  NetlinkDatagram& Close() {
     const auto length = static_cast<uint32_t>(bytes_.size() - begin_);
     std::memcpy(&bytes_[begin_], &length, sizeof(length));
     return *this;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr unsigned kAllUp = IFF_UP | IFF_RUNNING | IFF_LOWER_UP;
 
-NetlinkBatch Parse(Datagram& datagram, bool sound = true, uint32_t sequence = 1) {
+NetlinkBatch Parse(NetlinkDatagram& datagram, bool sound = true, uint32_t sequence = 1) {
   NetlinkBatch batch;
   EXPECT_EQ(ParseNetlink(datagram.bytes().data(), datagram.bytes().size(), sequence, &batch), sound);
   return batch;
@@ -36,7 +36,7 @@ NetlinkBatch Parse(Datagram& datagram, bool sound = true, uint32_t sequence = 1)
 
 TEST(NetlinkParser, LinkUpWithNameAndMac) {
   const uint8_t mac[6] = {2, 0, 0, 1, 2, 3};
-  Datagram datagram;
+  NetlinkDatagram datagram;
   datagram.Link(RTM_NEWLINK, 7, kAllUp).Name("eth0").Attribute(IFLA_ADDRESS, mac, 6);
   const NetlinkBatch batch = Parse(datagram);
   ASSERT_EQ(batch.events.size(), 1u);
@@ -51,17 +51,17 @@ TEST(NetlinkParser, LinkUpWithNameAndMac) {
 }
 
 TEST(NetlinkParser, OtherNamesAndKind) {
-  Datagram names, kind;
+  NetlinkDatagram names, kind;
   names.Begin(0).Attribute(IFLA_ALT_IFNAME, "enp3s0", 7).Attribute(IFLA_ALT_IFNAME, "mgmt", 4);
   kind.Begin(0).Attribute(IFLA_INFO_KIND, "dummy", 6);
-  Datagram datagram;
+  NetlinkDatagram datagram;
   datagram.Link(RTM_NEWLINK, 7, 0).Name("eth0").Nested(IFLA_PROP_LIST | NLA_F_NESTED, names).Nested(IFLA_LINKINFO, kind);
   const NetlinkBatch batch = Parse(datagram);
   ASSERT_EQ(batch.events.size(), 1u);
   EXPECT_EQ(batch.events[0].other_names, (std::vector<std::string>{"enp3s0", "mgmt"}));
   EXPECT_TRUE(batch.events[0].dummy);
 
-  Datagram garbled;
+  NetlinkDatagram garbled;
   const uint16_t too_long[2] = {100, IFLA_ALT_IFNAME};
   garbled.Link(RTM_NEWLINK, 7, 0).Name("eth0").Attribute(IFLA_PROP_LIST, too_long, sizeof(too_long));
   EXPECT_TRUE(Parse(garbled, false).events.empty());
@@ -75,7 +75,7 @@ TEST(NetlinkParser, StatesOfAddresses) {
   for (const Case& c : {Case{IFA_F_PERMANENT, {}}, Case{IFA_F_TENTATIVE, {.tentative = true}}, Case{IFA_F_TENTATIVE | IFA_F_OPTIMISTIC, {}},
                         Case{IFA_F_TENTATIVE | IFA_F_DADFAILED, {.duplicate = true, .tentative = true}},
                         Case{IFA_F_DEPRECATED | IFA_F_NOPREFIXROUTE, {.deprecated = true}}}) {
-    Datagram datagram;
+    NetlinkDatagram datagram;
     datagram.Addr(RTM_NEWADDR, 7, AF_INET6).Address(IFA_ADDRESS, "fd00::1").Attribute(IFA_FLAGS, &c.flags, sizeof(c.flags));
     const NetlinkBatch batch = Parse(datagram);
     ASSERT_EQ(batch.events.size(), 1u);
@@ -90,7 +90,7 @@ TEST(NetlinkParser, EachWayOfBeingDown) {
   };
   for (const Case& c : {Case{IFF_UP, true, false}, Case{IFF_UP | IFF_LOWER_UP, true, false}, Case{IFF_UP | IFF_RUNNING, true, false},
                         Case{0, false, false}, Case{kAllUp, true, true}}) {
-    Datagram datagram;
+    NetlinkDatagram datagram;
     datagram.Link(RTM_NEWLINK, 7, c.flags).Name("eth0");
     const NetlinkBatch batch = Parse(datagram);
     ASSERT_EQ(batch.events.size(), 1u);
@@ -100,7 +100,7 @@ TEST(NetlinkParser, EachWayOfBeingDown) {
 }
 
 TEST(NetlinkParser, RemovalFromABridgeIsNoRemoval) {
-  Datagram datagram;
+  NetlinkDatagram datagram;
   datagram.Link(RTM_DELLINK, 7, kAllUp, AF_BRIDGE).Name("eth0");
   datagram.Link(RTM_DELLINK, 8, 0).Name("eth1");
   const NetlinkBatch batch = Parse(datagram);
@@ -110,7 +110,7 @@ TEST(NetlinkParser, RemovalFromABridgeIsNoRemoval) {
 }
 
 TEST(NetlinkParser, Addresses) {
-  Datagram datagram;
+  NetlinkDatagram datagram;
   datagram.Addr(RTM_NEWADDR, 7).Address(IFA_ADDRESS, "10.0.0.1").Address(IFA_LOCAL, "10.0.0.1");
   datagram.Addr(RTM_NEWADDR, 8).Address(IFA_LOCAL, "10.0.0.2").Address(IFA_ADDRESS, "10.0.0.3");  // point to point
   datagram.Addr(RTM_DELADDR, 9, AF_INET6).Address(IFA_ADDRESS, "fe80::1");
@@ -126,31 +126,31 @@ TEST(NetlinkParser, Addresses) {
 }
 
 TEST(NetlinkParser, EndOfDumpCountsForItsSequenceOnly) {
-  Datagram datagram;
+  NetlinkDatagram datagram;
   datagram.Begin(NLMSG_DONE, NLM_F_MULTI, 5).Add(int32_t{0});
   EXPECT_TRUE(Parse(datagram, true, 5).done);
   EXPECT_FALSE(Parse(datagram, true, 6).done);
 }
 
 TEST(NetlinkParser, RefusedAndInterruptedDumps) {
-  Datagram refused;
+  NetlinkDatagram refused;
   refused.Begin(NLMSG_ERROR, 0, 5).Add(int32_t{-EBUSY}).Add(nlmsghdr{});
   EXPECT_TRUE(Parse(refused, true, 5).failed);
   EXPECT_EQ(Parse(refused, true, 5).error, EBUSY);
   EXPECT_FALSE(Parse(refused, true, 4).failed);
-  Datagram failed_at_end;
+  NetlinkDatagram failed_at_end;
   failed_at_end.Begin(NLMSG_DONE, 0, 5).Add(int32_t{-EINTR});
   EXPECT_TRUE(Parse(failed_at_end, true, 5).failed);
-  Datagram odd;
+  NetlinkDatagram odd;
   odd.Begin(NLMSG_ERROR, 0, 5).Add(int32_t{INT32_MIN});
   EXPECT_TRUE(Parse(odd, true, 5).failed);
-  Datagram interrupted;
+  NetlinkDatagram interrupted;
   interrupted.Begin(NLMSG_DONE, NLM_F_MULTI | NLM_F_DUMP_INTR, 5).Add(int32_t{0});
   EXPECT_TRUE(Parse(interrupted, true, 5).interrupted);
 }
 
 TEST(NetlinkParser, OverrunAndGarbledMessagesLoseOnlyWhatFollows) {
-  Datagram datagram;
+  NetlinkDatagram datagram;
   datagram.Link(RTM_NEWLINK, 7, kAllUp).Name("eth0");
   datagram.Begin(NLMSG_OVERRUN);
   datagram.Link(RTM_NEWLINK, 8, kAllUp).Name("eth1");
@@ -158,42 +158,42 @@ TEST(NetlinkParser, OverrunAndGarbledMessagesLoseOnlyWhatFollows) {
 }
 
 TEST(NetlinkParser, ImpossibleFieldsAreRefused) {
-  const std::vector<std::function<void(Datagram&)>> garbled = {
-      [](Datagram& d) { d.Link(RTM_NEWLINK, 0, kAllUp).Name("eth0"); },
-      [](Datagram& d) { d.Link(RTM_NEWLINK, -4, kAllUp).Name("eth0"); },
-      [](Datagram& d) { d.Begin(RTM_NEWLINK).Add(uint32_t{1}); },
-      [](Datagram& d) { d.Begin(RTM_NEWADDR).Add(uint16_t{AF_INET}); },
-      [](Datagram& d) { d.Begin(NLMSG_ERROR); },
-      [](Datagram& d) { d.Addr(RTM_NEWADDR, 7); },                                 // no address
-      [](Datagram& d) { d.Addr(RTM_NEWADDR, 7).Attribute(IFA_LOCAL, "abc", 3); },  // too short
-      [](Datagram& d) { d.Addr(RTM_NEWADDR, 0).Address(IFA_LOCAL, "10.0.0.1"); },
-      [](Datagram& d) {
+  const std::vector<std::function<void(NetlinkDatagram&)>> garbled = {
+      [](NetlinkDatagram& d) { d.Link(RTM_NEWLINK, 0, kAllUp).Name("eth0"); },
+      [](NetlinkDatagram& d) { d.Link(RTM_NEWLINK, -4, kAllUp).Name("eth0"); },
+      [](NetlinkDatagram& d) { d.Begin(RTM_NEWLINK).Add(uint32_t{1}); },
+      [](NetlinkDatagram& d) { d.Begin(RTM_NEWADDR).Add(uint16_t{AF_INET}); },
+      [](NetlinkDatagram& d) { d.Begin(NLMSG_ERROR); },
+      [](NetlinkDatagram& d) { d.Addr(RTM_NEWADDR, 7); },                                 // no address
+      [](NetlinkDatagram& d) { d.Addr(RTM_NEWADDR, 7).Attribute(IFA_LOCAL, "abc", 3); },  // too short
+      [](NetlinkDatagram& d) { d.Addr(RTM_NEWADDR, 0).Address(IFA_LOCAL, "10.0.0.1"); },
+      [](NetlinkDatagram& d) {
         d.Link(RTM_NEWLINK, 7, kAllUp).Add(rtattr{200, IFLA_IFNAME});
       },  // beyond the message
-      [](Datagram& d) {
+      [](NetlinkDatagram& d) {
         d.Link(RTM_NEWLINK, 7, kAllUp).Add(rtattr{0, IFLA_IFNAME});
-      },                                                                     // would never advance
-      [](Datagram& d) { d.Link(RTM_NEWLINK, 7, kAllUp).Add(uint16_t{8}); },  // half an attribute's header
-      [](Datagram& d) { d.bytes().resize(8, 0); },                           // half a header
-      [](Datagram& d) { d.bytes().resize(16, 0); },                          // length 0
+      },                                                                            // would never advance
+      [](NetlinkDatagram& d) { d.Link(RTM_NEWLINK, 7, kAllUp).Add(uint16_t{8}); },  // half an attribute's header
+      [](NetlinkDatagram& d) { d.bytes().resize(8, 0); },                           // half a header
+      [](NetlinkDatagram& d) { d.bytes().resize(16, 0); },                          // length 0
   };
   for (size_t i = 0; i < garbled.size(); ++i) {
     SCOPED_TRACE(i);
-    Datagram datagram;
+    NetlinkDatagram datagram;
     garbled[i](datagram);
     EXPECT_TRUE(Parse(datagram, false).events.empty());
   }
 }
 
 TEST(NetlinkParser, UnendedNameIsCut) {
-  Datagram datagram;
+  NetlinkDatagram datagram;
   const std::string name(64, 'x');
   datagram.Link(RTM_NEWLINK, 7, kAllUp).Attribute(IFLA_IFNAME, name.data(), name.size());
   EXPECT_EQ(Parse(datagram).events.at(0).name, std::string(15, 'x'));
 }
 
 TEST(NetlinkParser, EveryTruncationIsSurvived) {
-  Datagram datagram;
+  NetlinkDatagram datagram;
   datagram.Link(RTM_NEWLINK, 7, kAllUp).Name("eth0");
   datagram.Addr(RTM_NEWADDR, 7).Address(IFA_LOCAL, "10.0.0.1");
   for (size_t size = 0; size < datagram.bytes().size(); ++size) {
@@ -209,7 +209,7 @@ TEST(NetlinkFuzz, MutatedDatagrams) {
   std::mt19937_64 random(5);
   size_t sound = 0;
   for (int i = 0; i < 100'000; ++i) {
-    Datagram datagram;
+    NetlinkDatagram datagram;
     datagram.Link(RTM_NEWLINK, 7, kAllUp).Name("eth0");
     datagram.Addr(RTM_NEWADDR, 7, AF_INET6).Address(IFA_ADDRESS, "fe80::1");
     datagram.Begin(NLMSG_DONE, 0, 1).Add(int32_t{0});

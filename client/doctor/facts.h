@@ -15,7 +15,7 @@
 
 namespace r2cc::client {
 
-struct InterfaceFacts {
+struct LocalInterface {
   std::string name;
   bool up = false;
   int mtu = 0;
@@ -31,7 +31,7 @@ struct InterfaceFacts {
 struct RailFacts {
   std::string nic;
   std::string address;       // IPv4, or empty
-  InterfaceFacts interface;  // without a name: the NIC is an address without an interface
+  LocalInterface interface;  // without a name: the NIC is an address without an interface
   absl::StatusOr<int> rp_filter = absl::UnknownError("not read");
   absl::StatusOr<int> arp_ignore = absl::UnknownError("not read");
   // Others that answer for `address`: their hardware addresses. Other interfaces of this machine that do: their names.

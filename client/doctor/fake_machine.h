@@ -15,7 +15,7 @@ namespace r2cc::client {
 class FakeMachine final : public Machine {
  public:
   std::map<std::string, std::string> files;
-  std::vector<InterfaceFacts> interfaces;
+  std::vector<LocalInterface> interfaces;
   std::map<std::pair<std::string, std::string>, std::string> routes;  // by source and destination; else the source's own interface
   std::map<std::string, int> largest_packet;                          // that reaches a destination; else every one
   std::set<uint16_t> dead_ports;
@@ -34,10 +34,10 @@ class FakeMachine final : public Machine {
     if (found == files.end()) return absl::NotFoundError("there is no " + path);
     return found->second;
   }
-  std::vector<InterfaceFacts> Interfaces() override { return interfaces; }
+  std::vector<LocalInterface> Interfaces() override { return interfaces; }
   absl::StatusOr<std::string> Route(const std::string& address, const std::string& destination) override {
     if (const auto found = routes.find({address, destination}); found != routes.end()) return found->second;
-    for (const InterfaceFacts& interface : interfaces)
+    for (const LocalInterface& interface : interfaces)
       for (const auto& one : interface.addresses)
         if (one.text == address) return interface.name;
     return absl::NotFoundError("no route to " + destination);

@@ -77,9 +77,9 @@ void NameOwners(const std::map<std::string, std::string>& own_macs, RailFacts* r
 }
 
 // Interfaces by hardware address. A bridge or a bond has that of one of its members, which is the same owner.
-std::map<std::string, std::string> OwnMacs(Machine& machine, const std::vector<InterfaceFacts>& interfaces) {
+std::map<std::string, std::string> OwnMacs(Machine& machine, const std::vector<LocalInterface>& interfaces) {
   std::map<std::string, std::string> macs;
-  for (const InterfaceFacts& interface : interfaces)
+  for (const LocalInterface& interface : interfaces)
     if (const auto mac = machine.Read(absl::StrCat("/sys/class/net/", interface.name, "/address")); mac.ok())
       macs.emplace(*mac, interface.name);
   return macs;
@@ -88,14 +88,14 @@ std::map<std::string, std::string> OwnMacs(Machine& machine, const std::vector<I
 void LookAtRails(Machine& machine, Facts* facts) {
   const v1::NodeView* const own = Find(facts->daemon.status, facts->daemon.status.node());
   if (own == nullptr) return;
-  const std::vector<InterfaceFacts> interfaces = machine.Interfaces();
+  const std::vector<LocalInterface> interfaces = machine.Interfaces();
   const std::map<std::string, std::string> own_macs = OwnMacs(machine, interfaces);
   for (const v1::NicView& nic : own->nics()) {
     RailFacts rail;
     rail.nic = nic.name();
     rail.address = nic.address();
     const std::string& name = facts->daemon.interfaces[nic.name()];
-    const auto found = std::find_if(interfaces.begin(), interfaces.end(), [&](const InterfaceFacts& one) { return one.name == name; });
+    const auto found = std::find_if(interfaces.begin(), interfaces.end(), [&](const LocalInterface& one) { return one.name == name; });
     if (!name.empty() && found != interfaces.end()) {
       rail.interface = *found;
       rail.rp_filter = ReadConf(machine, name, "rp_filter");
@@ -239,7 +239,7 @@ JobFacts LookAtJob(Machine& machine, const std::string& run_dir) {
     job.plugin_loads = absl::FailedPreconditionError(job.plugin_loads.message());
   job.nccl_version = machine.NcclVersion();
   job.congestion = machine.Read("/proc/sys/net/ipv4/tcp_congestion_control");
-  for (const InterfaceFacts& interface : machine.Interfaces()) job.interfaces.push_back(interface.name);
+  for (const LocalInterface& interface : machine.Interfaces()) job.interfaces.push_back(interface.name);
   const auto rails = job.environment.find("R2CC_RAILS");
   if (rails != job.environment.end())
     for (const absl::string_view name : absl::StrSplit(rails->second, absl::ByAnyChar("^~, "), absl::SkipEmpty())) {

@@ -26,7 +26,7 @@ class Machine {
   // A small text file, without the white space around it.
   virtual absl::StatusOr<std::string> Read(const std::string& path) = 0;
   // All but the loopback one.
-  virtual std::vector<InterfaceFacts> Interfaces() = 0;
+  virtual std::vector<LocalInterface> Interfaces() = 0;
   // By which interface the kernel sends what has `address` as its source.
   virtual absl::StatusOr<std::string> Route(const std::string& address, const std::string& destination) = 0;
   // A packet of `bytes`, IP header and all, that no router may cut, is answered. DEADLINE_EXCEEDED: it is not.

@@ -45,17 +45,17 @@ absl::StatusOr<std::string> OsMachine::Read(const std::string& path) {
   return text;
 }
 
-std::vector<InterfaceFacts> OsMachine::Interfaces() {
-  std::map<std::string, InterfaceFacts> all;
+std::vector<LocalInterface> OsMachine::Interfaces() {
+  std::map<std::string, LocalInterface> all;
   for (const Interface& interface : ReadInterfaces()) {
     if (interface.loopback) continue;
-    InterfaceFacts& facts = all[interface.name];
+    LocalInterface& facts = all[interface.name];
     facts.name = interface.name;
     facts.up = interface.admin_up;
     for (const InterfaceAddress& address : interface.addresses)
       facts.addresses.push_back({address.text, address.prefix_bits, address.state});
   }
-  std::vector<InterfaceFacts> interfaces;
+  std::vector<LocalInterface> interfaces;
   for (auto& [name, facts] : all) {
     if (const auto mtu = Read(absl::StrCat("/sys/class/net/", name, "/mtu")); mtu.ok()) (void)absl::SimpleAtoi(*mtu, &facts.mtu);
     interfaces.push_back(std::move(facts));

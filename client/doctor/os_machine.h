@@ -20,7 +20,7 @@ class OsMachine final : public Machine {
       : environment_(std::move(environment)), now_ns_(std::move(now_ns)) {}
 
   absl::StatusOr<std::string> Read(const std::string& path) override;
-  std::vector<InterfaceFacts> Interfaces() override;
+  std::vector<LocalInterface> Interfaces() override;
   absl::StatusOr<std::string> Route(const std::string& address, const std::string& destination) override;
   absl::Status Ping(const Source& source, const std::string& destination, int bytes) override;
   absl::Status TcpAnswers(const Source& source, const std::string& destination, uint16_t port) override;

@@ -83,16 +83,16 @@ void CheckSpeeds(const v1::NodeView& own, const std::map<std::string, uint64_t>&
 void CheckAddress(const RailFacts& rail, Findings* found) {
   if (rail.interface.name.empty()) return;
   const std::string name = absl::StrCat(rail.nic, " (", rail.interface.name, ")");
-  const auto any = [&](bool (*is)(const InterfaceFacts::Address&)) {
+  const auto any = [&](bool (*is)(const LocalInterface::Address&)) {
     return std::any_of(rail.interface.addresses.begin(), rail.interface.addresses.end(), is);
   };
-  const bool usable = any([](const InterfaceFacts::Address& address) { return IsRoutable(address.text, address.state); });
-  for (const InterfaceFacts::Address& address : rail.interface.addresses)
+  const bool usable = any([](const LocalInterface::Address& address) { return IsRoutable(address.text, address.state); });
+  for (const LocalInterface::Address& address : rail.interface.addresses)
     if (address.state.duplicate)
       found->push_back(Fail(
           "nic address", absl::StrCat(address.text, " of ", name, " is another node's, too: the kernel does not use it (dadfailed)"),
           absl::StrCat("ip address del ", address.text, "/", address.prefix, " dev ", rail.interface.name, ", here or on the other node")));
-  if (!usable && any([](const InterfaceFacts::Address& address) { return address.state.duplicate; })) return;
+  if (!usable && any([](const LocalInterface::Address& address) { return address.state.duplicate; })) return;
   if (!usable)
     found->push_back(Fail("nic address",
                           absl::StrCat(name, rail.interface.addresses.empty() ? " has no address" : " has only a link-local address"),

@@ -24,9 +24,9 @@ constexpr int64_t kSlowerBy = 10;
 constexpr size_t kNamed = 4;
 
 // IPv4 before IPv6; link-local addresses are no network of a rail.
-std::string RailNetworkOf(const InterfaceFacts& interface, int* prefix) {
+std::string RailNetworkOf(const LocalInterface& interface, int* prefix) {
   for (const int family : {AF_INET, AF_INET6})
-    for (const InterfaceFacts::Address& address : interface.addresses) {
+    for (const LocalInterface::Address& address : interface.addresses) {
       const bool v6 = absl::StrContains(address.text, ':');
       if ((family == AF_INET6) != v6 || absl::StartsWith(address.text, "fe80:") || absl::StartsWith(address.text, "169.254.")) continue;
       *prefix = address.prefix;
@@ -131,7 +131,7 @@ std::string SuggestNics(const std::vector<InterfaceToName>& interfaces, const st
 
 std::string Run(const SuggestCommand& command, Machine& machine) {
   std::vector<InterfaceToName> interfaces;
-  for (InterfaceFacts& facts : machine.Interfaces()) {
+  for (LocalInterface& facts : machine.Interfaces()) {
     const std::string entry = absl::StrCat("/sys/class/net/", facts.name);
     InterfaceToName& one = interfaces.emplace_back();
     one.has_device = machine.Read(entry + "/device/uevent").ok();

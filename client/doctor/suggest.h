@@ -17,7 +17,7 @@ struct SuggestCommand {
 
 // An interface of this machine.
 struct InterfaceToName {
-  InterfaceFacts facts;
+  LocalInterface facts;
   bool has_device = false;
   std::optional<int64_t> megabits;  // nothing: it is down, or does not report it
 };

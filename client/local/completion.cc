@@ -66,10 +66,11 @@ class Walk {
         for (const OptionHelp& option : command->options)
           if (!option.positional && !(command != path_.back() && Has(option, "--version"))) offer(option.names.back(), option.text);
       // --help is of each command.
-      std::sort(to->words.begin(), to->words.end(), [](const Candidate& a, const Candidate& b) { return a.word < b.word; });
-      to->words.erase(
-          std::unique(to->words.begin(), to->words.end(), [](const Candidate& a, const Candidate& b) { return a.word == b.word; }),
-          to->words.end());
+      std::sort(to->words.begin(), to->words.end(),
+                [](const CompletionCandidate& a, const CompletionCandidate& b) { return a.word < b.word; });
+      to->words.erase(std::unique(to->words.begin(), to->words.end(),
+                                  [](const CompletionCandidate& a, const CompletionCandidate& b) { return a.word == b.word; }),
+                      to->words.end());
     } else {
       for (const CommandHelp& command : path_.back()->commands) offer(command.name, command.text);
       size_t left = positionals_;
@@ -117,8 +118,8 @@ Completions Complete(const CommandHelp& root, std::span<const std::string> words
   return completions;
 }
 
-std::vector<Candidate> NamesOf(const v1::ListNicsReply& reply, const Completions& completions) {
-  std::vector<Candidate> names;
+std::vector<CompletionCandidate> NamesOf(const v1::ListNicsReply& reply, const Completions& completions) {
+  std::vector<CompletionCandidate> names;
   const auto offer = [&](const std::string& word) {
     if (word.starts_with(completions.typed)) names.push_back({word, ""});
   };
@@ -132,7 +133,7 @@ std::vector<Candidate> NamesOf(const v1::ListNicsReply& reply, const Completions
 
 void Write(const Completions& completions, std::ostream& out) {
   if (completions.also == Asked::kFiles) out << ":files\n";
-  for (const Candidate& candidate : completions.words) {
+  for (const CompletionCandidate& candidate : completions.words) {
     out << Printable(candidate.word);
     if (!candidate.text.empty()) out << '\t' << Printable(candidate.text);
     out << '\n';

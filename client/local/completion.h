@@ -22,7 +22,7 @@ struct CompletionQuery {
   std::vector<std::string> words;
 };
 
-struct Candidate {
+struct CompletionCandidate {
   std::string word;
   std::string text;  // for a person; may be empty
 };
@@ -31,7 +31,7 @@ struct Candidate {
 enum class Asked { kNothing, kNodes, kNics, kFiles };
 
 struct Completions {
-  std::vector<Candidate> words;
+  std::vector<CompletionCandidate> words;
   Asked also = Asked::kNothing;
   std::string typed;    // the last word
   std::string run_dir;  // as typed before; empty: not
@@ -42,7 +42,7 @@ struct Completions {
 Completions Complete(const CommandHelp& root, std::span<const std::string> words);
 
 // The nodes' or NICs' names of `reply` that begin as `completions.typed` does.
-std::vector<Candidate> NamesOf(const v1::ListNicsReply& reply, const Completions& completions);
+std::vector<CompletionCandidate> NamesOf(const v1::ListNicsReply& reply, const Completions& completions);
 
 // One line each, in the format of the scripts: the word, a tab, its text. For kFiles the one line ":files".
 void Write(const Completions& completions, std::ostream& out);

@@ -337,7 +337,7 @@ absl::StatusOr<Config> ParseConfig(const std::vector<ConfigText>& texts, const C
     config.realtime_priority = static_cast<int>(parsed.realtime_priority());
   }
   if (!parsed.log_level().empty()) {
-    config.log_level = ParseLogLevel(parsed.log_level());
+    config.log_level = ParseSeverity(parsed.log_level());
     if (!config.log_level.has_value())
       return places.Wrong(places.Line(parsed, "log_level"),
                           absl::StrCat("log_level is debug, info, warning or error, not '", parsed.log_level(), "'"));

@@ -177,7 +177,7 @@ struct Config {
   size_t nics_per_node = kNicsPerNodeDefault;
   size_t nodes_max = kNodesDefault;
   Nanos forget_after = kForgetAfterDefault;  // nodes that have left
-  std::optional<LogLevel> log_level;         // absent: info
+  std::optional<Severity> log_level;         // absent: info
   HttpSpec http;
   health::RdmaClass rdma;  // of probes
 

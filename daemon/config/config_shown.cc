@@ -44,12 +44,12 @@ void ShowStore(const Config& config, v1::StoreConfig* shown) {
 
 }  // namespace
 
-std::string LogLevelName(LogLevel level) {
+std::string SeverityName(Severity level) {
   switch (level) {
-    case LogLevel::kDebug: return "debug";
-    case LogLevel::kInfo: return "info";
-    case LogLevel::kWarning: return "warning";
-    case LogLevel::kError: return "error";
+    case Severity::kDebug: return "debug";
+    case Severity::kInfo: return "info";
+    case Severity::kWarning: return "warning";
+    case Severity::kError: return "error";
   }
   return "?";
 }
@@ -76,7 +76,7 @@ std::string ShowConfig(const Config& config) {
   shown.mutable_limits()->set_nics_per_node(static_cast<uint32_t>(config.nics_per_node));
   shown.mutable_limits()->set_nodes(static_cast<uint32_t>(config.nodes_max));
   shown.mutable_limits()->set_forget_nodes_after_h(static_cast<uint32_t>(config.forget_after / kNanosPerSecond / 3600));
-  shown.set_log_level(LogLevelName(config.log_level.value_or(LogLevel::kInfo)));
+  shown.set_log_level(SeverityName(config.log_level.value_or(Severity::kInfo)));
   shown.mutable_http()->set_listen(config.http.listen);
   shown.mutable_http()->set_off(config.http.listen.empty());
   for (const std::string& host : config.http.hosts) shown.mutable_http()->add_hosts(host);

@@ -10,7 +10,7 @@
 namespace r2cc::daemon {
 
 // The value of `log_level` for a level.
-std::string LogLevelName(LogLevel level);
+std::string SeverityName(Severity level);
 
 // `config` as text format of DaemonConfig, also where it is what the files leave out. Read again, it is the same configuration but for what
 // is a default because of something else (grants). Keys are named, never read.

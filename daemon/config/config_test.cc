@@ -189,7 +189,7 @@ TEST(ConfigTest, AWrongValueIsReportedWithItsLine) {
   EXPECT_EQ(ErrorOf("node: 'a b'").substr(0, 9), "f.conf:1:");
   EXPECT_EQ(ErrorOf("node: 'n0'\nnice: -21"), "f.conf:2: nice is -20 to 19, not -21");
   EXPECT_EQ(ErrorOf("nice: 20"), "f.conf:1: nice is -20 to 19, not 20");
-  EXPECT_EQ(ParseConfig("log_level: 'debug'", "f.conf", kContext)->log_level, LogLevel::kDebug);
+  EXPECT_EQ(ParseConfig("log_level: 'debug'", "f.conf", kContext)->log_level, Severity::kDebug);
   EXPECT_EQ(ErrorOf("log_level: 'loud'"), "f.conf:1: log_level is debug, info, warning or error, not 'loud'");
   EXPECT_EQ(ErrorOf("realtime_priority: 100"), "f.conf:1: realtime_priority is 0 to 99, not 100");
   EXPECT_EQ(ErrorOf(R"(nics { name: 'a' address: '\n\033[2J' })"), "f.conf:1: NIC a: '??[2J' is not a numeric IP address")

@@ -28,10 +28,10 @@ std::string EventMessageId(const std::string& kind) {
   return absl::StrFormat("%016x%016x", Fnv1a64(absl::StrCat("r2cc event ", kind)), Fnv1a64(absl::StrCat("r2cc event ", kind, " (2)")));
 }
 
-LogLevel EventLevel(const v1::Event& event) {
+Severity EventLevel(const v1::Event& event) {
   const bool warning = event.to_state() == v1::FAILED || event.to_state() == v1::DEGRADED ||
                        std::find(std::begin(kWarnings), std::end(kWarnings), event.kind()) != std::end(kWarnings);
-  return warning ? LogLevel::kWarning : LogLevel::kInfo;
+  return warning ? Severity::kWarning : Severity::kInfo;
 }
 
 }  // namespace r2cc::daemon

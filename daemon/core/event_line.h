@@ -16,7 +16,7 @@ std::string EventLine(const v1::Event& event);
 std::string EventMessageId(const std::string& kind);
 
 // kWarning for what somebody should look into, such as a NIC that failed; kInfo for all else, such as one that is back.
-LogLevel EventLevel(const v1::Event& event);
+Severity EventLevel(const v1::Event& event);
 
 }  // namespace r2cc::daemon
 

@@ -30,16 +30,16 @@ TEST(EventLineTest, TheMessageIdOfAKindStays) {
 }
 
 TEST(EventLineTest, AFaultIsAWarningAndItsEndIsNot) {
-  EXPECT_EQ(EventLevel(Change(v1::HEALTHY, v1::FAILED, "")), LogLevel::kWarning);
-  EXPECT_EQ(EventLevel(Change(v1::HEALTHY, v1::DEGRADED, "")), LogLevel::kWarning);
-  EXPECT_EQ(EventLevel(Change(v1::FAILED, v1::PROVING, "")), LogLevel::kInfo);
-  EXPECT_EQ(EventLevel(Change(v1::PROVING, v1::HEALTHY, "")), LogLevel::kInfo);
-  EXPECT_EQ(EventLevel(Change(v1::PROVING, v1::UNCABLED, "")), LogLevel::kInfo);
+  EXPECT_EQ(EventLevel(Change(v1::HEALTHY, v1::FAILED, "")), Severity::kWarning);
+  EXPECT_EQ(EventLevel(Change(v1::HEALTHY, v1::DEGRADED, "")), Severity::kWarning);
+  EXPECT_EQ(EventLevel(Change(v1::FAILED, v1::PROVING, "")), Severity::kInfo);
+  EXPECT_EQ(EventLevel(Change(v1::PROVING, v1::HEALTHY, "")), Severity::kInfo);
+  EXPECT_EQ(EventLevel(Change(v1::PROVING, v1::UNCABLED, "")), Severity::kInfo);
   v1::Event event;
   event.set_kind("peer-lost");
-  EXPECT_EQ(EventLevel(event), LogLevel::kWarning);
+  EXPECT_EQ(EventLevel(event), Severity::kWarning);
   event.set_kind("peer-connected");
-  EXPECT_EQ(EventLevel(event), LogLevel::kInfo);
+  EXPECT_EQ(EventLevel(event), Severity::kInfo);
 }
 
 }  // namespace

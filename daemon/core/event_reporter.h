@@ -89,7 +89,7 @@ class EventReporter {
  private:
   void Write(v1::Event event) {
     const bool moved = event.to_state() != v1::NIC_STATE_UNSPECIFIED;
-    const auto log = EventLevel(event) == LogLevel::kWarning ? LogWarning : LogInfo;
+    const auto log = EventLevel(event) == Severity::kWarning ? LogWarning : LogInfo;
     log(EventLine(event), {{"event", event.kind()},
                            LogField::Structured("message_id", EventMessageId(event.kind())),
                            LogField::Structured("node", event.node()),

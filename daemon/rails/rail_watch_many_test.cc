@@ -90,7 +90,7 @@ TEST_F(RailWatchTest, AddressesThatAreKeptOutFillNoLog) {
   Make(2, 1);
   core_.Advance(1000 * kMs);
   std::vector<std::string> lines;
-  const ScopedLogCapture capture([&](LogLevel, const std::string& line) {
+  const ScopedLogCapture capture([&](Severity, const std::string& line) {
     if (line.find("rate limit") != std::string::npos) lines.push_back(line);
   });
   const auto hold_out = [&](int first, int seconds) {

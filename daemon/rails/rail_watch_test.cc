@@ -357,8 +357,8 @@ TEST_F(RailWatchTest, ARailThatCannotBeProbedReportsWhy) {
                   {}, &view, {&core_, &datagrams}, {[](const health::Evidence&) {}, [] {}});
   watch.SetLink("rail0", true);
   std::vector<std::string> lines;
-  const ScopedLogCapture capture([&](LogLevel level, const std::string& line) {
-    if (level == LogLevel::kWarning) lines.push_back(line);
+  const ScopedLogCapture capture([&](Severity level, const std::string& line) {
+    if (level == Severity::kWarning) lines.push_back(line);
   });
   watch.Start(7460);
   core_.Advance(10'000 * kMs);

@@ -13,13 +13,13 @@ constexpr int64_t kSecondsPerDay = 86'400;
 CertificateAlarm JudgeCertificates(const CertificateState& state, const std::string& node, int64_t now_s) {
   if (!state.wrong.empty())
     return {absl::StrCat(state.wrong.front(), state.wrong.size() == 1 ? "" : absl::StrCat(" (and ", state.wrong.size() - 1, " more)")),
-            LogLevel::kError};
+            Severity::kError};
   if (state.until_s == 0) return {};
   const int64_t days = (state.until_s - now_s) / kSecondsPerDay;
   if (days >= kCertificateWarnDays) return {};
   return {absl::StrCat("a certificate of this node ends in ", days, days == 1 ? " day" : " days", ", on ", DateText(state.until_s),
                        ": `r2ccctl certs issue ", node, "` makes the next one; r2ccd uses new files within seconds"),
-          days < kCertificateErrorDays ? LogLevel::kError : LogLevel::kWarning};
+          days < kCertificateErrorDays ? Severity::kError : Severity::kWarning};
 }
 
 void CertificateWatch::Look() {
@@ -36,11 +36,11 @@ void CertificateWatch::Take(const CertificateState& state) {
   const CertificateAlarm alarm = JudgeCertificates(state, config_->node, parts_.now_s());
   parts_.set_alarm(alarm.text);
   // Days pass without a line; what gets worse has one.
-  if (alarm.level > logged_ && alarm.level == LogLevel::kError)
+  if (alarm.level > logged_ && alarm.level == Severity::kError)
     LogError(alarm.text);
   else if (alarm.level > logged_)
     LogWarning(alarm.text);
-  else if (alarm.text.empty() && logged_ != LogLevel::kInfo)
+  else if (alarm.text.empty() && logged_ != Severity::kInfo)
     LogInfo("the certificates are as they should be again");
   logged_ = alarm.level;
 }

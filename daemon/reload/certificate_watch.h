@@ -21,7 +21,7 @@ constexpr int64_t kCertificateErrorDays = 7;
 
 struct CertificateAlarm {
   std::string text;  // empty: all is well
-  LogLevel level = LogLevel::kInfo;
+  Severity level = Severity::kInfo;
 
   friend bool operator==(const CertificateAlarm&, const CertificateAlarm&) = default;
 };
@@ -61,7 +61,7 @@ class CertificateWatch {
   const Parts parts_;
   const std::shared_ptr<const Config> config_;
   int64_t until_s_ = 0;
-  LogLevel logged_ = LogLevel::kInfo;
+  Severity logged_ = Severity::kInfo;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

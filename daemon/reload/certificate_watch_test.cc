@@ -21,26 +21,26 @@ CertificateAlarm After(int64_t days) { return JudgeCertificates({{}, kNow + days
 
 TEST(JudgeCertificates, AWarningInTheLastMonthAnErrorInTheLastWeek) {
   EXPECT_EQ(After(30), CertificateAlarm());
-  EXPECT_EQ(After(29).level, LogLevel::kWarning);
+  EXPECT_EQ(After(29).level, Severity::kWarning);
   EXPECT_THAT(After(29).text, StartsWith("a certificate of this node ends in 29 days, on 2027-"));
   EXPECT_THAT(After(29).text, HasSubstr("`r2ccctl certs issue n1`"));
-  EXPECT_EQ(After(7).level, LogLevel::kWarning);
-  EXPECT_EQ(After(6).level, LogLevel::kError);
+  EXPECT_EQ(After(7).level, Severity::kWarning);
+  EXPECT_EQ(After(6).level, Severity::kError);
   EXPECT_EQ(JudgeCertificates({}, "n1", kNow), CertificateAlarm()) << "without TLS there is none";
 }
 
 TEST(JudgeCertificates, AWrongCertificateIsAnError) {
   const CertificateAlarm alarm = JudgeCertificates({{"node.crt expired on 2026-11-21", "node.key is missing"}, 0}, "n1", kNow);
   EXPECT_EQ(alarm.text, "node.crt expired on 2026-11-21 (and 1 more)");
-  EXPECT_EQ(alarm.level, LogLevel::kError);
+  EXPECT_EQ(alarm.level, Severity::kError);
 }
 
 TEST(CertificateWatch, SetsTheAlarmAndLogsWhatGetsWorse) {
   FakeExecutor core, disk;
   FakeConfigLoader loader{absl::NotFoundError("there are no files")};
   std::vector<std::string> lines;
-  ScopedLogCapture capture([&](LogLevel level, const std::string& line) {
-    lines.push_back((level == LogLevel::kError ? "error: " : level == LogLevel::kWarning ? "warning: " : "info: ") + line);
+  ScopedLogCapture capture([&](Severity level, const std::string& line) {
+    lines.push_back((level == Severity::kError ? "error: " : level == Severity::kWarning ? "warning: " : "info: ") + line);
   });
   int64_t now_s = kNow;
   std::string alarm = "not set";

@@ -170,9 +170,9 @@ ConfigChange Change(const Config& in_force, const Config& next) {
     config.drills = next.drills;
     change.applied.emplace_back(next.drills ? "drills: allowed" : "drills: not allowed any more");
   }
-  if (in_force.log_level.value_or(LogLevel::kInfo) != next.log_level.value_or(LogLevel::kInfo)) {
+  if (in_force.log_level.value_or(Severity::kInfo) != next.log_level.value_or(Severity::kInfo)) {
     config.log_level = next.log_level;
-    change.applied.push_back(absl::StrCat("log_level: ", LogLevelName(next.log_level.value_or(LogLevel::kInfo))));
+    change.applied.push_back(absl::StrCat("log_level: ", SeverityName(next.log_level.value_or(Severity::kInfo))));
   }
   if (in_force.attach != next.attach) {
     config.attach = next.attach;

@@ -44,7 +44,7 @@ TEST(ConfigChange, ARunningDaemonTakesThese) {
   ASSERT_EQ(change.config.nics.size(), 2u);
   EXPECT_EQ(change.config.nics[1].rate_bits_per_s, 6u);
   EXPECT_EQ(change.config.peers.size(), 3u);
-  EXPECT_EQ(change.config.log_level, LogLevel::kDebug);
+  EXPECT_EQ(change.config.log_level, Severity::kDebug);
   EXPECT_TRUE(change.config.drills);
   EXPECT_THAT(change.config.attach.uids, ElementsAre(7u));
   EXPECT_EQ(change.config.nodes_max, 7u);

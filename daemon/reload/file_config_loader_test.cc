@@ -68,11 +68,11 @@ TEST_F(FileConfigLoaderTest, ADaemonStartsWithoutNicsThatACheckRefuses) {
 
 TEST_F(FileConfigLoaderTest, FlagsWinAndDefaultNicsStay) {
   flags_.node = "flag";
-  flags_.log_level = LogLevel::kError;
+  flags_.log_level = Severity::kError;
   const auto loaded = Load("node: 'n0' log_level: 'debug'");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->config.node, "flag");
-  EXPECT_EQ(loaded->config.log_level, LogLevel::kError);
+  EXPECT_EQ(loaded->config.log_level, Severity::kError);
   EXPECT_TRUE(loaded->config.nics_by_default);
   Config in_force = loaded->config;
   in_force.nics = {{"was", "was", ""}};

@@ -270,7 +270,7 @@ TEST_F(UdpDatagramTest, AFilterThatTheKernelRefusesIsLoggedAndDropsNothing) {
   socket.Take(filter('a'));
   FillOptionMemory(DescriptorOf(socket.port()));
   std::vector<std::string> lines;
-  const ScopedLogCapture capture([&](LogLevel, const std::string& line) { lines.push_back(line); });
+  const ScopedLogCapture capture([&](Severity, const std::string& line) { lines.push_back(line); });
   socket.Take(filter('b'));
   // The old filter is gone, and its memory is free.
   socket.Take(filter('c'));

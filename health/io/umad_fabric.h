@@ -1,4 +1,4 @@
-// The Fabric over libibumad, which is opened when it is first needed: most machines have no InfiniBand.
+// The MadFabric over libibumad, which is opened when it is first needed: most machines have no InfiniBand.
 #ifndef R2CC_HEALTH_IO_UMAD_FABRIC_H_
 #define R2CC_HEALTH_IO_UMAD_FABRIC_H_
 
@@ -6,12 +6,12 @@
 #include <string>
 
 #include "base/executor.h"
-#include "health/io/fabric.h"
+#include "health/io/mad_fabric.h"
 
 namespace r2cc::health {
 
 // Each open port has a thread, which waits for MADs.
-class UmadFabric final : public Fabric {
+class UmadFabric final : public MadFabric {
  public:
   // `executor` outlives this and the ports. `library`: for tests.
   explicit UmadFabric(Executor* executor, std::string library = "libibumad.so.3");

@@ -18,7 +18,7 @@ std::string Text(const SaNotice& notice, uint64_t more) {
 
 }  // namespace
 
-FabricProbe::FabricProbe(std::string node, Fabric* fabric, Executor* executor, Resolve resolve, Outputs outputs)
+FabricProbe::FabricProbe(std::string node, MadFabric* fabric, Executor* executor, Resolve resolve, Outputs outputs)
     : node_(std::move(node)), fabric_(fabric), executor_(executor), resolve_(std::move(resolve)), outputs_(std::move(outputs)) {}
 
 FabricProbe::~FabricProbe() { executor_->Cancel(flush_timer_); }

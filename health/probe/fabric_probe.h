@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "base/executor.h"
-#include "health/io/fabric.h"
+#include "health/io/mad_fabric.h"
 #include "health/io/sysfs_port_facts.h"
 #include "health/probe/sa_mad.h"
 #include "health/probe/sink.h"
@@ -39,7 +39,7 @@ class FabricProbe {
   using Resolve = std::function<std::optional<NicKey>(uint64_t port_guid)>;
 
   // `fabric` and `executor` outlive the probe.
-  FabricProbe(std::string node, Fabric* fabric, Executor* executor, Resolve resolve, Outputs outputs);
+  FabricProbe(std::string node, MadFabric* fabric, Executor* executor, Resolve resolve, Outputs outputs);
   ~FabricProbe();
   FabricProbe(const FabricProbe&) = delete;
   FabricProbe& operator=(const FabricProbe&) = delete;
@@ -88,7 +88,7 @@ class FabricProbe {
   std::optional<NicKey> OwnNicAt(uint16_t lid) const;
 
   const std::string node_;
-  Fabric* const fabric_;
+  MadFabric* const fabric_;
   Executor* const executor_;
   const Resolve resolve_;
   const Outputs outputs_;

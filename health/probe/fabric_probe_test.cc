@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/fake_executor.h"
-#include "health/io/fake_fabric.h"
+#include "health/io/fake_mad_fabric.h"
 #include "health/io/fake_sysfs.h"
 
 namespace r2cc::health {
@@ -52,7 +52,7 @@ class FabricProbeTest : public testing::Test {
 
   FakeExecutor executor_;
   FakeSysfs dgx_ = FakeSysfs::Load("health/io/testdata/dgx.sysfs");
-  FakeFabric fabric_;
+  FakeMadFabric fabric_;
   std::vector<std::string> reports_;
   std::vector<std::string> seen_;
   FabricProbe probe_{"n0",

@@ -248,7 +248,7 @@ TEST(Cluster, ADeadLeafSwitchOfTwoIsNamedInOneLineWithinFiveSeconds) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   r2cc::RecordProcessorSeconds();
-  r2cc::SetLogLevel(r2cc::LogLevel::kError);
+  r2cc::SetMinSeverity(r2cc::Severity::kError);
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     const size_t equals = argument.find('=');

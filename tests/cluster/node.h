@@ -14,8 +14,8 @@
 #include "daemon/io/socket_attach_server.h"
 #include "daemon/wiring.h"
 #include "health/io/fake_datagram.h"
-#include "health/io/fake_fabric.h"
 #include "health/io/fake_link_watch.h"
+#include "health/io/fake_mad_fabric.h"
 #include "health/io/fake_sysfs.h"
 #include "tests/cluster/bug.h"
 #include "tests/cluster/peers.h"
@@ -173,7 +173,7 @@ class Node {
     Life life;
     health::FakeLinkWatch links;
     health::FakeDatagrams datagrams;
-    health::FakeFabric fabric;
+    health::FakeMadFabric fabric;
     daemon::FakeAddresses addresses;
     LifeFiles files;
     Page page;

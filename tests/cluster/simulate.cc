@@ -32,7 +32,7 @@ int Main(int argc, char** argv) {
           {"none", "one_link_down", "one_silent_port", "one_rail_of_a_rack_silent", "rack_links_down", "rack_silent", "rack_power_loss"}));
   app.add_flag("--json", json, "one JSON object on standard output");
   CLI11_PARSE(app, argc, argv);
-  SetLogLevel(LogLevel::kError);
+  SetMinSeverity(Severity::kError);
 
   const auto progress = [&](Cluster* cluster, const std::string& text) {
     std::fprintf(stderr, "%8.1f s: %s\n", static_cast<double>(cluster->Now()) / kNanosPerSecond, text.c_str());

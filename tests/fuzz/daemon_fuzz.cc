@@ -363,7 +363,7 @@ class Fuzzed : daemon::FakeWorld {
 
   fuzz::Input input_;
   const bool jobs_alone_;  // nobody but jobs says a word
-  const ScopedLogCapture log_{[](LogLevel, const std::string& line) { R2CC_CHECK(line.find('\n') == std::string::npos); }};
+  const ScopedLogCapture log_{[](Severity, const std::string& line) { R2CC_CHECK(line.find('\n') == std::string::npos); }};
   uint64_t starts_ = 0;
   daemon::JobId jobs_attached_ = 0;
   std::string last_ping_;

@@ -321,7 +321,7 @@ bool Lane::Step() {
 bool Lane::StepKernel() {
   size_t block = Random(kernel_.phases.size());
   while (kernel_.phases[block] == 2) block = (block + 1) % kernel_.phases.size();
-  FakeDevice::Ops ops(shared_.device, number_, block, shared_.background);
+  FakeGpu::Ops ops(shared_.device, number_, block, shared_.background);
   const StepParameters& p = kernel_.parameters;
   int& phase = kernel_.phases[block];
   const auto number = static_cast<uint32_t>(block);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/gather/fake_device.h"
+#include "observe/gather/fake_gpu.h"
 #include "observe/gather/step_layout.h"
 #include "observe/gather/tap_work.h"
 #include "observe/producer/pump.h"
@@ -22,7 +22,7 @@ namespace r2cc::observe {
 // Copies end late, in any order, and may fail.
 class FakeCopyEngine final : public CopyEngine {
  public:
-  FakeCopyEngine(FakeDevice* device, std::mt19937_64* random) : device_(device), random_(random) {}
+  FakeCopyEngine(FakeGpu* device, std::mt19937_64* random) : device_(device), random_(random) {}
 
   bool Start(uint64_t from, void* to, uint64_t bytes, uint64_t* ticket) override {
     *ticket = copies_.size();
@@ -47,7 +47,7 @@ class FakeCopyEngine final : public CopyEngine {
     State state;
     uint64_t moved = 0;
   };
-  FakeDevice* device_;
+  FakeGpu* device_;
   std::mt19937_64* random_;
   std::vector<One> copies_;
   std::vector<uint64_t> under_way_;
@@ -57,7 +57,7 @@ class FakeCopyEngine final : public CopyEngine {
 
 // What the world gives to each lane.
 struct Shared {
-  FakeDevice* device;
+  FakeGpu* device;
   FakeCopyEngine* engine;
   std::mt19937_64* random;
   const std::function<void()>* background;

@@ -202,7 +202,7 @@ class World {
   }
 
   std::mt19937_64 random_;
-  FakeDevice device_;
+  FakeGpu device_;
   FakeCopyEngine engine_;
   std::function<void()> background_;
   std::vector<std::unique_ptr<Lane>> lanes_;

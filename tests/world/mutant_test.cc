@@ -72,6 +72,6 @@ INSTANTIATE_TEST_SUITE_P(
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  r2cc::SetLogLevel(r2cc::LogLevel::kError);
+  r2cc::SetMinSeverity(r2cc::Severity::kError);
   return r2cc::world::search.RunTests(argc, argv);
 }

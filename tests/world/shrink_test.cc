@@ -54,7 +54,7 @@ TEST(Shrink, ListsAreReadBack) {
 // A daemon that keeps no word on its disk: it takes a drain and a kill to see it, whatever else happens.
 TEST(Shrink, AHistoryOfTenFaultsComesDownToTheTwoThatMatter) {
   ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
-  SetLogLevel(LogLevel::kError);
+  SetMinSeverity(Severity::kError);
   const uint64_t seed = 7;
   sim::Scenario scenario = MakeScenario(seed);
   scenario.kind = sim::Class::kHealing;

@@ -35,7 +35,7 @@ TEST(World, ASeedReplaysExactly) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   r2cc::RecordProcessorSeconds();
-  r2cc::SetLogLevel(r2cc::LogLevel::kError);
+  r2cc::SetMinSeverity(r2cc::Severity::kError);
   // The path of a socket is short.
   if (chdir(testing::TempDir().c_str()) != 0) return 2;
   r2cc::sim::Sweep& sweep = r2cc::world::TheSweep();
@@ -45,6 +45,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "unknown flag %s: see tests/sim/sweep.h\n", argv[i]);
     return 2;
   }
-  if (sweep.is_one()) r2cc::SetLogLevel(r2cc::LogLevel::kInfo);
+  if (sweep.is_one()) r2cc::SetMinSeverity(r2cc::Severity::kInfo);
   return RUN_ALL_TESTS();
 }

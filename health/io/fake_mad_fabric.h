@@ -1,6 +1,6 @@
-// A Fabric whose other end is the test. One thread.
-#ifndef R2CC_HEALTH_IO_FAKE_FABRIC_H_
-#define R2CC_HEALTH_IO_FAKE_FABRIC_H_
+// A MadFabric whose other end is the test. One thread.
+#ifndef R2CC_HEALTH_IO_FAKE_MAD_FABRIC_H_
+#define R2CC_HEALTH_IO_FAKE_MAD_FABRIC_H_
 
 #include <map>
 #include <memory>
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "health/io/fabric.h"
+#include "health/io/mad_fabric.h"
 
 namespace r2cc::health {
 
-class FakeFabric final : public Fabric {
+class FakeMadFabric final : public MadFabric {
  public:
   struct Sent {
     std::string port;  // "mlx5_0/1"
@@ -38,7 +38,7 @@ class FakeFabric final : public Fabric {
  private:
   class Port final : public FabricPort {
    public:
-    Port(FakeFabric* fabric, std::string name) : fabric_(fabric), name_(std::move(name)) {}
+    Port(FakeMadFabric* fabric, std::string name) : fabric_(fabric), name_(std::move(name)) {}
     ~Port() override { fabric_->handlers_.erase(name_); }
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
@@ -50,7 +50,7 @@ class FakeFabric final : public Fabric {
       fabric_->sent_.push_back({name_, asked, to, std::string(mad)});
       return absl::OkStatus();
     }
-    FakeFabric* const fabric_;
+    FakeMadFabric* const fabric_;
     const std::string name_;
   };
 
@@ -61,4 +61,4 @@ class FakeFabric final : public Fabric {
 
 }  // namespace r2cc::health
 
-#endif  // R2CC_HEALTH_IO_FAKE_FABRIC_H_
+#endif  // R2CC_HEALTH_IO_FAKE_MAD_FABRIC_H_

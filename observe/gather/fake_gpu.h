@@ -1,7 +1,7 @@
 // A device's memory for tests: what a block stores is seen by other blocks and by the host only after a fence of its scope, after the
 // kernel's end, or when chance has it, word by word in any order. So a fence that is missing or too narrow is caught on a CPU.
-#ifndef R2CC_OBSERVE_GATHER_FAKE_DEVICE_H_
-#define R2CC_OBSERVE_GATHER_FAKE_DEVICE_H_
+#ifndef R2CC_OBSERVE_GATHER_FAKE_GPU_H_
+#define R2CC_OBSERVE_GATHER_FAKE_GPU_H_
 
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace r2cc::observe {
 
-class FakeDevice {
+class FakeGpu {
   struct Buffer {
     void Resize(size_t words) {
       has.resize(words);
@@ -33,7 +33,7 @@ class FakeDevice {
   };
 
  public:
-  FakeDevice(size_t words, size_t producers, uint64_t seed) : system_(words), views_(producers), random_(seed) {
+  FakeGpu(size_t words, size_t producers, uint64_t seed) : system_(words), views_(producers), random_(seed) {
     for (View& view : views_) view.Resize(words);
   }
 
@@ -56,7 +56,7 @@ class FakeDevice {
   // What one block of a producer's kernel does. `background`: called between operations.
   class Ops {
    public:
-    Ops(FakeDevice* device, size_t producer, size_t block, const std::function<void()>* background)
+    Ops(FakeGpu* device, size_t producer, size_t block, const std::function<void()>* background)
         : device_(device), view_(&device->views_[producer]), block_(block), background_(background) {
       if (view_->blocks.size() <= block) {
         view_->blocks.resize(block + 1);
@@ -113,11 +113,11 @@ class FakeDevice {
       if (own.has[at / 8]) return own.value[at / 8];
       return view_->device.has[at / 8] ? view_->device.value[at / 8] : device_->system_[at / 8];
     }
-    FakeDevice* device_;
+    FakeGpu* device_;
     View* view_;
     size_t block_;
     const std::function<void()>* background_;
-    friend class FakeDevice;
+    friend class FakeGpu;
   };
 
   // A kernel of the producer has ended.
@@ -152,4 +152,4 @@ class FakeDevice {
 
 }  // namespace r2cc::observe
 
-#endif  // R2CC_OBSERVE_GATHER_FAKE_DEVICE_H_
+#endif  // R2CC_OBSERVE_GATHER_FAKE_GPU_H_

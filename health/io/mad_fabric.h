@@ -1,6 +1,6 @@
-// The seam to an InfiniBand fabric's management datagrams (MADs). Real: umad_fabric.h; fake: fake_fabric.h.
-#ifndef R2CC_HEALTH_IO_FABRIC_H_
-#define R2CC_HEALTH_IO_FABRIC_H_
+// The seam to an InfiniBand fabric's management datagrams (MADs). Real: umad_fabric.h; fake: fake_mad_fabric.h.
+#ifndef R2CC_HEALTH_IO_MAD_FABRIC_H_
+#define R2CC_HEALTH_IO_MAD_FABRIC_H_
 
 #include <cstdint>
 #include <functional>
@@ -41,9 +41,9 @@ class FabricPort {
   virtual absl::Status Answer(const FabricAddress& to, std::string_view mad) = 0;
 };
 
-class Fabric {
+class MadFabric {
  public:
-  virtual ~Fabric() = default;
+  virtual ~MadFabric() = default;
 
   // The handler is called on the executor's thread, never from within Open, Ask or Answer, and does not destroy the port. NOT_FOUND:
   // this machine cannot do it (no such port, no library, not allowed); the message states what is missing.
@@ -52,4 +52,4 @@ class Fabric {
 
 }  // namespace r2cc::health
 
-#endif  // R2CC_HEALTH_IO_FABRIC_H_
+#endif  // R2CC_HEALTH_IO_MAD_FABRIC_H_
