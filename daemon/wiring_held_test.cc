@@ -14,13 +14,13 @@ TEST_F(WiringTest, AnOperationThatWaitedIsOneEventOfTheFault) {
   core_.Advance(300 * kNanosPerMs);
   for (const JobId id : {1, 2}) {
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost);
     record.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
     record.time_ns = lost;
     record.local_rail = 1;
     record.received_bytes = 1;
     plan::EvidenceRecord held{};
-    held.kind = static_cast<uint32_t>(plan::EvidenceKind::kOperationHeld);
+    held.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kOperationHeld);
     held.time_ns = lost;
     held.local_rail = 1;
     held.received_bytes = 2;

@@ -17,7 +17,7 @@ TEST_F(WiringTest, AJobIsMatchedAndCountedAndItsEvidenceArrives) {
   EXPECT_EQ(Newest("job-attached").message(), "train (pid 4711) attached with 3 rails; none of this node's NICs: r2");
 
   plan::EvidenceRecord fenced{};
-  fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+  fenced.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkFenced);
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSocketError);
   fenced.time_ns = core_.Now() - 5;
   fenced.local_rail = 0;
@@ -36,7 +36,7 @@ TEST_F(WiringTest, AJobIsMatchedAndCountedAndItsEvidenceArrives) {
   EXPECT_EQ(event.duration_ns(), 3'000'000);
   EXPECT_EQ(event.pid(), 4711);
   EXPECT_EQ(event.monotonic_ns(), core_.Now() - 5);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect) << "one job's word makes a NIC suspect";
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect) << "one job's word makes a NIC suspect";
   EXPECT_EQ(Weight("n0", "rail1"), 1000) << "and no more than that";
 
   v1::ListJobsReply listed;
@@ -55,7 +55,7 @@ TEST_F(WiringTest, AJobThatHangsIsNamedWithWhatItWaitsFor) {
   const Nanos since = core_.Now();
   const auto wait = [&](uint64_t requests) {
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWaiting);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kWaiting);
     record.time_ns = core_.Now();
     record.duration_ns = static_cast<uint64_t>(core_.Now() - since);
     record.bytes = requests;
@@ -110,7 +110,7 @@ TEST_F(WiringTest, AWaitThatMakesNoSenseHarmsNobody) {
   core_.Advance(60 * kNanosPerSecond);
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWaiting);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kWaiting);
   record.bytes = record.replayed_bytes = record.duration_ns = UINT64_MAX;
   for (const int64_t time_ns : {int64_t{0}, int64_t{1}, INT64_MAX}) {
     record.time_ns = time_ns;
@@ -124,7 +124,7 @@ TEST_F(WiringTest, AWaitThatMakesNoSenseHarmsNobody) {
 
 TEST_F(WiringTest, LostLargePacketsAreReportedAndMakeSuspect) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
-  const auto deliver = [this](plan::EvidenceKind kind, plan::EvidenceCause cause, uint64_t bytes) {
+  const auto deliver = [this](plan::EvidenceRecordKind kind, plan::EvidenceCause cause, uint64_t bytes) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(kind);
     record.cause = static_cast<uint32_t>(cause);
@@ -145,26 +145,26 @@ TEST_F(WiringTest, LostLargePacketsAreReportedAndMakeSuspect) {
     Settle();
     return explained.nic().reason();
   };
-  deliver(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{1} << 32) | 4);
+  deliver(plan::EvidenceRecordKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{1} << 32) | 4);
   EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("n1/rail1: one of 4 connections carries nothing; 0 bytes replayed"));
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect);
   EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: one of 4 connections carries nothing"));
-  deliver(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{3} << 32) | 2);
+  deliver(plan::EvidenceRecordKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{3} << 32) | 2);
   EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("some of its connections carry nothing"));
-  deliver(plan::EvidenceKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{2} << 32) | 2);
+  deliver(plan::EvidenceRecordKind::kLinkFenced, plan::EvidenceCause::kStalled, (uint64_t{2} << 32) | 2);
   EXPECT_THAT(Newest("failover").message(), testing::HasSubstr("all 2 connections carry nothing"));
 
-  deliver(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, 1500);
+  deliver(plan::EvidenceRecordKind::kProofFailed, plan::EvidenceCause::kLargeLost, 1500);
   EXPECT_THAT(Newest("link-unproven").message(), testing::HasSubstr("n1/rail1: packets over 1500 bytes are lost; it goes on"));
   EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: packets over 1500 bytes are lost; "));
   // It says so each second; that is told once, until the link carries data.
   const uint64_t sequence = Newest("link-unproven").sequence();
-  deliver(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kLargeLost, UINT64_MAX);
+  deliver(plan::EvidenceRecordKind::kProofFailed, plan::EvidenceCause::kLargeLost, UINT64_MAX);
   EXPECT_EQ(Newest("link-unproven").sequence(), sequence);
-  deliver(plan::EvidenceKind::kLinkUp, plan::EvidenceCause::kNone, 0);
-  deliver(plan::EvidenceKind::kProofFailed, plan::EvidenceCause::kSilence, 0);
+  deliver(plan::EvidenceRecordKind::kLinkUp, plan::EvidenceCause::kNone, 0);
+  deliver(plan::EvidenceRecordKind::kProofFailed, plan::EvidenceCause::kSilence, 0);
   EXPECT_GT(Newest("link-unproven").sequence(), sequence);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kSuspect) << "one job's word";
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect) << "one job's word";
 }
 
 // Before the daemons are upgraded again somebody has to know that there are such jobs, whichever daemon he asks.
@@ -230,7 +230,7 @@ TEST_F(WiringTest, TrafficOverANicIsInItsExplanation) {
   };
   const auto report = [this](uint64_t bytes) {
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailTotals);
     record.time_ns = core_.Now();
     record.local_rail = 1;
     record.bytes = bytes;
@@ -254,7 +254,7 @@ TEST_F(WiringTest, TrafficOverANicIsInItsExplanation) {
 
 TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
-  const auto say = [this](plan::EvidenceKind kind, uint32_t permille) {
+  const auto say = [this](plan::EvidenceRecordKind kind, uint32_t permille) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(kind);
     record.time_ns = core_.Now();
@@ -265,13 +265,13 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
     jobs_->Deliver(1, {record});
     Settle();
   };
-  say(plan::EvidenceKind::kRailSlow, 612);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kHealthy) << "for a moment";
+  say(plan::EvidenceRecordKind::kRailSlow, 612);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kHealthy) << "for a moment";
   for (int second = 0; second < 3; ++second) {
     core_.Advance(kNanosPerSecond);
-    say(plan::EvidenceKind::kRailSlow, 612);
+    say(plan::EvidenceRecordKind::kRailSlow, 612);
   }
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kDegraded);
   EXPECT_EQ(Weight("n0", "rail1"), 700) << "and room to show more";
   EXPECT_EQ(Weight("n0", "rail0"), 1000);
   const v1::NicView nic = Status().nodes(0).nics(1);
@@ -283,18 +283,18 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
   const size_t plans = page_->plans().size();
   for (int i = 0; i < 30; ++i) {
     core_.Advance(kNanosPerSecond);
-    say(plan::EvidenceKind::kRailSlow, 580 + i);
+    say(plan::EvidenceRecordKind::kRailSlow, 580 + i);
   }
   EXPECT_EQ(page_->plans().size(), plans) << "the same word again is no new plan";
-  say(plan::EvidenceKind::kRailSlow, 20);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kDegraded) << "never FAILED by a job's word";
+  say(plan::EvidenceRecordKind::kRailSlow, 20);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kDegraded) << "never FAILED by a job's word";
   EXPECT_EQ(Weight("n0", "rail1"), 500) << "one tenant takes no more from the others";
   core_.Advance(6 * kNanosPerSecond);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kHealthy);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kHealthy);
   EXPECT_EQ(Weight("n0", "rail1"), 1000);
 
-  say(plan::EvidenceKind::kRailSlow, 250);
-  say(plan::EvidenceKind::kRailSteady, 1000);
+  say(plan::EvidenceRecordKind::kRailSlow, 250);
+  say(plan::EvidenceRecordKind::kRailSteady, 1000);
   core_.Advance(2 * kNanosPerSecond);
   EXPECT_EQ(Weight("n0", "rail1"), 1000);
 }
@@ -302,7 +302,7 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
 TEST_F(WiringTest, AJobThatFloodsIsCountedAndItsEventsSuppressed) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   plan::EvidenceRecord up{};
-  up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+  up.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkUp);
   up.time_ns = core_.Now();
   jobs_->Deliver(1, std::vector<plan::EvidenceRecord>(10'000, up));
   EXPECT_EQ(Count("job-attached") + Count("link-up"), 1024);
@@ -313,7 +313,7 @@ TEST_F(WiringTest, AJobThatFloodsIsCountedAndItsEventsSuppressed) {
 
 TEST_F(WiringTest, JobsOfAUserShareOneEventRateAlsoThoseThatComeAndGo) {
   plan::EvidenceRecord up{};
-  up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+  up.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkUp);
   up.time_ns = core_.Now();
   for (JobId id = 1; id <= 4; ++id) {
     jobs_->Attach(id, 4710 + static_cast<int32_t>(id), JobWithRails({"10.0.0.1"}), 1000);
@@ -334,7 +334,7 @@ TEST_F(WiringTest, JobsOfAUserShareOneEventRateAlsoThoseThatComeAndGo) {
 TEST_F(WiringTest, AJobThatKnowsNothingOfItsRailsNamesNone) {
   jobs_->Attach(1, 4711, JobWithRails(std::vector<std::string>(plan::kAttachRailsMax, "10.0.0.1")), 1000);
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kGaveUp);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kGaveUp);
   record.time_ns = core_.Now();
   record.local_rail = plan::kAttachRailsMax - 1;
   record.duration_ns = 30 * kNanosPerSecond;
@@ -351,7 +351,7 @@ TEST_F(WiringTest, AJobThatGaveUpIsKeptWithItsReport) {
   std::vector<plan::EvidenceRecord> records(2);
   for (uint32_t rail = 0; rail < 2; ++rail) {
     plan::EvidenceRecord& record = records[rail];
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kGaveUp);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kGaveUp);
     record.cause = static_cast<uint32_t>(rail == 0 ? plan::EvidenceCause::kSilence : plan::EvidenceCause::kLinkDown);
     record.time_ns = core_.Now() - 30 * kNanosPerSecond;
     record.local_rail = rail;

@@ -21,19 +21,19 @@ class WiringLogTest : public WiringTest {
   // A process of train, on rail1, loses its link to n1/rail0. The plugin's ring has these records until newer ones displace them.
   void LoseLink() {
     plan::EvidenceRecord lost{};
-    lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+    lost.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost);
     lost.cause = static_cast<uint32_t>(plan::EvidenceCause::kSocketError);
     lost.time_ns = lost_;
     lost.received_bytes = 1;
     plan::SetText("n1", lost.peer_node);
     plan::SetText("rail0", lost.peer_nic);
     plan::EvidenceRecord fenced = lost;
-    fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+    fenced.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkFenced);
     fenced.replayed_bytes = 699136;
     fenced.duration_ns = 3'000'000;
     fenced.received_bytes = 2;
     plan::EvidenceRecord passed = lost;
-    passed.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed);
+    passed.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkPassed);
     passed.received_bytes = 3;
     jobs_->Deliver(1, {lost, fenced, passed});
     Settle();

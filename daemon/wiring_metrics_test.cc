@@ -25,7 +25,7 @@ class MetricsServiceTest : public WiringTest {
   }
   void DeliverSent(JobId job, uint64_t bytes) {
     plan::EvidenceRecord totals{};
-    totals.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    totals.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailTotals);
     totals.time_ns = core_.Now();
     totals.bytes = bytes;
     jobs_->Deliver(job, {totals});
@@ -33,7 +33,7 @@ class MetricsServiceTest : public WiringTest {
   }
   void DeliverFenced(JobId job) {
     plan::EvidenceRecord fenced{};
-    fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+    fenced.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkFenced);
     fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSocketError);
     fenced.time_ns = core_.Now() - 5;
     fenced.duration_ns = 3'000'000;

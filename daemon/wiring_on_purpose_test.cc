@@ -21,13 +21,13 @@ class WiringOnPurposeTest : public WiringTest {
   }
   void Lose(plan::EvidenceCause cause) {
     plan::EvidenceRecord lost{};
-    lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+    lost.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost);
     lost.cause = static_cast<uint32_t>(cause);
     lost.time_ns = core_.Now();
     plan::SetText("n1", lost.peer_node);
     plan::SetText("rail0", lost.peer_nic);
     plan::EvidenceRecord passed = lost;
-    passed.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed);
+    passed.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkPassed);
     jobs_->Deliver(1, {lost, passed});
     Settle();
   }

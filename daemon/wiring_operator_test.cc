@@ -16,14 +16,14 @@ TEST_F(WiringTest, TheOperatorsSettingIsObeyedAndKeptOverARestart) {
   EXPECT_TRUE(Act("n0", "rail2", v1::FAIL)->changed());
   EXPECT_EQ(Weight("n0", "rail0"), 0);
   EXPECT_EQ(Weight("n0", "rail1"), 300);
-  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed);
   EXPECT_EQ(Newest("operator").message(), "fail n0/rail2 for 10m, by uid 0 (pid 1)");
   const Epoch before = page_->plans().back().epoch;
 
   MakeDaemon(/*incarnation=*/2000);
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrained);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::PlannedState::kDrained);
   EXPECT_EQ(Weight("n0", "rail1"), 300);
-  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed);
   EXPECT_NE(page_->plans().front().epoch.incarnation, before.incarnation);
 
   EXPECT_TRUE(Act("n0", "rail0", v1::UNDRAIN)->changed());
@@ -41,9 +41,9 @@ TEST_F(WiringTest, ADrillEndsByItselfAlsoOverRestartsAndReboots) {
   ASSERT_TRUE(reply.ok());
   EXPECT_EQ(reply->nic().drill_ends_ns() - (1'700'000'000'000'000'000 + core_.Now()), 100 * kNanosPerSecond);
   core_.Advance(99 * kNanosPerSecond);
-  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed);
   core_.Advance(kNanosPerSecond + kMs);
-  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed);
   EXPECT_EQ(Newest("drill").message(), "the drill on n0/rail2 is over: its time has passed");
   EXPECT_EQ(Newest("drill").audit().action(), "drill-end");
 
@@ -52,9 +52,9 @@ TEST_F(WiringTest, ADrillEndsByItselfAlsoOverRestartsAndReboots) {
   boot_offset_ += 60 * kNanosPerSecond;
   MakeDaemon(/*incarnation=*/2000);
   core_.Advance(39 * kNanosPerSecond);
-  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed);
   core_.Advance(2 * kNanosPerSecond);
-  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed);
 
   // A reboot: what was left when it was written last.
   ASSERT_TRUE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond).ok());
@@ -64,15 +64,15 @@ TEST_F(WiringTest, ADrillEndsByItselfAlsoOverRestartsAndReboots) {
   boot_offset_ = -core_.Now();
   MakeDaemon(/*incarnation=*/3000);
   core_.Advance(25 * kNanosPerSecond);
-  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kFailed);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed);
   core_.Advance(25 * kNanosPerSecond);
-  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::NicState::kFailed) << "a drill does not outlive its length";
+  EXPECT_NE(page_->Find("n0", "rail2")->state, plan::PlannedState::kFailed) << "a drill does not outlive its length";
 
   // It ends while nobody is there.
   ASSERT_TRUE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond).ok());
   boot_offset_ += 100 * kNanosPerSecond;
   MakeDaemon(/*incarnation=*/4000);
-  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::NicState::kHealthy);
+  EXPECT_EQ(page_->Find("n0", "rail2")->state, plan::PlannedState::kHealthy);
   EXPECT_EQ(Newest("drill").message(), "the drill on n0/rail2 is over: its time passed while r2ccd did not run");
 
   ASSERT_TRUE(Act("n0", "rail2", v1::FAIL, 0, kRoot, 100 * kNanosPerSecond).ok());
@@ -149,16 +149,16 @@ TEST_F(WiringTest, ADrainAtOnceIsAFailureToJobsAndADrainToPeople) {
   EXPECT_EQ(reply->nic().state(), v1::DRAINED);
   EXPECT_EQ(reply->nic().reason(), "drained by the operator, at once");
   EXPECT_TRUE(reply->nic().drained_now());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::PlannedState::kDrainedNow);
   EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
   EXPECT_FALSE(Act("n0", "rail0", v1::DRAIN)->changed());
   EXPECT_TRUE(Act("n0", "rail0", v1::UNDRAIN)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kHealthy);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::PlannedState::kHealthy);
   // A drain that takes too long is hurried.
   EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrained);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::PlannedState::kDrained);
   EXPECT_TRUE(Act("n0", "rail0", v1::DRAIN_NOW)->changed());
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kDrainedNow);
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::PlannedState::kDrainedNow);
   // The last NIC is not taken unasked.
   EXPECT_TRUE(Act("n0", "rail1", v1::DRAIN).ok());
   EXPECT_EQ(Act("n0", "rail2", v1::DRAIN_NOW).status().code(), absl::StatusCode::kFailedPrecondition);
@@ -188,7 +188,7 @@ TEST_F(WiringTest, ADisagreementOfRanksIsAnEventAndIsAudited) {
   EXPECT_EQ(event.audit().target(), "n0");
   EXPECT_EQ(event.audit().who(), "uid 0 (pid 1)");
   EXPECT_EQ(event.audit().uid(), 0u);
-  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::NicState::kHealthy) << "it names no rail";
+  EXPECT_EQ(page_->Find("n0", "rail0")->state, plan::PlannedState::kHealthy) << "it names no rail";
 
   // Text that is no text, and too much of it.
   request.set_run("r\x1b[2J\n" + std::string(100'000, 'x'));

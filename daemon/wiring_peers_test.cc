@@ -17,7 +17,7 @@ class PeerSetTest : public WiringTest {
   }
   void JobTalksTo(const std::string& node) {
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kFlowOpened);
     record.time_ns = core_.Now();
     plan::SetText(node, record.peer_node);
     jobs_->Deliver(1, {record});

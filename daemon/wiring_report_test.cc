@@ -24,12 +24,12 @@ class WiringReportTest : public WiringTest {
     jobs_->Attach(id, 4711, request);
     for (const std::string& peer : peers) {
       plan::EvidenceRecord opened{};
-      opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+      opened.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kFlowOpened);
       plan::SetText(peer, opened.peer_node);
       jobs_->Deliver(id, {opened});
     }
     plan::EvidenceRecord totals{};
-    totals.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    totals.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailTotals);
     totals.bytes = 100;
     jobs_->Deliver(id, {totals});
     Settle();
@@ -109,12 +109,12 @@ TEST_F(WiringReportTest, SavedRunsAreSummedOverAllNodesAndAFaultOfTwoIsOne) {
   for (const char* const node : {"n3", "n4"}) Know(node);
   Attach(1, "train", {"n3"});
   plan::EvidenceRecord lost{};
-  lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+  lost.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost);
   lost.time_ns = core_.Now();
   plan::SetText("n3", lost.peer_node);
   plan::SetText("rail1", lost.peer_nic);
   plan::EvidenceRecord passed = lost;
-  passed.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed);
+  passed.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkPassed);
   jobs_->Deliver(1, {lost, passed});
   Settle();
   core_.Advance(60 * kNanosPerSecond);
@@ -228,15 +228,15 @@ TEST_F(WiringReportTest, ManyNodesThatDoNotReportAreCounted) {
 }
 
 TEST_F(WiringReportTest, JobsFaultsAndEventsOutliveTheDaemon) {
-  const auto deliver = [&](plan::EvidenceKind kind, uint64_t number, Nanos when, uint64_t bytes) {
+  const auto deliver = [&](plan::EvidenceRecordKind kind, uint64_t number, Nanos when, uint64_t bytes) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(kind);
     record.cause =
-        static_cast<uint32_t>(kind == plan::EvidenceKind::kLinkLost ? plan::EvidenceCause::kSilence : plan::EvidenceCause::kNone);
+        static_cast<uint32_t>(kind == plan::EvidenceRecordKind::kLinkLost ? plan::EvidenceCause::kSilence : plan::EvidenceCause::kNone);
     record.received_bytes = number;
     record.time_ns = when;
     record.bytes = bytes;
-    record.duration_ns = kind == plan::EvidenceKind::kLinkPassed ? 280'000'000 : 0;
+    record.duration_ns = kind == plan::EvidenceRecordKind::kLinkPassed ? 280'000'000 : 0;
     plan::SetText("n1", record.peer_node);
     jobs_->Deliver(1, {record});
   };
@@ -254,9 +254,9 @@ TEST_F(WiringReportTest, JobsFaultsAndEventsOutliveTheDaemon) {
   };
   attach();
   const Nanos lost = core_.Now();
-  deliver(plan::EvidenceKind::kLinkLost, 1, lost, 0);
+  deliver(plan::EvidenceRecordKind::kLinkLost, 1, lost, 0);
   core_.Advance(kNanosPerSecond);
-  deliver(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
+  deliver(plan::EvidenceRecordKind::kLinkPassed, 2, lost + 5, 5);
   Settle();
   const uint64_t instance = wiring_->backend().events().instance();
   const uint64_t last = wiring_->backend().events().last_sequence();
@@ -268,8 +268,8 @@ TEST_F(WiringReportTest, JobsFaultsAndEventsOutliveTheDaemon) {
   EXPECT_EQ(reply->jobs(0).sums().ends_not_seen(), 1u);
   attach();
   // The plugin says all of it again.
-  deliver(plan::EvidenceKind::kLinkLost, 1, lost, 0);
-  deliver(plan::EvidenceKind::kLinkPassed, 2, lost + 5, 5);
+  deliver(plan::EvidenceRecordKind::kLinkLost, 1, lost, 0);
+  deliver(plan::EvidenceRecordKind::kLinkPassed, 2, lost + 5, 5);
   reply = Report("train", kForwarded);
   ASSERT_TRUE(reply.ok()) << reply.status();
   ASSERT_EQ(reply->jobs_size(), 1);
@@ -302,7 +302,7 @@ TEST_F(WiringReportTest, ADegradedHalfHourOverARestartIsHalfAnHour) {
   // The rails in use are said when they change, and again to a daemon that is new.
   const auto deliver_use = [&](uint64_t number, Nanos when, uint64_t usable) {
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailUse);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailUse);
     record.received_bytes = number;
     record.time_ns = when;
     record.bytes = usable;

@@ -24,7 +24,7 @@ TEST_F(WiringTest, ALinkThatGoesDownIsOutOfThePageAndReportedAtOnce) {
   links_->Set("eth1", false);
   Settle();  // no time passes
   EXPECT_EQ(Weight("n0", "rail1"), 0);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::NicState::kFailed);
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kFailed);
   EXPECT_EQ(Weight("n0", "rail0"), 1000);
   EXPECT_EQ(jobs_->doorbells(), doorbells + 1);
   ASSERT_EQ(peers_->pushed().size(), pushes + 1);
@@ -61,10 +61,10 @@ TEST_F(WiringTest, APeersViewChangesThePage) {
   EXPECT_EQ(Newest("nic-state").node(), "n1");
   store_->Change("/r2cc/nodes/n1", PeerView(3, v1::DRAINED).SerializeAsString());
   Settle();
-  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::NicState::kDrained);
+  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::PlannedState::kDrained);
   peers_->Receive("n1", PeerView(2, v1::HEALTHY));
   Settle();
-  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::NicState::kDrained) << "an older word does not undo a newer one";
+  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::PlannedState::kDrained) << "an older word does not undo a newer one";
   EXPECT_EQ(Status().nodes(1).peer_address(), "h1:7460");
 }
 
@@ -174,7 +174,7 @@ TEST_F(WiringTest, AComplaintMakesTheDaemonLookItself) {
   Settle();
   EXPECT_EQ(Weight("n0", "rail0"), 1000);
   plan::EvidenceRecord fenced{};
-  fenced.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+  fenced.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkFenced);
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
   fenced.time_ns = core_.Now();
   jobs_->Deliver(1, {fenced});

@@ -15,7 +15,7 @@
 namespace r2cc::plan {
 
 // The numbers are part of the page format.
-enum class NicState : uint8_t {
+enum class PlannedState : uint8_t {
   kHealthy = 0,
   kDegraded = 1,  // carries traffic, below its due
   kSuspect = 2,   // under proof; carries traffic until the proof
@@ -32,7 +32,7 @@ constexpr uint16_t kFullWeightPermille = 1000;
 
 struct NicModel {
   std::string name;  // as in NODE/NIC
-  NicState state = NicState::kHealthy;
+  PlannedState state = PlannedState::kHealthy;
   uint64_t rate_bits_per_s = 0;                             // negotiated or shaped rate; 0 = unknown
   uint16_t operator_weight_permille = kFullWeightPermille;  // `r2ccctl nic weight`
   uint16_t share_permille = kFullWeightPermille;            // what it moves, compared with its node's best, as jobs report it
@@ -79,7 +79,7 @@ struct ClusterModel {
 struct PlannedNic {
   std::string node;
   std::string nic;
-  NicState state = NicState::kHealthy;
+  PlannedState state = PlannedState::kHealthy;
   // Cap on this NIC's share, relative to the NIC with the largest weight of the same node: with weights 1000, 1000, 500 the
   // third carries at most half the bytes of the first. 0: forbidden. Within the caps rails pull chunks as they have room.
   uint16_t weight_permille = kFullWeightPermille;

@@ -10,16 +10,16 @@
 namespace r2cc::plan {
 namespace {
 
-bool MayCarry(NicState state) {
+bool MayCarry(PlannedState state) {
   switch (state) {
-    case NicState::kHealthy:
-    case NicState::kDegraded:
-    case NicState::kSuspect: return true;
-    case NicState::kFailed:
-    case NicState::kProving:
-    case NicState::kDrained:
-    case NicState::kDrainedNow:
-    case NicState::kUncabled: return false;
+    case PlannedState::kHealthy:
+    case PlannedState::kDegraded:
+    case PlannedState::kSuspect: return true;
+    case PlannedState::kFailed:
+    case PlannedState::kProving:
+    case PlannedState::kDrained:
+    case PlannedState::kDrainedNow:
+    case PlannedState::kUncabled: return false;
   }
   return false;
 }
@@ -161,11 +161,11 @@ namespace {
 
 std::string ReasonForAll(const NodeModel& node, const NicModel& nic) {
   switch (nic.state) {
-    case NicState::kFailed: return "failed: abandoned at once";
-    case NicState::kProving: return "back, and not trusted yet";
-    case NicState::kDrained: return "drained by the operator";
-    case NicState::kDrainedNow: return "drained by the operator, at once";
-    case NicState::kUncabled: return "no cable yet";
+    case PlannedState::kFailed: return "failed: abandoned at once";
+    case PlannedState::kProving: return "back, and not trusted yet";
+    case PlannedState::kDrained: return "drained by the operator";
+    case PlannedState::kDrainedNow: return "drained by the operator, at once";
+    case PlannedState::kUncabled: return "no cable yet";
     default: break;
   }
   const uint64_t best_rate = BestRate(node);

@@ -12,8 +12,8 @@
 namespace r2cc::plan {
 namespace {
 
-constexpr NicState kStates[] = {NicState::kHealthy, NicState::kDegraded, NicState::kSuspect,
-                                NicState::kFailed,  NicState::kProving,  NicState::kDrained};
+constexpr PlannedState kStates[] = {PlannedState::kHealthy, PlannedState::kDegraded, PlannedState::kSuspect,
+                                    PlannedState::kFailed,  PlannedState::kProving,  PlannedState::kDrained};
 constexpr uint16_t kWeights[] = {0, 1, 250, 999, 1000};
 constexpr Epoch kEpoch = {.incarnation = 1, .counter = 3};
 
@@ -21,7 +21,7 @@ ClusterModel OneNode(const std::vector<NicModel>& nics) { return {{{"n0", nics}}
 
 // What the contract says of one NIC, written down once more.
 uint16_t Expected(const NicModel& nic) {
-  const bool out = nic.state == NicState::kFailed || nic.state == NicState::kProving || nic.state == NicState::kDrained;
+  const bool out = nic.state == PlannedState::kFailed || nic.state == PlannedState::kProving || nic.state == PlannedState::kDrained;
   if (out) return 0;
   const int reported = std::clamp(nic.share_permille + 100, 500, 1000);
   return static_cast<uint16_t>(std::min<int>(nic.operator_weight_permille, reported));
@@ -44,7 +44,7 @@ void ExpectRightPlan(const ClusterModel& cluster) {
 // Goal: the whole contract for small clusters. Method: every state and weight of 3 NICs of a node, every state of 2 NICs of 2 nodes.
 TEST(Planner, EveryStateAndWeightOfOneNode) {
   std::vector<NicModel> kinds;
-  for (const NicState state : kStates)
+  for (const PlannedState state : kStates)
     for (const uint16_t weight : kWeights) kinds.push_back({"", state, 0, weight});
   for (NicModel a : kinds)
     for (NicModel b : kinds)
@@ -57,35 +57,35 @@ TEST(Planner, EveryStateAndWeightOfOneNode) {
 }
 
 TEST(Planner, EveryStateOfTwoNodes) {
-  for (const NicState a : kStates)
-    for (const NicState b : kStates)
-      for (const NicState c : kStates)
-        for (const NicState d : kStates)
+  for (const PlannedState a : kStates)
+    for (const PlannedState b : kStates)
+      for (const PlannedState c : kStates)
+        for (const PlannedState d : kStates)
           ASSERT_NO_FATAL_FAILURE(
               ExpectRightPlan({{{"n0", {{"r0", a, 0, 1000}, {"r1", b, 0, 500}}}, {"n1", {{"r0", c, 0, 1000}, {"r1", d, 0, 1}}}}}));
 }
 
 // Goal: jobs' reports lower a weight, within the operator's, and one tenant's word alone takes no more than half of it.
 TEST(Planner, EveryShareUnderEveryWeight) {
-  for (const NicState state : kStates)
+  for (const PlannedState state : kStates)
     for (const uint16_t weight : kWeights)
       for (const uint16_t share : {0, 1, 249, 499, 500, 501, 750, 999, 1000})
         ASSERT_NO_FATAL_FAILURE(ExpectRightPlan(OneNode({{"r0", state, 0, weight, share}, {"r1"}})));
-  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kDegraded, 0, 1000, 250}}), kEpoch).nics[0].weight_permille, 500);
-  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kDegraded, 0, 100, 250}}), kEpoch).nics[0].weight_permille, 100);
-  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kDegraded, 0, 1000, 60'000}}), kEpoch).nics[0].weight_permille, 1000);
+  EXPECT_EQ(MakePlan(OneNode({{"r0", PlannedState::kDegraded, 0, 1000, 250}}), kEpoch).nics[0].weight_permille, 500);
+  EXPECT_EQ(MakePlan(OneNode({{"r0", PlannedState::kDegraded, 0, 100, 250}}), kEpoch).nics[0].weight_permille, 100);
+  EXPECT_EQ(MakePlan(OneNode({{"r0", PlannedState::kDegraded, 0, 1000, 60'000}}), kEpoch).nics[0].weight_permille, 1000);
 }
 
 // Goal: a NIC's weight follows its rate, under the operator's word and jobs' reports.
 TEST(Planner, TheRateIsACeiling) {
   constexpr uint64_t kGbit = 1'000'000'000;
   const NodeModel node = {"n0",
-                          {{"r0", NicState::kHealthy, 100 * kGbit},
-                           {"r1", NicState::kDegraded, 25 * kGbit},
-                           {"r2", NicState::kHealthy, 0},
-                           {"r3", NicState::kHealthy, 25 * kGbit, 100},
-                           {"r4", NicState::kFailed, 400 * kGbit / 4},
-                           {"r5", NicState::kDegraded, 100 * kGbit, 1000, 100}}};
+                          {{"r0", PlannedState::kHealthy, 100 * kGbit},
+                           {"r1", PlannedState::kDegraded, 25 * kGbit},
+                           {"r2", PlannedState::kHealthy, 0},
+                           {"r3", PlannedState::kHealthy, 25 * kGbit, 100},
+                           {"r4", PlannedState::kFailed, 400 * kGbit / 4},
+                           {"r5", PlannedState::kDegraded, 100 * kGbit, 1000, 100}}};
   const Plan plan = MakePlan({{node}}, kEpoch);
   EXPECT_EQ(CheckPlan(plan, {{node}}), "");
   std::vector<uint16_t> weights;
@@ -99,13 +99,13 @@ TEST(Planner, TheRateIsACeiling) {
 }
 
 TEST(Planner, ARateIsNeverRoundedToForbidden) {
-  const ClusterModel cluster = OneNode({{"r0", NicState::kHealthy, 1'000'000'000'000}, {"r1", NicState::kHealthy, 1}});
+  const ClusterModel cluster = OneNode({{"r0", PlannedState::kHealthy, 1'000'000'000'000}, {"r1", PlannedState::kHealthy, 1}});
   EXPECT_EQ(MakePlan(cluster, kEpoch).nics[1].weight_permille, 1);
   EXPECT_EQ(CheckPlan(MakePlan(cluster, kEpoch), cluster), "");
 }
 
 TEST(Planner, AWeightAboveFullIsFull) {
-  EXPECT_EQ(MakePlan(OneNode({{"r0", NicState::kHealthy, 0, 60'000}}), kEpoch).nics[0].weight_permille, kFullWeightPermille);
+  EXPECT_EQ(MakePlan(OneNode({{"r0", PlannedState::kHealthy, 0, 60'000}}), kEpoch).nics[0].weight_permille, kFullWeightPermille);
 }
 
 TEST(Planner, AnEmptyClusterHasAnEmptyPlan) {
@@ -114,7 +114,7 @@ TEST(Planner, AnEmptyClusterHasAnEmptyPlan) {
 }
 
 TEST(Planner, AStateOutOfRangeCarriesNothing) {
-  EXPECT_EQ(MakePlan(OneNode({{"r0", static_cast<NicState>(200), 0, 1000}}), kEpoch).nics[0].weight_permille, 0);
+  EXPECT_EQ(MakePlan(OneNode({{"r0", static_cast<PlannedState>(200), 0, 1000}}), kEpoch).nics[0].weight_permille, 0);
 }
 
 struct BadPlan {
@@ -126,7 +126,7 @@ struct BadPlan {
 class CheckPlanTest : public testing::TestWithParam<BadPlan> {};
 
 TEST_P(CheckPlanTest, NamesWhatIsWrong) {
-  ClusterModel cluster = {{{"n0", {{"r0"}, {"r1", NicState::kFailed}}}, {"n1", {{"r0", NicState::kDrained}}}}};
+  ClusterModel cluster = {{{"n0", {{"r0"}, {"r1", PlannedState::kFailed}}}, {"n1", {{"r0", PlannedState::kDrained}}}}};
   Plan plan = MakePlan(cluster, kEpoch);
   ASSERT_EQ(CheckPlan(plan, cluster), "");
   GetParam().spoil(&plan, &cluster);
@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "the plan gives NIC n1/r0 weight 1000 although it may not carry traffic"},
         BadPlan{"Starved", [](Plan* plan, ClusterModel*) { plan->nics[0].weight_permille = 499; },
                 "the plan gives NIC n0/r0 weight 499, less than anybody but the operator and its own rate may"},
-        BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = NicState::kHealthy; },
+        BadPlan{"OtherState", [](Plan* plan, ClusterModel*) { plan->nics[1].state = PlannedState::kHealthy; },
                 "the plan has another state of NIC n0/r1 than the model"},
         BadPlan{"OtherReason", [](Plan* plan, ClusterModel*) { plan->nics[1].on_purpose = true; },
                 "the plan takes NIC n0/r1 away for another reason than the model"},
@@ -159,16 +159,16 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Planner, ABrokenPathIsForbiddenOnceWhileBothItsEndsCarry) {
   const BrokenPath path = {"n0", "r1", "n1", "r0"};
   const BrokenPath later = {"n0", "r1", "n1", "r1"};
-  for (const NicState a : kStates)
-    for (const NicState b : kStates) {
+  for (const PlannedState a : kStates)
+    for (const PlannedState b : kStates) {
       ClusterModel cluster = {{{"n0", {{"r0"}, {"r1", a}}}, {"n1", {{"r0", b}, {"r1"}}}}};
       // Both ends tell of it; and somebody speaks of NICs that nobody has, or of a path to himself.
       cluster.broken_paths = {later, path, path, {"n0", "r9", "n1", "r0"}, {"n0", "r1", "n0", "r0"}, {"n1", "r0", "n0", "r1"}};
       const Plan plan = MakePlan(cluster, kEpoch);
       EXPECT_EQ(CheckPlan(plan, cluster), "");
       std::vector<BrokenPath> expected;
-      const auto carries = [](NicState state) {
-        return state == NicState::kHealthy || state == NicState::kDegraded || state == NicState::kSuspect;
+      const auto carries = [](PlannedState state) {
+        return state == PlannedState::kHealthy || state == PlannedState::kDegraded || state == PlannedState::kSuspect;
       };
       if (carries(a) && carries(b)) expected.push_back(path);
       if (carries(a)) expected.push_back(later);
@@ -240,7 +240,7 @@ TEST(Planner, PartsMakeTheWhole) {
 
 TEST(Planner, ADrainForOneJobLeavesTheWeightToOthers) {
   ClusterModel model{
-      {{"n0", {{.name = "r0", .drained_jobs = {"train"}}, {.name = "r1", .state = NicState::kFailed, .drained_jobs = {"train"}}}}}};
+      {{"n0", {{.name = "r0", .drained_jobs = {"train"}}, {.name = "r1", .state = PlannedState::kFailed, .drained_jobs = {"train"}}}}}};
   Plan plan = MakePlan(model, {1, 1});
   EXPECT_EQ(plan.nics[0].weight_permille, kFullWeightPermille);
   EXPECT_EQ(plan.nics[0].drained_jobs, std::vector<std::string>{"train"});

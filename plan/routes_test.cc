@@ -9,7 +9,7 @@ namespace r2cc::plan {
 namespace {
 
 PlannedNic Nic(const std::string& name, uint16_t weight) {
-  return {"n0", name, weight > 0 ? NicState::kHealthy : NicState::kFailed, weight};
+  return {"n0", name, weight > 0 ? PlannedState::kHealthy : PlannedState::kFailed, weight};
 }
 
 // Four GPUs and four NICs in pairs behind two switches: own NIC 0, the switch's other one 1, the rest 4.

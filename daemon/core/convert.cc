@@ -50,29 +50,29 @@ absl::Status CheckDrainedJobs(const v1::NicView& nic) {
 
 }  // namespace
 
-plan::NicState ToPlan(health::NicState state) {
+plan::PlannedState ToPlan(health::NicState state) {
   switch (state) {
-    case health::NicState::kHealthy: return plan::NicState::kHealthy;
-    case health::NicState::kDegraded: return plan::NicState::kDegraded;
-    case health::NicState::kSuspect: return plan::NicState::kSuspect;
-    case health::NicState::kFailed: return plan::NicState::kFailed;
-    case health::NicState::kProving: return plan::NicState::kProving;
-    case health::NicState::kDrained: return plan::NicState::kDrained;
-    case health::NicState::kUncabled: return plan::NicState::kUncabled;
+    case health::NicState::kHealthy: return plan::PlannedState::kHealthy;
+    case health::NicState::kDegraded: return plan::PlannedState::kDegraded;
+    case health::NicState::kSuspect: return plan::PlannedState::kSuspect;
+    case health::NicState::kFailed: return plan::PlannedState::kFailed;
+    case health::NicState::kProving: return plan::PlannedState::kProving;
+    case health::NicState::kDrained: return plan::PlannedState::kDrained;
+    case health::NicState::kUncabled: return plan::PlannedState::kUncabled;
   }
-  return plan::NicState::kFailed;
+  return plan::PlannedState::kFailed;
 }
 
-v1::NicState ToProto(plan::NicState state) {
+v1::NicState ToProto(plan::PlannedState state) {
   switch (state) {
-    case plan::NicState::kHealthy: return v1::HEALTHY;
-    case plan::NicState::kDegraded: return v1::DEGRADED;
-    case plan::NicState::kSuspect: return v1::SUSPECT;
-    case plan::NicState::kFailed: return v1::FAILED;
-    case plan::NicState::kProving: return v1::PROVING;
-    case plan::NicState::kDrained:
-    case plan::NicState::kDrainedNow: return v1::DRAINED;
-    case plan::NicState::kUncabled: return v1::UNCABLED;
+    case plan::PlannedState::kHealthy: return v1::HEALTHY;
+    case plan::PlannedState::kDegraded: return v1::DEGRADED;
+    case plan::PlannedState::kSuspect: return v1::SUSPECT;
+    case plan::PlannedState::kFailed: return v1::FAILED;
+    case plan::PlannedState::kProving: return v1::PROVING;
+    case plan::PlannedState::kDrained:
+    case plan::PlannedState::kDrainedNow: return v1::DRAINED;
+    case plan::PlannedState::kUncabled: return v1::UNCABLED;
   }
   return v1::NIC_STATE_UNSPECIFIED;
 }

@@ -33,8 +33,8 @@ struct Moment {
 v1::Epoch ToProto(const Epoch& epoch);
 Epoch FromProto(const v1::Epoch& epoch);
 
-plan::NicState ToPlan(health::NicState state);
-v1::NicState ToProto(plan::NicState state);
+plan::PlannedState ToPlan(health::NicState state);
+v1::NicState ToProto(plan::PlannedState state);
 v1::NicState ToProto(health::NicState state);
 v1::NodeWord ToProto(health::NodeStatus status);
 

@@ -234,7 +234,7 @@ void SocketAttachServer::OnRequest(JobId id, const plan::AttachRequest& request,
     return Refuse(id, plan::AttachStatus::kRefused,
                   absl::StrCat("uid ", connection.uid, " may not attach: see attach in r2ccd's configuration"));
   std::string error;
-  auto ring = plan::RingReader::Create(&error);
+  auto ring = plan::EvidenceRingReader::Create(&error);
   if (ring == nullptr) return Refuse(id, plan::AttachStatus::kRefused, absl::StrCat("no evidence ring: ", error));
   std::string share = ShareOf(connection.pid, connection.uid);
   if (const std::string why = users_.WhyNotAttach(share); !why.empty()) return Refuse(id, plan::AttachStatus::kRefused, why);

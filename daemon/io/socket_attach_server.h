@@ -69,7 +69,7 @@ class SocketAttachServer final : public AttachServer {
     std::string share;  // of attach_users.h; once it is attached
     bool allowed = false;
     TimerId deadline = 0;
-    std::unique_ptr<plan::RingReader> ring;
+    std::unique_ptr<plan::EvidenceRingReader> ring;
     bool draining = false;  // a further turn is posted
     TokenBucket packets{kPacketsPerSecond, kPacketsBurst};
     bool paused = false;  // it sent more than that

@@ -93,14 +93,14 @@ TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndItsEvidenceArrives) {
     EXPECT_EQ(uid_, static_cast<int>(getuid()));
     std::string error;
     EXPECT_NE(plan::PageReader::Open(page_fd, &error), nullptr) << error;
-    auto ring = plan::RingWriter::Open(ring_fd, &error);
+    auto ring = plan::EvidenceRingWriter::Open(ring_fd, &error);
     ASSERT_NE(ring, nullptr) << error;
 
     OnLoop([this] { server_->RingPageDoorbell(); });
     EXPECT_EQ(plugin.ReceiveByte(), plan::kDoorbellPage);
 
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailTotals);
     // More than one turn takes, on one doorbell.
     for (int i = 0; i < 3 * SocketAttachServer::kRecordsPerTurn; ++i) ASSERT_TRUE(ring->Put(record));
     plugin.Send(&plan::kDoorbellEvidence, 1);
@@ -315,7 +315,7 @@ TEST_F(SocketAttachServerTest, EachProcessOfAUserIsReadHoweverManyThereAre) {
   constexpr int kProcesses = static_cast<int>(AttachUsers::kProcessesMax);
   const auto request = SoundRequest();
   std::vector<std::unique_ptr<PluginEnd>> plugins;
-  std::vector<std::unique_ptr<plan::RingWriter>> rings;
+  std::vector<std::unique_ptr<plan::EvidenceRingWriter>> rings;
   for (int i = 0; i < kProcesses; ++i) {
     plugins.push_back(std::make_unique<PluginEnd>(path_));
     plugins.back()->Send(&request, sizeof(request));
@@ -324,12 +324,12 @@ TEST_F(SocketAttachServerTest, EachProcessOfAUserIsReadHoweverManyThereAre) {
     ASSERT_TRUE(plugins.back()->Receive(&reply, &page_fd, &ring_fd));
     close(page_fd);
     std::string error;
-    rings.push_back(plan::RingWriter::Open(ring_fd, &error));
+    rings.push_back(plan::EvidenceRingWriter::Open(ring_fd, &error));
     ASSERT_NE(rings.back(), nullptr) << error;
   }
   for (int look = 0; look < 100; ++look) OnLoop([this] { server_->DrainRings(); });
   plan::EvidenceRecord last{};
-  last.kind = static_cast<uint32_t>(plan::EvidenceKind::kEnding);
+  last.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kEnding);
   last.time_ns = 1;
   for (int i = 0; i < kProcesses; ++i) EXPECT_TRUE(rings[static_cast<size_t>(i)]->Put(last));
   plugins.clear();

@@ -86,14 +86,14 @@ TEST(HeldOperationsTest, TheRegistryAddsThemToTheirFault) {
     return true;
   };
   plan::EvidenceRecord lost{};
-  lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+  lost.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost);
   lost.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
   lost.received_bytes = 1;
   lost.time_ns = 60 * kNanosPerSecond;
   std::strcpy(lost.peer_node, "n1");
   ASSERT_TRUE(put(lost));
   plan::EvidenceRecord held{};
-  held.kind = static_cast<uint32_t>(plan::EvidenceKind::kOperationHeld);
+  held.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kOperationHeld);
   held.received_bytes = 2;
   held.time_ns = lost.time_ns;
   held.number = 12;

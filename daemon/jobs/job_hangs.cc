@@ -19,12 +19,12 @@ void JobHangs::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   if (job == nullptr || record.local_rail >= static_cast<uint32_t>(job->rails_size())) return;
   const Moment now = reporter_->Now();
   const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
-  switch (static_cast<plan::EvidenceKind>(record.kind)) {
-    case plan::EvidenceKind::kRailTotals:
+  switch (static_cast<plan::EvidenceRecordKind>(record.kind)) {
+    case plan::EvidenceRecordKind::kRailTotals:
       watch_.Totals(id, rail.sent_bytes() != record.bytes || rail.received_bytes() != record.received_bytes, now.monotonic_ns);
       break;
-    case plan::EvidenceKind::kWaiting: OnWaiting(id, *job, record, now); break;
-    case plan::EvidenceKind::kEnding:
+    case plan::EvidenceRecordKind::kWaiting: OnWaiting(id, *job, record, now); break;
+    case plan::EvidenceRecordKind::kEnding:
       watch_.Gone(id);
       registry_->SetWaiting(id, std::nullopt);
       break;

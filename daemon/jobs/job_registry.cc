@@ -64,7 +64,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
 bool JobRegistry::Knows(JobId id, const plan::EvidenceRecord& record) const {
   const uint64_t number = record.received_bytes;
   const auto found = jobs_.find(id);
-  return found != jobs_.end() && number != 0 && plan::IsNumbered(static_cast<plan::EvidenceKind>(record.kind)) &&
+  return found != jobs_.end() && number != 0 && plan::IsNumbered(static_cast<plan::EvidenceRecordKind>(record.kind)) &&
          number <= found->second.job.numbered_through();
 }
 
@@ -72,7 +72,7 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end() || Knows(id, record)) return false;
   Entry& entry = found->second;
-  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  const auto kind = static_cast<plan::EvidenceRecordKind>(record.kind);
   if (const uint64_t number = record.received_bytes; plan::IsNumbered(kind) && number != 0) {
     // The plugin keeps the last ones only.
     if (number > entry.job.numbered_through() + 1 && entry.job.evidence_dropped() == 0) entry.job.set_watched_since_ns(entry.attached_ns);
@@ -81,15 +81,15 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   if (record.local_rail >= static_cast<uint32_t>(entry.job.rails_size())) return false;
   auto* rail = entry.job.mutable_rails(static_cast<int>(record.local_rail));
   const std::string peer = CleanText(record.peer_node, sizeof(record.peer_node));
-  const bool names_peer = kind != plan::EvidenceKind::kRun && kind != plan::EvidenceKind::kOperationHeld;
+  const bool names_peer = kind != plan::EvidenceRecordKind::kRun && kind != plan::EvidenceRecordKind::kOperationHeld;
   if (names_peer && !peer.empty() && !entry.peers.contains(peer) && CountPeer(entry.job.share(), peer)) {
     entry.peers.insert(peer);
     const auto& known = entry.job.peer_nodes();
     if (std::find(known.begin(), known.end(), peer) == known.end()) entry.job.add_peer_nodes(peer);
   }
   switch (kind) {
-    case plan::EvidenceKind::kLinkFenced: rail->set_failovers(rail->failovers() + 1); return true;
-    case plan::EvidenceKind::kRailTotals:
+    case plan::EvidenceRecordKind::kLinkFenced: rail->set_failovers(rail->failovers() + 1); return true;
+    case plan::EvidenceRecordKind::kRailTotals:
       // A plugin of 0.2.0 does not say when it began. One that has moved something by the time of its first word began before.
       if (!std::exchange(entry.has_totals, true) && !entry.job.says_run() && record.bytes > 0)
         entry.job.set_watched_since_ns(entry.attached_ns);
@@ -97,21 +97,21 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
       rail->set_received_bytes(record.received_bytes);
       rail->set_replayed_bytes(record.replayed_bytes);
       return true;
-    case plan::EvidenceKind::kLinkUp:
-    case plan::EvidenceKind::kFlowOpened:
-    case plan::EvidenceKind::kRailSlow:
-    case plan::EvidenceKind::kRailSteady:
-    case plan::EvidenceKind::kGaveUp:
-    case plan::EvidenceKind::kProofFailed:
-    case plan::EvidenceKind::kLinkLost:
-    case plan::EvidenceKind::kLinkPassed:
-    case plan::EvidenceKind::kRailUse:
-    case plan::EvidenceKind::kRun:
-    case plan::EvidenceKind::kFailed:
-    case plan::EvidenceKind::kEnding:
-    case plan::EvidenceKind::kWaiting:
-    case plan::EvidenceKind::kOperationHeld:
-    case plan::EvidenceKind::kWay: return true;
+    case plan::EvidenceRecordKind::kLinkUp:
+    case plan::EvidenceRecordKind::kFlowOpened:
+    case plan::EvidenceRecordKind::kRailSlow:
+    case plan::EvidenceRecordKind::kRailSteady:
+    case plan::EvidenceRecordKind::kGaveUp:
+    case plan::EvidenceRecordKind::kProofFailed:
+    case plan::EvidenceRecordKind::kLinkLost:
+    case plan::EvidenceRecordKind::kLinkPassed:
+    case plan::EvidenceRecordKind::kRailUse:
+    case plan::EvidenceRecordKind::kRun:
+    case plan::EvidenceRecordKind::kFailed:
+    case plan::EvidenceRecordKind::kEnding:
+    case plan::EvidenceRecordKind::kWaiting:
+    case plan::EvidenceRecordKind::kOperationHeld:
+    case plan::EvidenceRecordKind::kWay: return true;
   }
   return false;
 }
@@ -202,7 +202,8 @@ void JobRegistry::NoteLost(v1::Job* job, const plan::EvidenceRecord& record, con
   }
   fault->set_on_purpose((fault->on_purpose() || cause == plan::EvidenceCause::kSimulated) && CauseRank(fault->cause()) < kFaultsCauseRank);
   fault->set_links(fault->links() + 1);
-  if (static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kLinkLost) return fault->set_open_links(fault->open_links() + 1);
+  if (static_cast<plan::EvidenceRecordKind>(record.kind) == plan::EvidenceRecordKind::kLinkLost)
+    return fault->set_open_links(fault->open_links() + 1);
   fault->set_stall_ns(std::max(fault->stall_ns(), static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX))));
   fault->set_replayed_bytes(fault->replayed_bytes() + record.replayed_bytes);
 }
@@ -231,9 +232,9 @@ void JobRegistry::NotePassed(v1::Job* job, const plan::EvidenceRecord& record, c
 
 void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const RecordTime& when) {
   v1::Job& job = jobs_.at(id).job;
-  switch (static_cast<plan::EvidenceKind>(record.kind)) {
-    case plan::EvidenceKind::kLinkLost: NoteLost(&job, record, when); break;
-    case plan::EvidenceKind::kLinkFenced: {
+  switch (static_cast<plan::EvidenceRecordKind>(record.kind)) {
+    case plan::EvidenceRecordKind::kLinkLost: NoteLost(&job, record, when); break;
+    case plan::EvidenceRecordKind::kLinkFenced: {
       if (record.received_bytes == 0) {
         NoteLost(&job, record, when);
         break;
@@ -243,15 +244,15 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
       if (fault != nullptr) fault->set_replayed_bytes(fault->replayed_bytes() + record.replayed_bytes);
       break;
     }
-    case plan::EvidenceKind::kLinkPassed: NotePassed(&job, record, when); break;
-    case plan::EvidenceKind::kOperationHeld:
+    case plan::EvidenceRecordKind::kLinkPassed: NotePassed(&job, record, when); break;
+    case plan::EvidenceRecordKind::kOperationHeld:
       AddHeld(HeldOf(record), FaultAt(&job, job.rails(static_cast<int>(record.local_rail)).rail(), when.monotonic_ns));
       break;
-    case plan::EvidenceKind::kRailUse:
+    case plan::EvidenceRecordKind::kRailUse:
       NoteUse(static_cast<uint32_t>(std::min<uint64_t>(record.bytes, UINT32_MAX)),
               static_cast<uint32_t>(std::min<uint64_t>(record.replayed_bytes, UINT32_MAX)), when.realtime_ns, job.mutable_reduced());
       break;
-    case plan::EvidenceKind::kFailed: {
+    case plan::EvidenceRecordKind::kFailed: {
       if (job.failures_size() >= kFailuresMax) return;
       v1::JobFailure& failure = *job.add_failures();
       failure.set_peer_node(CleanText(record.peer_node, sizeof(record.peer_node)));
@@ -259,7 +260,7 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
       failure.set_time_ns(when.realtime_ns);
       break;
     }
-    case plan::EvidenceKind::kRun:
+    case plan::EvidenceRecordKind::kRun:
       job.set_says_run(true);
       job.set_run(CleanText(record.peer_node, sizeof(record.peer_node)));
       job.set_run_is_shared(!job.run().empty() && record.replayed_bytes == 1);
@@ -267,16 +268,16 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
       // What happened before the first attachment is in the numbered records.
       job.set_attached_ns(std::min(job.attached_ns(), when.realtime_ns));
       break;
-    case plan::EvidenceKind::kEnding: job.set_ended_in_order(true); break;
-    case plan::EvidenceKind::kWay: NoteWay(record, when.realtime_ns, &job); break;
-    case plan::EvidenceKind::kLinkUp:
-    case plan::EvidenceKind::kRailTotals:
-    case plan::EvidenceKind::kFlowOpened:
-    case plan::EvidenceKind::kRailSlow:
-    case plan::EvidenceKind::kRailSteady:
-    case plan::EvidenceKind::kGaveUp:
-    case plan::EvidenceKind::kProofFailed:
-    case plan::EvidenceKind::kWaiting: return;
+    case plan::EvidenceRecordKind::kEnding: job.set_ended_in_order(true); break;
+    case plan::EvidenceRecordKind::kWay: NoteWay(record, when.realtime_ns, &job); break;
+    case plan::EvidenceRecordKind::kLinkUp:
+    case plan::EvidenceRecordKind::kRailTotals:
+    case plan::EvidenceRecordKind::kFlowOpened:
+    case plan::EvidenceRecordKind::kRailSlow:
+    case plan::EvidenceRecordKind::kRailSteady:
+    case plan::EvidenceRecordKind::kGaveUp:
+    case plan::EvidenceRecordKind::kProofFailed:
+    case plan::EvidenceRecordKind::kWaiting: return;
   }
   changed_ = true;
 }

@@ -16,7 +16,7 @@ plan::AttachRequest TwoRails() {
   return request;
 }
 
-plan::EvidenceRecord Of(plan::EvidenceKind kind, uint32_t rail, const char* peer = "n1") {
+plan::EvidenceRecord Of(plan::EvidenceRecordKind kind, uint32_t rail, const char* peer = "n1") {
   plan::EvidenceRecord record{};
   record.kind = static_cast<uint32_t>(kind);
   record.local_rail = rail;
@@ -29,15 +29,15 @@ TEST(JobRegistryTest, KeepsAJobsReports) {
   plan::AttachRequest request = TwoRails();
   request.process_id = 0xabc;
   registry.Add(1, {4711, 1000}, request, {"rail0", ""}, 5);
-  auto totals = Of(plan::EvidenceKind::kRailTotals, 1);
+  auto totals = Of(plan::EvidenceRecordKind::kRailTotals, 1);
   totals.bytes = 100;
   totals.received_bytes = 90;
   totals.replayed_bytes = 10;
   EXPECT_TRUE(registry.Record(1, totals));
   totals.bytes = 200;
   EXPECT_TRUE(registry.Record(1, totals)) << "totals since the start: the latest counts";
-  EXPECT_TRUE(registry.Record(1, Of(plan::EvidenceKind::kLinkFenced, 0, "n2")));
-  EXPECT_TRUE(registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, "n2")));
+  EXPECT_TRUE(registry.Record(1, Of(plan::EvidenceRecordKind::kLinkFenced, 0, "n2")));
+  EXPECT_TRUE(registry.Record(1, Of(plan::EvidenceRecordKind::kFlowOpened, 0, "n2")));
   registry.SetDropped(1, 3);
 
   const auto jobs = registry.Jobs();
@@ -69,16 +69,16 @@ struct Loss {
 };
 Loss LossAt(int64_t lost, uint64_t number, int64_t stall, int64_t passed_after) {
   Loss loss;
-  loss.lost = Of(plan::EvidenceKind::kLinkLost, 0);
+  loss.lost = Of(plan::EvidenceRecordKind::kLinkLost, 0);
   loss.lost.cause = static_cast<uint32_t>(plan::EvidenceCause::kSilence);
   loss.lost.received_bytes = number;
   loss.lost.time_ns = lost;
-  loss.fenced = Of(plan::EvidenceKind::kLinkFenced, 0);
+  loss.fenced = Of(plan::EvidenceRecordKind::kLinkFenced, 0);
   loss.fenced.received_bytes = number + 1;
   loss.fenced.time_ns = lost + 3000;
   loss.fenced.duration_ns = 3000;
   loss.fenced.replayed_bytes = 500;
-  loss.passed = Of(plan::EvidenceKind::kLinkPassed, 0);
+  loss.passed = Of(plan::EvidenceRecordKind::kLinkPassed, 0);
   loss.passed.received_bytes = number + 2;
   loss.passed.time_ns = lost + passed_after;
   loss.passed.bytes = static_cast<uint64_t>(passed_after);
@@ -131,7 +131,7 @@ TEST(JobRegistryTest, SumsSurviveARestartOfTheDaemon) {
     registry.Add(1, {4711, 1000}, request, {"rail0", ""}, kAhead);
     EXPECT_TRUE(registry.TakeChanged());
     EXPECT_FALSE(registry.TakeChanged());
-    plan::EvidenceRecord run = Of(plan::EvidenceKind::kRun, 0, "123");
+    plan::EvidenceRecord run = Of(plan::EvidenceRecordKind::kRun, 0, "123");
     run.replayed_bytes = 1;
     run.bytes = 4;
     run.time_ns = kSecond;
@@ -185,12 +185,12 @@ TEST(JobRegistryTest, UnwatchedTimeIsReported) {
   EXPECT_EQ(registry.Find(1)->watched_since_ns(), 77);
   // Of 0.2.0: it does not say its run, and has moved something before it said the first word.
   registry.Add(2, {2}, TwoRails(), {}, 78);
-  plan::EvidenceRecord totals = Of(plan::EvidenceKind::kRailTotals, 0);
+  plan::EvidenceRecord totals = Of(plan::EvidenceRecordKind::kRailTotals, 0);
   totals.bytes = 9;
   ASSERT_TRUE(Put(&registry, 2, totals));
   EXPECT_EQ(registry.Find(2)->watched_since_ns(), 78);
   registry.Add(3, {3}, TwoRails(), {}, 79);
-  ASSERT_TRUE(Put(&registry, 3, Of(plan::EvidenceKind::kRun, 0, "123")));
+  ASSERT_TRUE(Put(&registry, 3, Of(plan::EvidenceRecordKind::kRun, 0, "123")));
   ASSERT_TRUE(Put(&registry, 3, totals));
   EXPECT_EQ(registry.Find(3)->watched_since_ns(), 0) << "what happened before is in the numbered records";
 }
@@ -198,19 +198,19 @@ TEST(JobRegistryTest, UnwatchedTimeIsReported) {
 TEST(JobRegistryTest, FailuresFewerRailsAndTheEnd) {
   JobRegistry registry;
   registry.Add(1, {1}, TwoRails(), {"rail0", "rail1"}, 0);
-  plan::EvidenceRecord use = Of(plan::EvidenceKind::kRailUse, 0);
+  plan::EvidenceRecord use = Of(plan::EvidenceRecordKind::kRailUse, 0);
   use.received_bytes = 1;
   use.bytes = 1;
   use.replayed_bytes = 2;
   use.time_ns = 10 * kSecond;
   ASSERT_TRUE(Put(&registry, 1, use));
-  plan::EvidenceRecord failed = Of(plan::EvidenceKind::kFailed, 0, "n1");
+  plan::EvidenceRecord failed = Of(plan::EvidenceRecordKind::kFailed, 0, "n1");
   failed.bytes = static_cast<uint64_t>(plan::Failure::kPeerGone);
   for (uint64_t number = 2; number < 50; ++number) {
     failed.received_bytes = number;
     ASSERT_TRUE(Put(&registry, 1, failed));
   }
-  ASSERT_TRUE(Put(&registry, 1, Of(plan::EvidenceKind::kEnding, 0)));
+  ASSERT_TRUE(Put(&registry, 1, Of(plan::EvidenceRecordKind::kEnding, 0)));
   registry.Remove(1, kAhead + 40 * kSecond);
   const v1::Job& job = registry.all_ended().back();
   ASSERT_EQ(job.reduced_size(), 1);
@@ -225,17 +225,17 @@ TEST(JobRegistryTest, FailuresFewerRailsAndTheEnd) {
 TEST(JobRegistryTest, DropsWhatCannotBe) {
   JobRegistry registry;
   registry.Add(1, {1}, TwoRails(), {"a", "b"}, 0);
-  EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceKind::kRailTotals, 2)));
-  EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceKind::kRailTotals, UINT32_MAX)));
-  EXPECT_FALSE(registry.Record(1, Of(static_cast<plan::EvidenceKind>(99), 0)));
-  EXPECT_FALSE(registry.Record(2, Of(plan::EvidenceKind::kRailTotals, 0)));
+  EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceRecordKind::kRailTotals, 2)));
+  EXPECT_FALSE(registry.Record(1, Of(plan::EvidenceRecordKind::kRailTotals, UINT32_MAX)));
+  EXPECT_FALSE(registry.Record(1, Of(static_cast<plan::EvidenceRecordKind>(99), 0)));
+  EXPECT_FALSE(registry.Record(2, Of(plan::EvidenceRecordKind::kRailTotals, 0)));
 }
 
 TEST(JobRegistryTest, PeersAreBounded) {
   JobRegistry registry;
   registry.Add(1, {1}, TwoRails(), {}, 0);
   for (size_t i = 0; i < JobRegistry::kPeersPerUserMax + 10; ++i)
-    registry.Record(1, Of(plan::EvidenceKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
+    registry.Record(1, Of(plan::EvidenceRecordKind::kFlowOpened, 0, ("n" + std::to_string(i)).c_str()));
   EXPECT_EQ(static_cast<size_t>(registry.Find(1)->peer_nodes_size()), JobRegistry::kPeersPerUserMax);
 }
 
@@ -266,7 +266,7 @@ TEST(JobRegistryTest, AJobThatGaveUpIsKept) {
 TEST(JobRegistryTest, LinksOfOneRailThatGoTogetherAreOneFault) {
   JobRegistry registry;
   registry.Add(1, {4711, 1000}, TwoRails(), {"rail0", ""}, 5);
-  auto fenced = Of(plan::EvidenceKind::kLinkFenced, 0);
+  auto fenced = Of(plan::EvidenceRecordKind::kLinkFenced, 0);
   fenced.cause = static_cast<uint32_t>(plan::EvidenceCause::kLinkDown);
   fenced.duration_ns = 7;
   fenced.replayed_bytes = 100;

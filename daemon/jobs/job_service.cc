@@ -54,8 +54,8 @@ std::string LostText(const plan::EvidenceRecord& record) {
 
 // Records that waited for this daemon may be of long ago, and of a run the begin.
 Nanos TimeOf(const plan::EvidenceRecord& record, const Moment& now) {
-  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
-  const bool may_be_old = kind == plan::EvidenceKind::kRun || (plan::IsNumbered(kind) && record.received_bytes != 0);
+  const auto kind = static_cast<plan::EvidenceRecordKind>(record.kind);
+  const bool may_be_old = kind == plan::EvidenceRecordKind::kRun || (plan::IsNumbered(kind) && record.received_bytes != 0);
   if (may_be_old) return std::clamp<Nanos>(record.time_ns, 0, now.monotonic_ns);
   return std::clamp(record.time_ns, now.monotonic_ns - kRecordAgeMax, now.monotonic_ns);
 }
@@ -114,7 +114,7 @@ bool JobService::MayReport(const std::string& share) {
 
 void JobService::NoteTraffic(JobId id, const plan::EvidenceRecord& record) {
   const v1::Job* const job = registry_.Find(id);
-  if (job == nullptr || static_cast<plan::EvidenceKind>(record.kind) != plan::EvidenceKind::kRailTotals ||
+  if (job == nullptr || static_cast<plan::EvidenceRecordKind>(record.kind) != plan::EvidenceRecordKind::kRailTotals ||
       record.local_rail >= static_cast<uint32_t>(job->rails_size()))
     return;
   const v1::RailTotals& rail = job->rails(static_cast<int>(record.local_rail));
@@ -141,19 +141,19 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
   NoteTraffic(id, record);
   hangs_.OnRecord(id, record);
   if (!registry_.Record(id, record)) return;
-  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
+  const auto kind = static_cast<plan::EvidenceRecordKind>(record.kind);
   const Moment now = reporter_->Now();
   const Nanos when = TimeOf(record, now);
   registry_.Note(id, record, {when, now.ToRealtime(when)});
   NoteLoss(id, record, when);
-  if (kind == plan::EvidenceKind::kRailSlow || kind == plan::EvidenceKind::kRailSteady) return OnShare(id, record);
-  if (kind == plan::EvidenceKind::kOperationHeld) return OnHeld(id, record, when);
-  const bool unproven = kind == plan::EvidenceKind::kProofFailed;
-  if (kind != plan::EvidenceKind::kLinkFenced && kind != plan::EvidenceKind::kLinkUp && !unproven) return;
-  if (kind == plan::EvidenceKind::kLinkUp)
+  if (kind == plan::EvidenceRecordKind::kRailSlow || kind == plan::EvidenceRecordKind::kRailSteady) return OnShare(id, record);
+  if (kind == plan::EvidenceRecordKind::kOperationHeld) return OnHeld(id, record, when);
+  const bool unproven = kind == plan::EvidenceRecordKind::kProofFailed;
+  if (kind != plan::EvidenceRecordKind::kLinkFenced && kind != plan::EvidenceRecordKind::kLinkUp && !unproven) return;
+  if (kind == plan::EvidenceRecordKind::kLinkUp)
     if (const auto known = unproven_.find(id); known != unproven_.end())
       known->second.erase({record.local_rail, CleanText(record.peer_node, sizeof(record.peer_node))});
-  const bool fenced = kind == plan::EvidenceKind::kLinkFenced;
+  const bool fenced = kind == plan::EvidenceRecordKind::kLinkFenced;
   const v1::Job& job = *registry_.Find(id);
   const auto& rail = job.rails(static_cast<int>(record.local_rail));
   const std::string peer_node = CleanText(record.peer_node, sizeof(record.peer_node));
@@ -199,8 +199,8 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
 }
 
 void JobService::NoteLoss(JobId id, const plan::EvidenceRecord& record, Nanos when) {
-  const auto kind = static_cast<plan::EvidenceKind>(record.kind);
-  if (kind != plan::EvidenceKind::kLinkLost && kind != plan::EvidenceKind::kLinkFenced) return;
+  const auto kind = static_cast<plan::EvidenceRecordKind>(record.kind);
+  if (kind != plan::EvidenceRecordKind::kLinkLost && kind != plan::EvidenceRecordKind::kLinkFenced) return;
   if (!plan::MayBeOnPurpose(static_cast<plan::EvidenceCause>(record.cause))) return;
   const health::JobReport report = ReportOf(id, record, health::JobReport::What::kLinkFenced);
   const Loss loss{id, record.local_rail, when, reporter_->Now().monotonic_ns, {reporter_->node(), report.nic}, report.peer};
@@ -226,7 +226,8 @@ bool JobService::IsNews(JobId id, const plan::EvidenceRecord& record) {
 void JobService::Blame(const plan::EvidenceRecord& record, const health::JobReport& report) {
   const Nanos now = reporter_->Now().monotonic_ns;
   outputs_.evidence(health::JobEvidence(reporter_->node(), report, now));
-  const bool carries_less = !report.lost.empty() || static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kProofFailed;
+  const bool carries_less =
+      !report.lost.empty() || static_cast<plan::EvidenceRecordKind>(record.kind) == plan::EvidenceRecordKind::kProofFailed;
   if (!carries_less) return;
   Nanos& looked = looked_[report.nic];
   if (looked != 0 && now - looked < kLookIntervalMin) return;
@@ -236,7 +237,7 @@ void JobService::Blame(const plan::EvidenceRecord& record, const health::JobRepo
 
 // No event of its own: a job repeats itself each second, and the NIC's change of state is one.
 void JobService::OnShare(JobId id, const plan::EvidenceRecord& record) {
-  const bool slow = static_cast<plan::EvidenceKind>(record.kind) == plan::EvidenceKind::kRailSlow;
+  const bool slow = static_cast<plan::EvidenceRecordKind>(record.kind) == plan::EvidenceRecordKind::kRailSlow;
   health::JobReport report = ReportOf(id, record, slow ? health::JobReport::What::kRailSlow : health::JobReport::What::kRailSteady);
   report.share_permille = record.share_permille;
   if (const v1::Job* const job = registry_.Find(id); job != nullptr) report.uid = job->uid();
@@ -247,7 +248,7 @@ void JobService::OnShare(JobId id, const plan::EvidenceRecord& record) {
 void JobService::OnGaveUp(JobId id, const std::vector<plan::EvidenceRecord>& records) {
   std::map<std::string, std::vector<plan::EvidenceRecord>> by_peer;
   for (const plan::EvidenceRecord& record : records) {
-    if (static_cast<plan::EvidenceKind>(record.kind) != plan::EvidenceKind::kGaveUp) continue;
+    if (static_cast<plan::EvidenceRecordKind>(record.kind) != plan::EvidenceRecordKind::kGaveUp) continue;
     std::vector<plan::EvidenceRecord>& of_peer = by_peer[CleanText(record.peer_node, sizeof(record.peer_node))];
     if (of_peer.size() < plan::kAttachRailsMax) of_peer.push_back(record);
   }

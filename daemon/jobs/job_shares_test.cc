@@ -18,7 +18,7 @@ plan::AttachRequest OneRail() {
 
 plan::EvidenceRecord FlowTo(const std::string& node) {
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kFlowOpened);
   std::strcpy(record.peer_node, node.c_str());
   return record;
 }
@@ -77,8 +77,7 @@ TEST(JobSharesTest, NamesThatProcessesKeepAreBounded) {
     kept = 0;
     for (JobId id = first; id < first + 16; ++id) {
       registry.Add(id, {static_cast<int32_t>(id), uid}, OneRail(), {}, 0);
-      for (size_t i = 0; i < JobRegistry::kPeersPerUserMax; ++i)
-        registry.Record(id, FlowTo("n" + std::to_string(i)));
+      for (size_t i = 0; i < JobRegistry::kPeersPerUserMax; ++i) registry.Record(id, FlowTo("n" + std::to_string(i)));
       kept += static_cast<size_t>(registry.Find(id)->peer_nodes_size());
     }
     return kept;

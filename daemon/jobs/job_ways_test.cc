@@ -13,7 +13,7 @@ TEST(JobWays, TheLastOneOfEachCommunicatorIsKept) {
   v1::Job job;
   const auto put = [&](uint32_t communicator, uint32_t way, uint64_t call, int64_t time_ns) {
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWay);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kWay);
     record.incarnation = communicator;
     record.bytes = call;
     record.duration_ns = 16 << 20;

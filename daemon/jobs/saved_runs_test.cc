@@ -123,7 +123,7 @@ TEST(SavedRuns, TheRegistryKeepsWhatFallsOutOfItsLists) {
     request.process_id = id + 1;
     registry.Add(id, {4711 + i, 1000}, request, {"rail0"}, kBegin + i * kHour);
     plan::EvidenceRecord lost{};
-    lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+    lost.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost);
     ASSERT_TRUE(registry.Record(id, lost));
     registry.Note(id, lost, {1, kBegin + i * kHour + 5});
     registry.Remove(id, kBegin + i * kHour + 10);

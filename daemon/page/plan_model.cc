@@ -15,12 +15,12 @@ namespace {
 
 constexpr int kChangesShown = 4;
 
-plan::NicState PlannedState(const health::NicStatus& nic) {
-  return nic.state == health::NicState::kDrained && nic.drained_now ? plan::NicState::kDrainedNow : ToPlan(nic.state);
+plan::PlannedState PlannedState(const health::NicStatus& nic) {
+  return nic.state == health::NicState::kDrained && nic.drained_now ? plan::PlannedState::kDrainedNow : ToPlan(nic.state);
 }
 
 std::string Describe(const plan::PlannedNic& nic) {
-  return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), nic.state == plan::NicState::kDrainedNow ? " at once " : " ",
+  return absl::StrCat(v1::NicState_Name(ToProto(nic.state)), nic.state == plan::PlannedState::kDrainedNow ? " at once " : " ",
                       nic.weight_permille / 10.0, "%",
                       nic.drained_jobs.empty() ? "" : absl::StrCat(" drained for job ", absl::StrJoin(nic.drained_jobs, ", ")));
 }
@@ -51,9 +51,8 @@ plan::ClusterModel ToModel(const health::ClusterView& view, uint64_t since, cons
     if (!scope.Holds(name) || (entry.revision <= since && !ends.contains(name))) continue;
     plan::NodeModel& node = model.nodes.emplace_back(plan::NodeModel{name, {}});
     for (const auto& nic : entry.state.nics)
-      node.nics.push_back(
-          {nic.identity.name, PlannedState(nic), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille, nic.drained_jobs,
-           nic.on_purpose()});
+      node.nics.push_back({nic.identity.name, PlannedState(nic), nic.rate_bits_per_s, nic.operator_weight_permille, nic.share_permille,
+                           nic.drained_jobs, nic.on_purpose()});
   }
   return model;
 }

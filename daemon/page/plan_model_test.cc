@@ -31,11 +31,11 @@ TEST(PlanModelTest, TheModelHoldsEveryNodesNics) {
   view.Merge(drilled, 1);
   const plan::ClusterModel model = ToModel(view);
   ASSERT_EQ(model.nodes.size(), 2u);
-  EXPECT_EQ(model.nodes[0].nics[0].state, plan::NicState::kDegraded);
+  EXPECT_EQ(model.nodes[0].nics[0].state, plan::PlannedState::kDegraded);
   EXPECT_EQ(model.nodes[0].nics[0].operator_weight_permille, 300);
   EXPECT_EQ(model.nodes[0].nics[0].share_permille, 250);
   EXPECT_EQ(model.nodes[1].name, "n1");
-  EXPECT_EQ(model.nodes[1].nics[0].state, plan::NicState::kFailed);
+  EXPECT_EQ(model.nodes[1].nics[0].state, plan::PlannedState::kFailed);
   EXPECT_FALSE(model.nodes[0].nics[0].on_purpose);
   EXPECT_TRUE(model.nodes[1].nics[0].on_purpose);
 }
@@ -73,10 +73,10 @@ TEST(PlanModelTest, APartHoldsWhatChangedAndTheEndsOfBrokenPaths) {
 
 TEST(PlanModelTest, PlansAreReported) {
   plan::Plan before;
-  before.nics = {{"n0", "a", plan::NicState::kHealthy, 1000}, {"n0", "b", plan::NicState::kHealthy, 1000}};
+  before.nics = {{"n0", "a", plan::PlannedState::kHealthy, 1000}, {"n0", "b", plan::PlannedState::kHealthy, 1000}};
   plan::Plan after;
   after.epoch = {2, 3};
-  after.nics = {{"n0", "a", plan::NicState::kFailed, 0}, {"n0", "c", plan::NicState::kDrained, 0}};
+  after.nics = {{"n0", "a", plan::PlannedState::kFailed, 0}, {"n0", "c", plan::PlannedState::kDrained, 0}};
   EXPECT_EQ(DescribeChange(before, after), "n0/a FAILED 0% (was HEALTHY 100%), n0/c DRAINED 0% (new), n0/b gone");
   EXPECT_EQ(DescribeChange(after, after), "");
   const v1::Plan message = ToProto(after);

@@ -77,7 +77,7 @@ TEST_F(EtcdTrustTest, AnotherNodesValidCertificateSpeaksForNobodyElse) {
   ASSERT_TRUE(WaitUntil([&] { return StateOf(0, "n1", "rail0") == v1::HEALTHY && StateOf(1, "n0", "rail0") == v1::HEALTHY; }))
       << Status(0).DebugString();
   const auto job = Attach(0);
-  ASSERT_NE(job->AwaitState("n1", "rail0", plan::NicState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n1", "rail0", plan::PlannedState::kHealthy), 0);
 
   // Valid, of this cluster, and of a node that has no daemon to be disturbed.
   const CertificateAndKey n2 = *Issue(ca_, {Identity::Kind::kNode, "n2"}, ForDays(NowS(), 10));
@@ -163,7 +163,7 @@ TEST_F(EtcdTrustTest, AFreshDaemonKnowsALargeClusterWithinSeconds) {
   StartDaemon(0);
   ASSERT_TRUE(WaitUntil([&] { return Status(0).nodes_size() == kOthers + 1; })) << Status(0).nodes_size();
   const auto job = Attach(0);
-  EXPECT_NE(job->AwaitState(name(kOthers - 1), "rail7", plan::NicState::kHealthy), 0);
+  EXPECT_NE(job->AwaitState(name(kOthers - 1), "rail7", plan::PlannedState::kHealthy), 0);
   const Nanos took = Now() - begin;
   HttpClient client(http);
   client.Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");

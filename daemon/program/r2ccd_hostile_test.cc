@@ -128,9 +128,9 @@ TEST_F(R2ccdHostileTest, GhostNodesFreezeNoPlan) {
     if (!pusher.Push(ghost)) break;
   }
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kDrained), 0);
   EXPECT_EQ(Act(1, "n1", "rail1", v1::FAIL), "");
-  EXPECT_NE(plugin->AwaitState("n1", "rail1", plan::NicState::kFailed), 0);
+  EXPECT_NE(plugin->AwaitState("n1", "rail1", plan::PlannedState::kFailed), 0);
   for (const std::string& alarm : Status(0).alarms()) EXPECT_EQ(alarm.find("was refused"), std::string::npos) << alarm;
 }
 
@@ -140,7 +140,7 @@ TEST_F(R2ccdHostileTest, AJobThatNamesThousandsOfPeersTakesNothingFromOthers) {
   const auto greedy = Attach(0);
   const auto plugin = Attach(0);
   plan::EvidenceRecord opened{};
-  opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  opened.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kFlowOpened);
   const auto deliver = [&](Plugin* from, const std::string& node) {
     opened.time_ns = Now();
     plan::SetText(node, opened.peer_node);
@@ -166,7 +166,7 @@ TEST_F(R2ccdHostileTest, AJobThatNamesThousandsOfPeersTakesNothingFromOthers) {
   AwaitAnswers(5);
   EXPECT_EQ(Status(0).nodes_size(), kNodes) << "nobody believes in nodes that a job names";
   EXPECT_EQ(Act(1, "n1", "rail1", v1::FAIL), "");
-  const Nanos failed = Now(), seen = plugin->AwaitState("n1", "rail1", plan::NicState::kFailed);
+  const Nanos failed = Now(), seen = plugin->AwaitState("n1", "rail1", plan::PlannedState::kFailed);
   EXPECT_NE(seen, 0);
   EXPECT_LT(seen - failed, kVerdictMax);
   ExpectSound();

@@ -119,7 +119,7 @@ TEST_F(IdentityTest, AnotherNodesNameNeedsAnotherNodesCertificate) {
   EXPECT_TRUE(copy.alive());
   const auto plugin = Attach(0);
   EXPECT_EQ(Act(1, "n1", "rail0", v1::DRAIN), "");
-  EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::NicState::kDrained), 0) << "the first one has the name";
+  EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::PlannedState::kDrained), 0) << "the first one has the name";
 }
 
 // Verdicts go from node to node all the time; meanwhile all certificates are replaced, and the old ones expire.
@@ -183,7 +183,7 @@ TEST_F(TrustTest, NamesOfOneHashFreezeAndSteerNoPage) {
   EXPECT_TRUE(Push(Channel(0, &n3), {view}, &answers).ok());
   ASSERT_TRUE(WaitUntil([&] { return Status(0).nodes_size() == kNodes + 1; })) << "the view is believed, as it is n3's own";
   EXPECT_EQ(Act(0, "n0", "rail0", v1::FAIL), "");
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kFailed, 5 * kNanosPerSecond), 0) << "the page is frozen";
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kFailed, 5 * kNanosPerSecond), 0) << "the page is frozen";
   EXPECT_FALSE(plugin->DrainedFor("test", "n1", "rail0"));
   const v1::StatusReply status = Status(0);
   EXPECT_THAT(std::vector<std::string>(status.alarms().begin(), status.alarms().end()),

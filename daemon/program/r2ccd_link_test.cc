@@ -87,13 +87,13 @@ TEST_F(R2ccdLinkTest, AnInterfaceThatGoesDownIsOutOfThePage) {
   Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
   ASSERT_TRUE(plugin.attached()) << plugin.reply().reason;
   EXPECT_STREQ(plugin.reply().nics[0], "rail0");
-  ASSERT_NE(plugin.AwaitState("n0", "rail1", plan::NicState::kHealthy), 0);
+  ASSERT_NE(plugin.AwaitState("n0", "rail1", plan::PlannedState::kHealthy), 0);
   std::vector<Nanos> latencies;
   for (int round = 0; round < 5; ++round) {
     // Its own end, or the far end of the cable: the carrier goes either way.
     const char* const interface = round % 2 == 0 ? "eth1" : "eth1-peer";
     Nanos seen = 0;
-    std::thread watcher([&] { seen = plugin.AwaitState("n0", "rail0", plan::NicState::kFailed); });
+    std::thread watcher([&] { seen = plugin.AwaitState("n0", "rail0", plan::PlannedState::kFailed); });
     const Nanos begin = SetUpOrDown(interface, false);
     watcher.join();
     ASSERT_NE(seen, 0) << interface;
@@ -102,7 +102,7 @@ TEST_F(R2ccdLinkTest, AnInterfaceThatGoesDownIsOutOfThePage) {
     EXPECT_EQ(plugin.Weight("n0", "rail0"), 0);
     EXPECT_EQ(plugin.Weight("n0", "rail1"), 1000);
     SetUpOrDown(interface, true);
-    ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::NicState::kHealthy), 0) << interface;
+    ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0) << interface;
   }
   std::sort(latencies.begin(), latencies.end());
   std::printf("link down, to the page: median %.2f ms, worst %.2f ms of %zu\n", latencies[latencies.size() / 2] / 1e6,
@@ -114,7 +114,7 @@ TEST_F(R2ccdLinkTest, ACableThatFlapsFasterThanAnybodyReactsIsCountedAndExplaine
   StartDaemon(0);
   Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
   ASSERT_TRUE(plugin.attached());
-  ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0);
   const size_t plans = Events(0, "plan-published").size();
   constexpr int kFlaps = 300;
   Flap("eth1-peer", kFlaps);
@@ -122,7 +122,7 @@ TEST_F(R2ccdLinkTest, ACableThatFlapsFasterThanAnybodyReactsIsCountedAndExplaine
   const v1::Event flaps = Events(0, "link-flaps").front();
   EXPECT_EQ(flaps.nic(), "rail0");
   EXPECT_NE(flaps.message().find(" times"), std::string::npos) << flaps.message();
-  ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  ASSERT_NE(plugin.AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0);
   EXPECT_EQ(plugin.Weight("n0", "rail1"), 1000);
   EXPECT_LE(Events(0, "link-flaps").size(), 2u);
   EXPECT_LT(Events(0, "plan-published").size() - plans, size_t{kFlaps} / 3);
@@ -146,7 +146,7 @@ TEST_F(R2ccdLinkTest, AnInterfaceThatIsGoneIsDead) {
   Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
   ASSERT_TRUE(plugin.attached());
   ASSERT_TRUE(Ip("-n " + netns_ + " link delete eth2"));
-  EXPECT_NE(plugin.AwaitState("n0", "rail1", plan::NicState::kFailed), 0);
+  EXPECT_NE(plugin.AwaitState("n0", "rail1", plan::PlannedState::kFailed), 0);
 }
 
 TEST_F(R2ccdLinkTest, ANicThatIsDownFromTheStartIsListedAndDead) {
@@ -154,7 +154,7 @@ TEST_F(R2ccdLinkTest, ANicThatIsDownFromTheStartIsListedAndDead) {
   StartDaemon(0);
   Plugin plugin(RunDir(0) + "/attach.sock", {"10.77.1.1"});
   ASSERT_TRUE(plugin.attached());
-  EXPECT_NE(plugin.AwaitState("n0", "rail1", plan::NicState::kFailed), 0);
+  EXPECT_NE(plugin.AwaitState("n0", "rail1", plan::PlannedState::kFailed), 0);
   EXPECT_EQ(plugin.Weight("n0", "rail0"), 1000);
 }
 

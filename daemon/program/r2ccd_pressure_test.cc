@@ -336,7 +336,7 @@ TEST_F(UserPressureTest, FollowersWhoWaitForWhatNeverComes) {
   }
   ASSERT_EQ(seteuid(0), 0);
   plan::EvidenceRecord up{};
-  up.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+  up.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkUp);
   plan::SetText("n1", up.peer_node);
   plan::SetText("rail0", up.peer_nic);
   for (uint64_t i = 0; i < 1000; ++i) {

@@ -140,13 +140,13 @@ TEST_F(R2ccdReloadTest, NicsComeAndGoUnderARunningJob) {
   EXPECT_EQ(Act(0, "n0", "rail1", v1::DRAIN), "");
   Write(nic(0) + nic(2));
   EXPECT_THAT(Reload(), ElementsAre("nics: new rail2, without rail1"));
-  EXPECT_NE(job->AwaitState("n0", "rail2", plan::NicState::kHealthy), 0) << "it is on the page of the job that is attached";
+  EXPECT_NE(job->AwaitState("n0", "rail2", plan::PlannedState::kHealthy), 0) << "it is on the page of the job that is attached";
   EXPECT_EQ(job->Weight("n0", "rail2"), 1000);
   EXPECT_TRUE(WaitUntil([&] { return job->Weight("n0", "rail1") == 0xffff; })) << "and the other is not";
   EXPECT_EQ(job->Weight("n0", "rail0"), 1000);
   Write(nic(0) + nic(1) + nic(2));
   EXPECT_THAT(Reload(), ElementsAre("nics: new rail1"));
-  EXPECT_NE(job->AwaitState("n0", "rail1", plan::NicState::kDrained), 0) << "the operator's word holds";
+  EXPECT_NE(job->AwaitState("n0", "rail1", plan::PlannedState::kDrained), 0) << "the operator's word holds";
   EXPECT_THAT(Status(0).alarms(), IsEmpty());
 }
 

@@ -145,11 +145,11 @@ class Plugin {
 
   bool attached() const { return page_ != nullptr; }
   const plan::AttachReply& reply() const { return reply_; }
-  plan::RingWriter& ring() { return *ring_; }
+  plan::EvidenceRingWriter& ring() { return *ring_; }
   void RingEvidence() { EXPECT_EQ(send(fd_, &plan::kDoorbellEvidence, 1, MSG_NOSIGNAL), 1); }
 
   // Waits for doorbells until the page has `state` for NODE/NIC; returns the time, or 0.
-  Nanos AwaitState(const std::string& node, const std::string& nic, plan::NicState state, Nanos patience = kPatience) {
+  Nanos AwaitState(const std::string& node, const std::string& nic, plan::PlannedState state, Nanos patience = kPatience) {
     const Nanos end = Now() + patience;
     for (;;) {
       page_->Refresh();
@@ -193,14 +193,14 @@ class Plugin {
     std::string error;
     page_ = plan::PageReader::Open(descriptors[0], &error);
     EXPECT_NE(page_, nullptr) << error;
-    ring_ = plan::RingWriter::Open(descriptors[1], &error);
+    ring_ = plan::EvidenceRingWriter::Open(descriptors[1], &error);
     EXPECT_NE(ring_, nullptr) << error;
   }
 
   int fd_;
   plan::AttachReply reply_{};
   std::unique_ptr<plan::PageReader> page_;
-  std::unique_ptr<plan::RingWriter> ring_;
+  std::unique_ptr<plan::EvidenceRingWriter> ring_;
 };
 
 class R2ccdTest : public testing::Test {

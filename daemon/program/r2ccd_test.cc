@@ -69,7 +69,7 @@ TEST_F(R2ccdTest, ASettingAtOneDaemonIsInAllPages) {
     const Nanos begin = Now();
     std::thread asker([&] { EXPECT_EQ(Act(0, "n1", "rail0", v1::FAIL), ""); });
     for (int node = 0; node < kNodes; ++node) {
-      const Nanos seen = plugins[node]->AwaitState("n1", "rail0", plan::NicState::kFailed);
+      const Nanos seen = plugins[node]->AwaitState("n1", "rail0", plan::PlannedState::kFailed);
       EXPECT_NE(seen, 0) << "n" << node << " in round " << round;
       EXPECT_LT(seen - begin, kVerdictMax);
       if (node != 1) latencies.push_back(seen - begin);
@@ -77,7 +77,7 @@ TEST_F(R2ccdTest, ASettingAtOneDaemonIsInAllPages) {
     asker.join();
     EXPECT_EQ(plugins[2]->Weight("n1", "rail0"), 0);
     EXPECT_EQ(Act(2, "n1", "rail0", v1::RESTORE), "");
-    for (int node = 0; node < kNodes; ++node) EXPECT_NE(plugins[node]->AwaitState("n1", "rail0", plan::NicState::kHealthy), 0);
+    for (int node = 0; node < kNodes; ++node) EXPECT_NE(plugins[node]->AwaitState("n1", "rail0", plan::PlannedState::kHealthy), 0);
   }
   std::sort(latencies.begin(), latencies.end());
   std::printf("fail-nic on another node, from the request to the other nodes' pages: median %.2f ms, worst %.2f ms of %zu\n",
@@ -88,9 +88,9 @@ TEST_F(R2ccdTest, ASettingAtOneDaemonIsInAllPages) {
   EXPECT_EQ(reply.nic().operator_weight_permille(), 250u);
   EXPECT_TRUE(WaitUntil([&] { return plugins[0]->Weight("n2", "rail1") == 250 && plugins[1]->Weight("n2", "rail1") == 250; }));
   EXPECT_EQ(Act(1, "n1", "rail1", v1::DRAIN), "");
-  EXPECT_NE(plugins[0]->AwaitState("n1", "rail1", plan::NicState::kDrained), 0);
+  EXPECT_NE(plugins[0]->AwaitState("n1", "rail1", plan::PlannedState::kDrained), 0);
   EXPECT_EQ(Act(1, "n1", "rail1", v1::UNDRAIN), "");
-  EXPECT_NE(plugins[0]->AwaitState("n1", "rail1", plan::NicState::kHealthy), 0);
+  EXPECT_NE(plugins[0]->AwaitState("n1", "rail1", plan::PlannedState::kHealthy), 0);
 
   EXPECT_EQ(Act(0, "n1", "rail9", v1::FAIL), "node n1 has no NIC 'rail9'; it has rail0 rail1");
   EXPECT_EQ(Act(0, "n9", "rail0", v1::FAIL), "there is no node 'n9'; the nodes are n0 n1 n2");
@@ -101,7 +101,7 @@ TEST_F(R2ccdTest, AJobsEvidenceBecomesEventsAndSums) {
   StartDaemon(0);
   const auto plugin = Attach(0);
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkFenced);
   record.cause = static_cast<uint32_t>(plan::EvidenceCause::kLinkDown);
   record.time_ns = Now();
   record.local_rail = 1;
@@ -110,7 +110,7 @@ TEST_F(R2ccdTest, AJobsEvidenceBecomesEventsAndSums) {
   plan::SetText("n1", record.peer_node);
   plan::SetText("rail1", record.peer_nic);
   ASSERT_TRUE(plugin->ring().Put(record));
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailTotals);
   record.bytes = 99;
   ASSERT_TRUE(plugin->ring().Put(record));
   plugin->RingEvidence();
@@ -152,7 +152,7 @@ TEST_F(R2ccdTest, ARestartedDaemonKeepsTheSettingAndIsBelieved) {
     auto plugin = Attach(1);
     EXPECT_EQ(Act(1, "n1", "rail1", v1::SET_WEIGHT, how == SIGTERM ? 400 : 600), "");
     EXPECT_EQ(Act(1, "n1", "rail0", v1::DRAIN), "");
-    EXPECT_NE(witness->AwaitState("n1", "rail0", plan::NicState::kDrained), 0);
+    EXPECT_NE(witness->AwaitState("n1", "rail0", plan::PlannedState::kDrained), 0);
     const Epoch before = plugin->epoch();
     daemons_[1]->Signal(how);
     EXPECT_EQ(daemons_[1]->Wait(), how == SIGTERM ? 0 : 128 + SIGKILL) << daemons_[1]->log();
@@ -164,11 +164,11 @@ TEST_F(R2ccdTest, ARestartedDaemonKeepsTheSettingAndIsBelieved) {
     StartDaemon(1);
     plugin = Attach(1);
     EXPECT_NE(plugin->epoch().incarnation, before.incarnation);
-    EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::NicState::kDrained), 0);
+    EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::PlannedState::kDrained), 0);
     EXPECT_EQ(plugin->Weight("n1", "rail1"), how == SIGTERM ? 400 : 600);
     EXPECT_TRUE(WaitUntil([&] { return Status(0).peers(0).connected(); })) << Status(0).DebugString();
     EXPECT_EQ(Act(0, "n1", "rail0", v1::UNDRAIN), "");
-    EXPECT_NE(witness->AwaitState("n1", "rail0", plan::NicState::kHealthy), 0) << "a restarted daemon is believed";
+    EXPECT_NE(witness->AwaitState("n1", "rail0", plan::PlannedState::kHealthy), 0) << "a restarted daemon is believed";
   }
 }
 
@@ -181,14 +181,14 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   std::filesystem::remove_all(RunDir(0));
   StartDaemon(0);
   auto plugin = Attach(0);
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kDrained), 0);
 
   daemons_[0]->Signal(SIGTERM);
   daemons_[0]->Wait();
   std::ofstream(StateDir(0) + "/state") << "version: 1 words { nic: ";
   StartDaemon(0);
   plugin = Attach(0);
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0);
   const std::string line = StateDir(0) + "/state: garbled; it is kept as " + StateDir(0) +
                            "/state.damaged, and r2ccd starts without operators' settings: set drains, weights and drills again";
   EXPECT_NE(daemons_[0]->log().find(line), std::string::npos) << daemons_[0]->log();
@@ -211,7 +211,7 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   std::filesystem::rename(StateDir(0) + "/elsewhere", StateDir(0) + "/state");
   StartDaemon(0);
   plugin = Attach(0);
-  EXPECT_NE(plugin->AwaitState("n0", "rail1", plan::NicState::kDrained), 0) << "no word was lost";
+  EXPECT_NE(plugin->AwaitState("n0", "rail1", plan::PlannedState::kDrained), 0) << "no word was lost";
 
   // A file where the directory should be: the daemon serves, and says that it will forget.
   daemons_[0]->Signal(SIGTERM);
@@ -235,7 +235,7 @@ TEST_F(R2ccdTest, StartsWithoutANicThatIsNotThere) {
   EXPECT_TRUE(WaitUntil([&] { return Status(0).alarms_size() == 1; }));
   EXPECT_NE(Status(0).alarms(0).find("NIC rail9 has no interface 'nosuch0' (" + ConfigFile(0) + ":"), std::string::npos);
   const auto plugin = Attach(0);
-  EXPECT_NE(plugin->AwaitState("n0", "rail9", plan::NicState::kFailed), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail9", plan::PlannedState::kFailed), 0);
 }
 
 TEST_F(R2ccdTest, TheStoreGoesAndComesAndChangesNothing) {
@@ -247,7 +247,7 @@ TEST_F(R2ccdTest, TheStoreGoesAndComesAndChangesNothing) {
   EXPECT_TRUE(WaitUntil([&] { return Status(1).store().rfind("lost: n0", 0) == 0; }));
   const auto plugin = Attach(2);
   EXPECT_EQ(Act(2, "n1", "rail0", v1::FAIL), "");
-  EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::NicState::kFailed), 0);
+  EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::PlannedState::kFailed), 0);
   const std::string error = Act(2, "n0", "rail0", v1::FAIL);
   EXPECT_EQ(error, "node n0 (127.0.0.1:" + std::to_string(ports_[0]) + ") cannot be reached: Connection refused");
   StartDaemon(0);
@@ -269,7 +269,7 @@ TEST_F(R2ccdTest, TheStoreAnnouncesNodesThatAreNoPeers) {
   Plugin plugin(RunDir(1) + "/attach.sock", {Address(1, 0)});
   ASSERT_TRUE(plugin.attached());
   EXPECT_EQ(Act(2, "n2", "rail0", v1::FAIL), "");
-  EXPECT_NE(plugin.AwaitState("n2", "rail0", plan::NicState::kFailed), 0);
+  EXPECT_NE(plugin.AwaitState("n2", "rail0", plan::PlannedState::kFailed), 0);
   EXPECT_EQ(Act(1, "n2", "rail0", v1::RESTORE), "") << "asked of one that has no stream to it";
   daemons_[2]->Signal(SIGKILL);
   daemons_[2]->Wait();
@@ -290,7 +290,7 @@ TEST_F(R2ccdTest, ASecondDaemonIsRefusedAndTheFirstGoesOn) {
   EXPECT_EQ(output, "r2ccd: cannot listen for peers on 127.0.0.1:" + std::to_string(ports_[0]) +
                         ": Address already in use; set listen in the configuration, or end what has the port (`ss -ltnp`)\n");
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kDrained), 0);
   Attach(0);
 }
 

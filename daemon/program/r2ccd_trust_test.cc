@@ -200,7 +200,7 @@ TEST_F(TrustTest, NewCertificatesAreInUseWithoutARestart) {
   EXPECT_EQ(Events(0, "peer-lost").size(), lost) << "no stream ended";
   const auto plugin = Attach(2);
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kDrained), 0);
   // Who starts now meets the others with his new one.
   daemons_[1]->Signal(SIGKILL);
   daemons_[1]->Wait();
@@ -227,7 +227,7 @@ TEST_F(TrustTest, ASecondDaemonOfANameIsReportedEverywhereAndStopsNobody) {
   EXPECT_TRUE(daemons_[1]->alive());
   const auto plugin = Attach(0);
   EXPECT_EQ(Act(1, "n1", "rail0", v1::DRAIN), "");
-  EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::NicState::kDrained), 0) << "the first one has the name";
+  EXPECT_NE(plugin->AwaitState("n1", "rail0", plan::PlannedState::kDrained), 0) << "the first one has the name";
 }
 
 class FourTest : public TrustTest {
@@ -335,7 +335,7 @@ TEST_P(NoiseTest, TenThousandConversationsThatAreNoneCostNothing) {
   EXPECT_GT(Refused(0, "garbage"), 1000u);
   const auto plugin = Attach(2);
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kDrained), 0);
 }
 
 TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
@@ -376,7 +376,7 @@ TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
               static_cast<long long>(ResidentKb(pid)));
   const auto plugin = Attach(0);
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
-  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::NicState::kDrained), 0);
+  EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kDrained), 0);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ std::string AttachClient::Accept(const plan::AttachReply& reply, ReceivedFds* fd
   std::string error;
   auto page = plan::PageReader::Open(fds->Take(0), &error);
   if (page == nullptr) return error;
-  auto ring = plan::RingWriter::Open(fds->Take(1), &error);
+  auto ring = plan::EvidenceRingWriter::Open(fds->Take(1), &error);
   if (ring == nullptr) return error;
   if (Counts(page_, now)) old_page_ = std::move(page_);
   page_ = std::move(page);

@@ -68,7 +68,7 @@ class AttachClient final : public DaemonLink {
   plan::AttachReply reply_{};
   std::unique_ptr<plan::PageReader> page_;
   std::unique_ptr<plan::PageReader> old_page_;  // of the previous daemon, until page_ has a plan
-  std::unique_ptr<plan::RingWriter> ring_;
+  std::unique_ptr<plan::EvidenceRingWriter> ring_;
   KeptRecords kept_;
   Nanos next_refresh_ = 0;
   uint64_t page_generation_ = 0;

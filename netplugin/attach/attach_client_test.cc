@@ -76,7 +76,7 @@ TEST_F(AttachClientTest, UnpublishedPageIsNone) {
 TEST_F(AttachClientTest, EvidenceGoesIntoTheRingAndRingsTheBell) {
   Server server(path_);
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkUp);
   client_->Report(record);  // nobody there: dropped
   Attach(server);
   record.bytes = 5;
@@ -89,9 +89,9 @@ TEST_F(AttachClientTest, EvidenceGoesIntoTheRingAndRingsTheBell) {
 
 TEST_F(AttachClientTest, NumberedRecordsWaitForTheNextDaemon) {
   plan::EvidenceRecord lost{};
-  lost.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkLost);
+  lost.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost);
   plan::EvidenceRecord totals{};
-  totals.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+  totals.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailTotals);
   totals.received_bytes = 77;
   client_->Report(totals);
   client_->Report(lost);
@@ -124,7 +124,7 @@ TEST_F(AttachClientTest, ReportNeverBlocksOnADaemonThatReadsNothing) {
   Server server(path_);
   Attach(server);
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkUp);
   for (uint32_t i = 0; i < 3 * plan::kRingRecords; ++i) client_->Report(record);
   EXPECT_EQ(server.ring->dropped(), 2 * plan::kRingRecords);
   Poll();
@@ -354,7 +354,7 @@ TEST(FakeDaemonLink, PlaysADaemon) {
   EXPECT_EQ(fake.page(1), nullptr);
   plan::Plan plan;
   plan.epoch = {1, 1};
-  plan.nics.push_back({"a", "b", plan::NicState::kDrained, 0});
+  plan.nics.push_back({"a", "b", plan::PlannedState::kDrained, 0});
   fake.Publish(plan);
   const uint64_t generation = fake.page_generation();
   ASSERT_NE(fake.page(1), nullptr);

@@ -33,7 +33,7 @@ class Server {
     EXPECT_EQ(listen(listener_, 8), 0);
     std::string error;
     page = plan::PageWriter::Create(&error);
-    ring = plan::RingReader::Create(&error);
+    ring = plan::EvidenceRingReader::Create(&error);
     EXPECT_NE(page, nullptr) << error;
     EXPECT_NE(ring, nullptr) << error;
   }
@@ -90,7 +90,7 @@ class Server {
   void Publish(uint64_t counter, uint16_t weight, Nanos now, int64_t daemon_start = 1) {
     plan::Plan plan;
     plan.epoch = {static_cast<uint64_t>(daemon_start), counter};
-    plan.nics.push_back({"node7", "nic3", plan::NicState::kHealthy, weight});
+    plan.nics.push_back({"node7", "nic3", plan::PlannedState::kHealthy, weight});
     std::string error;
     EXPECT_TRUE(page->Publish(plan, now, &error)) << error;
   }
@@ -107,7 +107,7 @@ class Server {
 
   plan::AttachRequest request{};
   std::unique_ptr<plan::PageWriter> page;
-  std::unique_ptr<plan::RingReader> ring;
+  std::unique_ptr<plan::EvidenceRingReader> ring;
 
  private:
   std::string path_;

@@ -17,7 +17,7 @@ class KeptRecords {
 
   // The record to send to the daemon. A record of a numbered kind gets its number, and is kept.
   plan::EvidenceRecord Keep(plan::EvidenceRecord record) {
-    if (!plan::IsNumbered(static_cast<plan::EvidenceKind>(record.kind))) return record;
+    if (!plan::IsNumbered(static_cast<plan::EvidenceRecordKind>(record.kind))) return record;
     record.received_bytes = ++numbers_;
     if (kept_.size() >= kMost) kept_.pop_front();
     kept_.push_back(record);

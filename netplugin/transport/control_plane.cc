@@ -144,7 +144,7 @@ void ControlPlane::LoseRails(Nanos now) {
 
 void ControlPlane::ReportPeer(const std::string& node) {
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kFlowOpened);
   record.time_ns = host_->Now();
   CopyText(node, record.peer_node, sizeof(record.peer_node));
   Report(record);
@@ -152,7 +152,7 @@ void ControlPlane::ReportPeer(const std::string& node) {
 
 void ControlPlane::ReportEnding() {
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kEnding);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kEnding);
   record.time_ns = host_->Now();
   Report(record);
 }
@@ -162,7 +162,7 @@ void ControlPlane::ReportTotals(Nanos now) {
   for (size_t i = 0; i < host_->rails.size(); ++i) {
     const LocalRail& rail = host_->rails[i];
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailTotals);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailTotals);
     record.time_ns = now;
     record.local_rail = static_cast<uint32_t>(i);
     record.bytes = rail.sent_bytes.value();

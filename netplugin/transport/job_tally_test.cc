@@ -15,7 +15,7 @@ void Lose(uint16_t rail, Nanos when, JobTally* tally, plan::EvidenceCause cause 
 
 PageView Drilled(const std::string& node, const std::string& nic) {
   plan::Plan plan;
-  plan.nics = {{node, nic, plan::NicState::kFailed, 0, {}, true}};
+  plan.nics = {{node, nic, plan::PlannedState::kFailed, 0, {}, true}};
   return {plan::PageCopyOf(plan), "train"};
 }
 

@@ -9,7 +9,7 @@
 namespace r2cc::net {
 namespace {
 
-bool IsFailed(const plan::PageEntry& entry) { return entry.state == static_cast<uint8_t>(plan::NicState::kFailed); }
+bool IsFailed(const plan::PageEntry& entry) { return entry.state == static_cast<uint8_t>(plan::PlannedState::kFailed); }
 
 }  // namespace
 

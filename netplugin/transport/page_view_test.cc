@@ -10,7 +10,7 @@
 namespace r2cc::net {
 namespace {
 
-using plan::NicState;
+using plan::PlannedState;
 
 std::vector<std::string> Nics(int count) {
   std::vector<std::string> nics;
@@ -20,7 +20,9 @@ std::vector<std::string> Nics(int count) {
 
 plan::Plan SomePlan() {
   plan::Plan plan;
-  plan.nics = {{"n1", "rail0", NicState::kHealthy, 1000}, {"n1", "rail1", NicState::kFailed, 0}, {"n2", "rail2", NicState::kDegraded, 500}};
+  plan.nics = {{"n1", "rail0", PlannedState::kHealthy, 1000},
+               {"n1", "rail1", PlannedState::kFailed, 0},
+               {"n2", "rail2", PlannedState::kDegraded, 500}};
   plan.broken_paths = {{"n1", "rail0", "n2", "rail2"}, {"n1", "rail1", "n3", "rail0"}, {"n0", "rail3", "n1", "rail1"}};
   return plan;
 }
@@ -65,7 +67,7 @@ TEST(PageView, SaysNothingOfRailsThatNoDaemonHasMatched) {
 // "n3/fG0oF9PXZaxRaKAYT" has the hash of "n1/rail0", and no verdict on it counts for that one.
 TEST(PageView, NamesOfOneHashAreKeptApart) {
   plan::Plan plan = SomePlan();
-  plan.nics.push_back({"n3", "fG0oF9PXZaxRaKAYT", NicState::kHealthy, 700, {"train"}});
+  plan.nics.push_back({"n3", "fG0oF9PXZaxRaKAYT", PlannedState::kHealthy, 700, {"train"}});
   plan.broken_paths = {{"n2", "rail2", "n3", "fG0oF9PXZaxRaKAYT"}};
   const PageView view(plan::PageCopyOf(plan, {1, 2}, "n0"), "train");
   const NamesOnPage n1("n1", Nics(3)), n2("n2", Nics(4)), n3("n3", std::vector<std::string>{"fG0oF9PXZaxRaKAYT"});
@@ -90,7 +92,8 @@ TEST(PageView, AgreesWithThePageOnEveryPairOfASmallCluster) {
     for (int rail = 0; rail < kRails; ++rail)
       if ((node + rail) % 4 != 0)
         plan.nics.push_back({"n" + std::to_string(node), "rail" + std::to_string(rail),
-                             (node * rail) % 3 == 2 ? NicState::kFailed : NicState::kHealthy, static_cast<uint16_t>(100 * node + rail)});
+                             (node * rail) % 3 == 2 ? PlannedState::kFailed : PlannedState::kHealthy,
+                             static_cast<uint16_t>(100 * node + rail)});
   for (int a = 0; a < kNodes; ++a)
     for (int b = a + 1; b < kNodes; ++b)
       if ((a + b) % 2 == 1)
@@ -106,7 +109,7 @@ TEST(PageView, AgreesWithThePageOnEveryPairOfASmallCluster) {
       const PageView::Judgement judged = view.Judge(NamesOnPage(here, nics), NamesOnPage(there, nics));
       for (uint16_t i = 0; i < kRails; ++i) {
         const plan::PageEntry* entry = page.Find(Fnv1a64(here), Fnv1a64(nics[i]));
-        EXPECT_EQ(judged.local[i].failed, entry != nullptr && entry->state == static_cast<uint8_t>(NicState::kFailed));
+        EXPECT_EQ(judged.local[i].failed, entry != nullptr && entry->state == static_cast<uint8_t>(PlannedState::kFailed));
         EXPECT_EQ(judged.local[i].weight_permille, entry == nullptr ? 1000 : entry->weight_permille);
         for (uint16_t j = 0; j < kRails; ++j) EXPECT_EQ(judged.IsBroken({i, j}), page.PathBroken(here, nics[i], there, nics[j]));
       }

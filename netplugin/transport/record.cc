@@ -13,7 +13,7 @@
 namespace r2cc::net {
 namespace {
 
-plan::EvidenceRecord MakeRecord(const Host& host, plan::EvidenceKind kind, const SessionAction& action, const LinkEnds& ends) {
+plan::EvidenceRecord MakeRecord(const Host& host, plan::EvidenceRecordKind kind, const SessionAction& action, const LinkEnds& ends) {
   plan::EvidenceRecord record{};
   record.kind = static_cast<uint32_t>(kind);
   record.cause = static_cast<uint32_t>(action.report.cause);
@@ -52,7 +52,7 @@ void RecordHeld(Host* host, const SessionAction& action, const LinkEnds& ends, u
   const size_t count = std::min(host->held_operations(communicator, until - action.report.duration, until, held), held.size());
   for (const abi::HeldOperationV1& operation : std::span(held).first(count)) {
     plan::EvidenceRecord record{};
-    record.kind = static_cast<uint32_t>(plan::EvidenceKind::kOperationHeld);
+    record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kOperationHeld);
     record.time_ns = action.report.since;
     record.local_rail = ends.local_rail;
     record.number = operation.number;
@@ -77,14 +77,14 @@ void RecordRelease(Host* host, const std::string& peer, const std::string& relea
 
 void RecordUp(Host* host, const SessionAction& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
-  host->report(MakeRecord(*host, plan::EvidenceKind::kLinkUp, action, ends));
+  host->report(MakeRecord(*host, plan::EvidenceRecordKind::kLinkUp, action, ends));
   const LinkFault fault = host->rails[ends.local_rail].fault.Take();
   if (fault.cause != plan::EvidenceCause::kNone) host->log(LogLevel::kInfo, "R2CC: link " + Describe(*host, ends) + " carries data again");
   host->log(LogLevel::kDebug, "R2CC: link " + Describe(*host, ends) + " is up, incarnation " + std::to_string(action.incarnation));
 }
 
 void RecordLost(Host* host, const SessionAction& action, const LinkEnds& ends) {
-  plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkLost, action, ends);
+  plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceRecordKind::kLinkLost, action, ends);
   record.time_ns = action.report.since;
   const LocalRail& rail = host->rails[ends.local_rail];
   plan::EvidenceCause cause = action.report.cause;
@@ -96,7 +96,7 @@ void RecordLost(Host* host, const SessionAction& action, const LinkEnds& ends) {
 }
 
 void RecordPassed(Host* host, const SessionAction& action, const LinkEnds& ends, uint64_t communicator) {
-  plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceKind::kLinkPassed, action, ends);
+  plan::EvidenceRecord record = MakeRecord(*host, plan::EvidenceRecordKind::kLinkPassed, action, ends);
   record.time_ns = action.report.until;
   record.bytes = static_cast<uint64_t>(std::max<Nanos>(action.report.until - action.report.since, 0));
   host->tally.Passed(ends.local_rail, action.report.since, action.report.duration);
@@ -107,7 +107,7 @@ void RecordPassed(Host* host, const SessionAction& action, const LinkEnds& ends,
 void RecordFailed(Host* host, const std::string& peer, uint64_t failure) {
   if (!host->tally.Failed(peer, failure)) return;
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kFailed);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kFailed);
   record.time_ns = host->Now();
   record.bytes = failure;
   CopyText(peer, record.peer_node, sizeof(record.peer_node));
@@ -118,7 +118,7 @@ void RecordUse(Host* host, uint32_t usable, Nanos when) {
   const auto rails = static_cast<uint32_t>(host->rails.size());
   host->tally.Use(usable, rails, when);
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRailUse);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailUse);
   record.time_ns = when;
   record.bytes = usable;
   record.replayed_bytes = rails;
@@ -127,7 +127,7 @@ void RecordUse(Host* host, uint32_t usable, Nanos when) {
 
 plan::EvidenceRecord RunRecord(const Host& host, Nanos started) {
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kRun);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRun);
   record.time_ns = started;
   record.bytes = host.rank.has_value() ? uint64_t{*host.rank} + 1 : 0;
   record.replayed_bytes = host.run_is_shared ? 1 : 0;
@@ -138,7 +138,7 @@ plan::EvidenceRecord RunRecord(const Host& host, Nanos started) {
 plan::EvidenceRecord WayRecord(Nanos now, uint32_t communicator, uint64_t call, uint64_t bytes_min, uint32_t way,
                                uint32_t expected_permille) {
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWay);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kWay);
   record.time_ns = now;
   record.incarnation = communicator;
   record.bytes = call;
@@ -149,7 +149,7 @@ plan::EvidenceRecord WayRecord(Nanos now, uint32_t communicator, uint64_t call, 
 
 plan::EvidenceRecord WaitRecord(Nanos now, uint64_t requests, Nanos waited, const JobWait& wait, const LinkEnds& ends) {
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kWaiting);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kWaiting);
   record.time_ns = now;
   record.duration_ns = static_cast<uint64_t>(std::max<Nanos>(waited, 0));
   record.bytes = requests;
@@ -167,7 +167,7 @@ void RecordFenced(Host* host, const SessionAction& action, const LinkEnds& ends)
     host->log(LogLevel::kDebug, "R2CC: cross-rail link " + Describe(*host, ends) + " is not needed any more");
     return;
   }
-  host->report(MakeRecord(*host, plan::EvidenceKind::kLinkFenced, action, ends));
+  host->report(MakeRecord(*host, plan::EvidenceRecordKind::kLinkFenced, action, ends));
   LocalRail& rail = host->rails[ends.local_rail];
   rail.replayed_bytes += action.report.replayed_bytes;
   rail.failovers += 1;
@@ -179,7 +179,7 @@ void RecordFenced(Host* host, const SessionAction& action, const LinkEnds& ends)
 
 void RecordRefused(Host* host, const SessionAction& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
-  host->report(MakeRecord(*host, plan::EvidenceKind::kProofFailed, action, ends));
+  host->report(MakeRecord(*host, plan::EvidenceRecordKind::kProofFailed, action, ends));
   const LinkFault fault{action.report.cause, action.report.detail};
   if (host->rails[ends.local_rail].fault.Set(fault)) return;
   // The rail's own end, and attempts that a peer which is starting or ending does not answer, are no news.
@@ -191,7 +191,7 @@ void RecordRefused(Host* host, const SessionAction& action, const LinkEnds& ends
 void RecordSlow(Host* host, const SessionAction& action, const LinkEnds& ends) {
   if (host->link_observer) host->link_observer(action, ends);
   const bool slow = action.number < plan::kFullWeightPermille;
-  auto record = MakeRecord(*host, slow ? plan::EvidenceKind::kRailSlow : plan::EvidenceKind::kRailSteady, action, ends);
+  auto record = MakeRecord(*host, slow ? plan::EvidenceRecordKind::kRailSlow : plan::EvidenceRecordKind::kRailSteady, action, ends);
   record.share_permille = static_cast<uint32_t>(action.number);
   host->report(record);
   if (action.again) return;
@@ -207,7 +207,7 @@ std::string RecordGaveUp(Host* host, const std::string& peer, std::span<const Ra
   const PageView::Judgement judged = host->page()->Judge(host->names, peer_names);
   plan::GaveUp gave_up{host->job, host->pid, host->node, peer, lasted, {}};
   plan::EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(plan::EvidenceKind::kGaveUp);
+  record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kGaveUp);
   record.time_ns = now;
   record.duration_ns = static_cast<uint64_t>(std::max<Nanos>(lasted, 0));
   CopyText(peer, record.peer_node, sizeof(record.peer_node));

@@ -39,7 +39,7 @@ void RecordUse(Host* host, uint32_t usable, Nanos when);
 // Which run this process belongs to, and when the plugin started.
 plan::EvidenceRecord RunRecord(const Host& host, Nanos started);
 
-// From `call` on the AllReduces of a communicator use `way`, a plan::Way; see plan::EvidenceKind::kWay.
+// From `call` on the AllReduces of a communicator use `way`, a plan::Way; see plan::EvidenceRecordKind::kWay.
 plan::EvidenceRecord WayRecord(Nanos now, uint32_t communicator, uint64_t call, uint64_t bytes_min, uint32_t way,
                                uint32_t expected_permille);
 

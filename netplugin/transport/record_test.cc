@@ -62,8 +62,8 @@ TEST_F(RecordPassedTest, TheOperationsThatWaitedFollow) {
   };
   Pass(7);
   ASSERT_EQ(records.size(), 3u);
-  EXPECT_EQ(records[0].kind, static_cast<uint32_t>(plan::EvidenceKind::kLinkPassed));
-  EXPECT_EQ(records[1].kind, static_cast<uint32_t>(plan::EvidenceKind::kOperationHeld));
+  EXPECT_EQ(records[0].kind, static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkPassed));
+  EXPECT_EQ(records[1].kind, static_cast<uint32_t>(plan::EvidenceRecordKind::kOperationHeld));
   EXPECT_EQ(records[1].time_ns, 1000) << "of the loss, as that is what names the fault";
   EXPECT_EQ(records[1].local_rail, 2u);
   EXPECT_EQ(plan::HeldText(records[1]), "AllReduce 12 of communicator tp0 (rank 3 of 8) for 0.0 ms");
@@ -97,8 +97,8 @@ TEST_F(RecordGaveUpTest, ARailThatTheJobAsksToLoseIsNoFault) {
 
 TEST(WayRecord, IsOneThatTheDaemonReads) {
   const plan::EvidenceRecord record = WayRecord(77, 3, 51200, 16 << 20, 2, 880);
-  EXPECT_EQ(record.kind, static_cast<uint32_t>(plan::EvidenceKind::kWay));
-  EXPECT_TRUE(plan::IsNumbered(plan::EvidenceKind::kWay));
+  EXPECT_EQ(record.kind, static_cast<uint32_t>(plan::EvidenceRecordKind::kWay));
+  EXPECT_TRUE(plan::IsNumbered(plan::EvidenceRecordKind::kWay));
   EXPECT_EQ(record.time_ns, 77);
   EXPECT_EQ(record.incarnation, 3u);
   EXPECT_EQ(record.bytes, 51200u);

@@ -49,7 +49,7 @@ int InTimeNamespace(int seconds, const std::function<int()>& run) {
 TEST(ClockOffset, PageAndRingMeanTheSameInAnotherTimeNamespace) {
   std::string error;
   const auto page = PageWriter::Create(&error);
-  const auto ring = RingReader::Create(&error);
+  const auto ring = EvidenceRingReader::Create(&error);
   ASSERT_TRUE(page != nullptr && ring != nullptr) << error;
   const SteadyClock clock;
   Plan plan;
@@ -61,13 +61,13 @@ TEST(ClockOffset, PageAndRingMeanTheSameInAnotherTimeNamespace) {
     const Nanos before = clock.Now();
     const int failed = InTimeNamespace(seconds, [&] {
       const auto reader = PageReader::Open(dup(page->fd()), &error);
-      const auto writer = RingWriter::Open(dup(ring->fd()), &error);
+      const auto writer = EvidenceRingWriter::Open(dup(ring->fd()), &error);
       if (reader == nullptr || writer == nullptr) return 1;
       if (OwnMonotonicOffset() != seconds * kNanosPerSecond) return 2;
       if (reader->Stale(clock.Now())) return 3;
       if (!reader->Stale(clock.Now() + 3 * kNanosPerSecond)) return 4;
       EvidenceRecord record{};
-      record.kind = static_cast<uint32_t>(EvidenceKind::kRailTotals);
+      record.kind = static_cast<uint32_t>(EvidenceRecordKind::kRailTotals);
       record.time_ns = clock.Now();
       return writer->Put(record) ? 0 : 5;
     });

@@ -18,7 +18,7 @@
 
 namespace r2cc::plan {
 
-inline Plan PlanOf(uint64_t counter, int nics, uint16_t weight = 1000, NicState state = NicState::kHealthy) {
+inline Plan PlanOf(uint64_t counter, int nics, uint16_t weight = 1000, PlannedState state = PlannedState::kHealthy) {
   Plan plan;
   plan.epoch = {1000, counter};
   for (int i = 0; i < nics; ++i) plan.nics.push_back({"node" + std::to_string(i / 8), "nic" + std::to_string(i % 8), state, weight});

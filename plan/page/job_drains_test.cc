@@ -14,7 +14,7 @@ Plan PlanOf(uint64_t counter, size_t nics) {
   Plan plan;
   plan.epoch = {1000, counter};
   for (size_t i = 0; i < nics; ++i)
-    plan.nics.push_back({"node" + std::to_string(i / 8), "nic" + std::to_string(i % 8), NicState::kHealthy, 1000});
+    plan.nics.push_back({"node" + std::to_string(i / 8), "nic" + std::to_string(i % 8), PlannedState::kHealthy, 1000});
   return plan;
 }
 
@@ -42,13 +42,13 @@ TEST(JobDrains, AreNextToTheNicAndAreBounded) {
 
 TEST(OnPurpose, IsOnThePageAsLongAsItHasRoom) {
   Plan plan = PlanOf(1, 3);
-  plan.nics[1].state = NicState::kFailed;
+  plan.nics[1].state = PlannedState::kFailed;
   plan.nics[1].weight_permille = 0;
   plan.nics[1].on_purpose = true;
   const PageCopy copy = PageCopyOf(plan);
   EXPECT_TRUE(copy.OnPurpose("node0", "nic1"));
   EXPECT_FALSE(copy.OnPurpose("node0", "nic0"));
-  EXPECT_EQ(copy.Find(Fnv1a64("node0"), Fnv1a64("nic1"))->state, static_cast<uint8_t>(NicState::kFailed));
+  EXPECT_EQ(copy.Find(Fnv1a64("node0"), Fnv1a64("nic1"))->state, static_cast<uint8_t>(PlannedState::kFailed));
   EXPECT_FALSE(copy.PathBroken("node0", "nic1", "node1", "nic0"));
 
   plan = PlanOf(2, kPageEntriesMax);

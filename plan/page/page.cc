@@ -38,7 +38,7 @@ uint64_t TagOf(const SipKey& key, const std::string& first, const std::string& s
 // Where the entry of two names stands that is displaced.
 uint64_t DisplacedHash(const SipKey& key, const std::string& name) { return SipHash24({~key[0], ~key[1]}, name); }
 
-PageEntry EntryOf(const SipKey& key, const std::string& first, const std::string& second, bool displaced, NicState state,
+PageEntry EntryOf(const SipKey& key, const std::string& first, const std::string& second, bool displaced, PlannedState state,
                   uint16_t weight_permille) {
   PageEntry entry{};
   entry.node_hash = displaced ? DisplacedHash(key, first) : Fnv1a64(first);
@@ -107,7 +107,7 @@ bool CopyOf(const std::vector<uint64_t>& words, PageCopy* copy) {
   copy->entries.resize((words.size() - kPageBodyEntries) / kPageEntryWords);
   if (!copy->entries.empty()) std::memcpy(copy->entries.data(), &words[kPageBodyEntries], copy->entries.size() * sizeof(PageEntry));
   for (const PageEntry& entry : copy->entries)
-    if (entry.weight_permille > kFullWeightPermille || entry.state > static_cast<uint8_t>(NicState::kDrained)) return false;
+    if (entry.weight_permille > kFullWeightPermille || entry.state > static_cast<uint8_t>(PlannedState::kDrained)) return false;
   return Ascending(copy->entries);
 }
 
@@ -170,7 +170,7 @@ bool PageCopy::PathBroken(const std::string& node, const std::string& nic, const
   const std::string here = node + "/" + nic;
   const std::string there = peer_node + "/" + peer_nic;
   const PageEntry* entry = node < peer_node ? Find(here, there) : Find(there, here);
-  return entry != nullptr && entry->state == static_cast<uint8_t>(NicState::kFailed);
+  return entry != nullptr && entry->state == static_cast<uint8_t>(PlannedState::kFailed);
 }
 
 bool PageCopy::DrainedFor(const std::string& job, const std::string& node, const std::string& nic) const {
@@ -187,7 +187,7 @@ PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_
   std::vector<std::string> displaced_ends;  // mostly none
   copy.entries.reserve(plan.nics.size() + plan.broken_paths.size());
   size_t job_drains = 0;
-  const auto add = [&](const std::string& first, const std::string& second, bool moved, NicState state, uint16_t weight_permille) {
+  const auto add = [&](const std::string& first, const std::string& second, bool moved, PlannedState state, uint16_t weight_permille) {
     copy.entries.push_back(EntryOf(key, first, second, moved, state, weight_permille));
     copy.displaced += moved;
   };
@@ -195,8 +195,8 @@ PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_
     const PlannedNic& nic = plan.nics[at];
     if (displaced[at]) displaced_ends.push_back(nic.node + "/" + nic.nic);
     // A job has no use for the difference, and one that was built before these two would refuse the page.
-    const bool as_failed = nic.state == NicState::kUncabled || nic.state == NicState::kDrainedNow;
-    const NicState state = as_failed ? NicState::kFailed : nic.state;
+    const bool as_failed = nic.state == PlannedState::kUncabled || nic.state == PlannedState::kDrainedNow;
+    const PlannedState state = as_failed ? PlannedState::kFailed : nic.state;
     add(nic.node, nic.nic, displaced[at], state, nic.weight_permille);
     std::vector<uint64_t> hashes;
     for (const std::string& job : nic.drained_jobs) {
@@ -205,7 +205,7 @@ PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_
       const uint64_t hash = JobHash(job);
       const bool again = std::find(hashes.begin(), hashes.end(), hash) != hashes.end();
       hashes.push_back(hash);
-      add(nic.node + "/" + nic.nic, JobName(job), displaced[at] || again, NicState::kDrained, 0);
+      add(nic.node + "/" + nic.nic, JobName(job), displaced[at] || again, PlannedState::kDrained, 0);
     }
   }
   const auto moved = [&](const std::string& end) {
@@ -213,11 +213,12 @@ PageCopy PageCopyOf(const Plan& plan, const SipKey& key, const std::string& own_
   };
   for (const BrokenPath& path : plan.broken_paths) {
     const std::string from = path.node + "/" + path.nic, to = path.peer_node + "/" + path.peer_nic;
-    add(from, to, moved(from) || moved(to), NicState::kFailed, 0);
+    add(from, to, moved(from) || moved(to), PlannedState::kFailed, 0);
   }
   // Last: without these a job counts a drill as a fault, and nothing else changes.
   for (size_t at = 0; at < plan.nics.size() && copy.entries.size() < kPageEntriesMax; ++at)
-    if (plan.nics[at].on_purpose) add(plan.nics[at].node + "/" + plan.nics[at].nic, kOnPurposeName, displaced[at], NicState::kFailed, 0);
+    if (plan.nics[at].on_purpose)
+      add(plan.nics[at].node + "/" + plan.nics[at].nic, kOnPurposeName, displaced[at], PlannedState::kFailed, 0);
   std::sort(copy.entries.begin(), copy.entries.end(), [](const PageEntry& a, const PageEntry& b) { return KeyOf(a) < KeyOf(b); });
   return copy;
 }

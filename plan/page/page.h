@@ -44,7 +44,7 @@ struct PageEntry {
   uint64_t node_hash;  // Fnv1a64 of the node's name
   uint64_t nic_hash;   // Fnv1a64 of the NIC's name
   uint16_t weight_permille;
-  uint8_t state;  // NicState
+  uint8_t state;  // PlannedState
   uint8_t tag[5];
 };
 static_assert(sizeof(PageEntry) == 24);

@@ -37,21 +37,23 @@ class PageConflictsTest : public testing::Test {
 };
 
 TEST_F(PageConflictsTest, TwoNicsOfOneHashFreezeNothing) {
-  const PageCopy& copy = Published(
-      Of({{"n1", "rail0", NicState::kFailed, 0}, {"n3", kTwin, NicState::kHealthy, 1000}, {"n3", kOtherTwin, NicState::kFailed, 0}}), "n0");
-  EXPECT_EQ(copy.Find("n1", "rail0")->state, static_cast<uint8_t>(NicState::kFailed));
+  const PageCopy& copy = Published(Of({{"n1", "rail0", PlannedState::kFailed, 0},
+                                       {"n3", kTwin, PlannedState::kHealthy, 1000},
+                                       {"n3", kOtherTwin, PlannedState::kFailed, 0}}),
+                                   "n0");
+  EXPECT_EQ(copy.Find("n1", "rail0")->state, static_cast<uint8_t>(PlannedState::kFailed));
   EXPECT_EQ(copy.Find("n3", kTwin)->weight_permille, 1000);
   ASSERT_NE(copy.Find("n3", kOtherTwin), nullptr);
   EXPECT_EQ(copy.Find("n3", kOtherTwin)->weight_permille, 0);
   ASSERT_EQ(writer_->conflicts().size(), 1u);
   EXPECT_EQ(writer_->conflicts()[0].nic, kOtherTwin);
   EXPECT_EQ(writer_->conflicts()[0].other_nic, kTwin);
-  Published(Of({{"n1", "rail0", NicState::kFailed, 0}}), "n0");
+  Published(Of({{"n1", "rail0", PlannedState::kFailed, 0}}), "n0");
   EXPECT_TRUE(writer_->conflicts().empty());
 }
 
 TEST_F(PageConflictsTest, ADrainOfANameOfTheSameHashSteersNobody) {
-  const PageCopy& copy = Published(Of({{"n1", "rail0"}, {"n3", kAsN1Rail0, NicState::kHealthy, 1000, {"train"}}}), "n0");
+  const PageCopy& copy = Published(Of({{"n1", "rail0"}, {"n3", kAsN1Rail0, PlannedState::kHealthy, 1000, {"train"}}}), "n0");
   EXPECT_FALSE(copy.DrainedFor("train", "n1", "rail0"));
   EXPECT_TRUE(copy.DrainedFor("train", "n3", kAsN1Rail0));
   // Plugins that know hashes alone do not find it either.
@@ -59,7 +61,8 @@ TEST_F(PageConflictsTest, ADrainOfANameOfTheSameHashSteersNobody) {
 }
 
 TEST_F(PageConflictsTest, TheOwnNodesEntriesKeepTheirPlaces) {
-  const Plan plan = Of({{"n1", "rail0", NicState::kHealthy, 1000, {"train"}}, {"n3", kAsN1Rail0, NicState::kHealthy, 1000, {"other"}}});
+  const Plan plan =
+      Of({{"n1", "rail0", PlannedState::kHealthy, 1000, {"train"}}, {"n3", kAsN1Rail0, PlannedState::kHealthy, 1000, {"other"}}});
   const PageCopy& copy = Published(plan, "n3");
   EXPECT_NE(copy.Find(Fnv1a64("n1/rail0"), JobHash("other")), nullptr) << "where an old plugin of n3 looks";
   EXPECT_EQ(copy.Find(Fnv1a64("n1/rail0"), JobHash("train")), nullptr);
@@ -79,7 +82,7 @@ TEST_F(PageConflictsTest, APathOfANameOfTheSameHashForbidsNoSoundOne) {
 
 TEST_F(PageConflictsTest, JobsOfOneHashOnOneNicFreezeNothing) {
   // "job " and a tail: two names of one hash are as easily found; here the same one twice stands for them.
-  const PageCopy& copy = Published(Of({{"n1", "rail0", NicState::kHealthy, 1000, {"train", "train"}}}), "n0");
+  const PageCopy& copy = Published(Of({{"n1", "rail0", PlannedState::kHealthy, 1000, {"train", "train"}}}), "n0");
   EXPECT_TRUE(copy.DrainedFor("train", "n1", "rail0"));
 }
 

@@ -43,7 +43,7 @@ TEST(Page, RoundTrip) {
 
   Plan plan = PlanOf(1, 20);
   plan.nics[3].weight_permille = 250;
-  plan.nics[3].state = NicState::kDegraded;
+  plan.nics[3].state = PlannedState::kDegraded;
   ASSERT_TRUE(writer->Publish(plan, 10 * kNanosPerSecond, &error)) << error;
   EXPECT_EQ(reader->Refresh(), PageReader::Read::kNew);
   EXPECT_EQ(reader->Refresh(), PageReader::Read::kUnchanged);
@@ -328,7 +328,7 @@ TEST(PageFuzz, MutatedBodiesNeverGetThroughUnsound) {
     ASSERT_LE(reader->copy().entries.size(), kPageEntriesMax);
     for (const PageEntry& entry : reader->copy().entries) {
       ASSERT_LE(entry.weight_permille, kFullWeightPermille);
-      ASSERT_LE(entry.state, static_cast<uint8_t>(NicState::kDrained));
+      ASSERT_LE(entry.state, static_cast<uint8_t>(PlannedState::kDrained));
     }
   }
   EXPECT_GT(taken, 1000u);

@@ -34,11 +34,13 @@ EvidenceRecord Copy(const Words& words) {
 }
 
 bool SpeaksOfAShare(const EvidenceRecord& record) {
-  return record.kind == static_cast<uint32_t>(EvidenceKind::kRailSlow) || record.kind == static_cast<uint32_t>(EvidenceKind::kRailSteady);
+  return record.kind == static_cast<uint32_t>(EvidenceRecordKind::kRailSlow) ||
+         record.kind == static_cast<uint32_t>(EvidenceRecordKind::kRailSteady);
 }
 
 bool Sound(const EvidenceRecord& record) {
-  return record.kind >= static_cast<uint32_t>(EvidenceKind::kLinkFenced) && record.kind <= static_cast<uint32_t>(kEvidenceKindNewest) &&
+  return record.kind >= static_cast<uint32_t>(EvidenceRecordKind::kLinkFenced) &&
+         record.kind <= static_cast<uint32_t>(kEvidenceRecordKindNewest) &&
          (!SpeaksOfAShare(record) || record.share_permille <= kFullWeightPermille) &&
          record.cause <= static_cast<uint32_t>(kEvidenceCauseNewest) && record.time_ns >= 0 && record.local_rail < kAttachRailsMax &&
          SoundText(record.peer_node) && SoundText(record.peer_nic);
@@ -117,25 +119,25 @@ const char* WaitText(uint64_t what) {
   return "the reason is unknown";
 }
 
-bool IsNumbered(EvidenceKind kind) {
+bool IsNumbered(EvidenceRecordKind kind) {
   switch (kind) {
-    case EvidenceKind::kLinkFenced:
-    case EvidenceKind::kGaveUp:
-    case EvidenceKind::kLinkLost:
-    case EvidenceKind::kLinkPassed:
-    case EvidenceKind::kRailUse:
-    case EvidenceKind::kFailed:
-    case EvidenceKind::kOperationHeld:
-    case EvidenceKind::kWay: return true;
-    case EvidenceKind::kLinkUp:
-    case EvidenceKind::kRailTotals:
-    case EvidenceKind::kFlowOpened:
-    case EvidenceKind::kRailSlow:
-    case EvidenceKind::kRailSteady:
-    case EvidenceKind::kProofFailed:
-    case EvidenceKind::kRun:
-    case EvidenceKind::kEnding:
-    case EvidenceKind::kWaiting: return false;
+    case EvidenceRecordKind::kLinkFenced:
+    case EvidenceRecordKind::kGaveUp:
+    case EvidenceRecordKind::kLinkLost:
+    case EvidenceRecordKind::kLinkPassed:
+    case EvidenceRecordKind::kRailUse:
+    case EvidenceRecordKind::kFailed:
+    case EvidenceRecordKind::kOperationHeld:
+    case EvidenceRecordKind::kWay: return true;
+    case EvidenceRecordKind::kLinkUp:
+    case EvidenceRecordKind::kRailTotals:
+    case EvidenceRecordKind::kFlowOpened:
+    case EvidenceRecordKind::kRailSlow:
+    case EvidenceRecordKind::kRailSteady:
+    case EvidenceRecordKind::kProofFailed:
+    case EvidenceRecordKind::kRun:
+    case EvidenceRecordKind::kEnding:
+    case EvidenceRecordKind::kWaiting: return false;
   }
   return false;
 }
@@ -152,19 +154,19 @@ std::string HeldText(const EvidenceRecord& record) {
   return line + text;
 }
 
-std::unique_ptr<RingReader> RingReader::Create(std::string* error) {
+std::unique_ptr<EvidenceRingReader> EvidenceRingReader::Create(std::string* error) {
   int fd = -1;
   void* memory = nullptr;
   if (!MakeShared(kRing, &fd, &memory, error)) return nullptr;
   StoreRelaxed(&static_cast<RingLayout*>(memory)->newest_cause, static_cast<uint64_t>(kEvidenceCauseNewest));
-  StoreRelaxed(&static_cast<RingLayout*>(memory)->newest_kind, static_cast<uint64_t>(kEvidenceKindNewest));
+  StoreRelaxed(&static_cast<RingLayout*>(memory)->newest_kind, static_cast<uint64_t>(kEvidenceRecordKindNewest));
   StoreRelaxed(&static_cast<RingLayout*>(memory)->clock_offset_ns, static_cast<uint64_t>(OwnMonotonicOffset()));
-  return std::unique_ptr<RingReader>(new RingReader(fd, memory));
+  return std::unique_ptr<EvidenceRingReader>(new EvidenceRingReader(fd, memory));
 }
 
-RingReader::~RingReader() { UnmapShared(kRing, fd_, memory_); }
+EvidenceRingReader::~EvidenceRingReader() { UnmapShared(kRing, fd_, memory_); }
 
-int RingReader::Take(int most, std::vector<EvidenceRecord>* out) {
+int EvidenceRingReader::Take(int most, std::vector<EvidenceRecord>* out) {
   auto* ring = static_cast<RingLayout*>(memory_);
   const uint64_t put = LoadAcquire(&ring->put);
   if (put - taken_ > kRingRecords) {
@@ -195,30 +197,30 @@ int RingReader::Take(int most, std::vector<EvidenceRecord>* out) {
   return taken;
 }
 
-uint64_t RingReader::dropped() const { return LoadRelaxed(&static_cast<const RingLayout*>(memory_)->dropped); }
+uint64_t EvidenceRingReader::dropped() const { return LoadRelaxed(&static_cast<const RingLayout*>(memory_)->dropped); }
 
-std::unique_ptr<RingWriter> RingWriter::Open(int fd, std::string* error) {
+std::unique_ptr<EvidenceRingWriter> EvidenceRingWriter::Open(int fd, std::string* error) {
   void* memory = MapShared(kRing, fd, error);
-  return memory == nullptr ? nullptr : std::unique_ptr<RingWriter>(new RingWriter(fd, memory));
+  return memory == nullptr ? nullptr : std::unique_ptr<EvidenceRingWriter>(new EvidenceRingWriter(fd, memory));
 }
 
-RingWriter::RingWriter(int fd, void* memory)
+EvidenceRingWriter::EvidenceRingWriter(int fd, void* memory)
     : fd_(fd),
       memory_(memory),
       newest_cause_(static_cast<EvidenceCause>(std::clamp<uint64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->newest_cause),
                                                                     static_cast<uint64_t>(kEvidenceCauseOf020),
                                                                     static_cast<uint64_t>(kEvidenceCauseNewest)))),
-      newest_kind_(static_cast<EvidenceKind>(std::clamp<uint64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->newest_kind),
-                                                                  static_cast<uint64_t>(kEvidenceKindOf020),
-                                                                  static_cast<uint64_t>(kEvidenceKindNewest)))),
+      newest_kind_(static_cast<EvidenceRecordKind>(std::clamp<uint64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->newest_kind),
+                                                                        static_cast<uint64_t>(kEvidenceRecordKindOf020),
+                                                                        static_cast<uint64_t>(kEvidenceRecordKindNewest)))),
       to_readers_clock_(static_cast<int64_t>(LoadRelaxed(&static_cast<const RingLayout*>(memory)->clock_offset_ns) -
                                              static_cast<uint64_t>(OwnMonotonicOffset()))),
       put_(LoadRelaxed(&static_cast<const RingLayout*>(memory)->put)) {}
 
-RingWriter::~RingWriter() { UnmapShared(kRing, fd_, memory_); }
+EvidenceRingWriter::~EvidenceRingWriter() { UnmapShared(kRing, fd_, memory_); }
 
-bool RingWriter::Put(const EvidenceRecord& record) {
-  if (record.kind > static_cast<uint32_t>(newest_kind_) && record.kind <= static_cast<uint32_t>(kEvidenceKindNewest)) return true;
+bool EvidenceRingWriter::Put(const EvidenceRecord& record) {
+  if (record.kind > static_cast<uint32_t>(newest_kind_) && record.kind <= static_cast<uint32_t>(kEvidenceRecordKindNewest)) return true;
   auto* ring = static_cast<RingLayout*>(memory_);
   if (put_ - LoadAcquire(&ring->taken) >= kRingRecords) {
     StoreRelaxed(&ring->dropped, LoadRelaxed(&ring->dropped) + 1);

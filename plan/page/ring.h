@@ -19,7 +19,7 @@ constexpr uint32_t kRingRecords = 4096;
 
 // The numbers are part of the ring format. A kind that a reader does not know is garbled to it: skipped and counted, and nothing else
 // happens. So a kind added at the end, in the fields that there are, needs no new version of the ring.
-enum class EvidenceKind : uint32_t {
+enum class EvidenceRecordKind : uint32_t {
   kLinkFenced = 1,  // an incarnation of a link was given up; replayed_bytes, duration_ns: from the first sign to the replay's start
   kLinkUp = 2,      // an incarnation of a link carries data
   kRailTotals = 3,  // about once a second, for local_rail: bytes sent (bytes), received (received_bytes), replayed since the start
@@ -62,9 +62,9 @@ enum class EvidenceKind : uint32_t {
   // from 1. bytes: that call. duration_ns: bytes from which on they go that way. replayed_bytes: WayDetail().
   kWay = 17,
 };
-constexpr EvidenceKind kEvidenceKindNewest = EvidenceKind::kWay;
+constexpr EvidenceRecordKind kEvidenceRecordKindNewest = EvidenceRecordKind::kWay;
 // The newest kind that a daemon of release 0.2.0 knows, whose rings do not name it.
-constexpr EvidenceKind kEvidenceKindOf020 = EvidenceKind::kGaveUp;
+constexpr EvidenceRecordKind kEvidenceRecordKindOf020 = EvidenceRecordKind::kGaveUp;
 
 // Why an operation of a job failed. The numbers are part of the ring's format.
 enum class Failure : uint64_t {
@@ -140,7 +140,7 @@ EvidenceCause CauseFor(EvidenceCause cause, EvidenceCause newest);
 
 // Records of these kinds carry a running number of their process in received_bytes, from 1. The writer keeps the last ones and puts them
 // into each new ring again, so that a daemon that starts later misses none; the reader skips those that it knows. 0: a plugin of 0.2.0.
-bool IsNumbered(EvidenceKind kind);
+bool IsNumbered(EvidenceRecordKind kind);
 
 // 144 bytes, no padding. Strings are NUL-terminated (the reader cuts them if they are not) printable ASCII (a record with anything
 // else is garbled).
@@ -170,13 +170,13 @@ constexpr uint64_t HeldRank(int32_t rank, int32_t ranks) {
 // "AllReduce 4711 of communicator tp0 (rank 3 of 8) for 280.0 ms". `record` is a kOperationHeld with sound texts.
 std::string HeldText(const EvidenceRecord& record);
 
-class RingReader {
+class EvidenceRingReader {
  public:
   // The daemon's end: makes, maps and seals the memory. Null and a line in `error` on failure.
-  static std::unique_ptr<RingReader> Create(std::string* error);
-  ~RingReader();
-  RingReader(const RingReader&) = delete;
-  RingReader& operator=(const RingReader&) = delete;
+  static std::unique_ptr<EvidenceRingReader> Create(std::string* error);
+  ~EvidenceRingReader();
+  EvidenceRingReader(const EvidenceRingReader&) = delete;
+  EvidenceRingReader& operator=(const EvidenceRingReader&) = delete;
 
   int fd() const { return fd_; }
 
@@ -189,34 +189,34 @@ class RingReader {
   uint64_t dropped() const;
 
  private:
-  RingReader(int fd, void* memory) : fd_(fd), memory_(memory) {}
+  EvidenceRingReader(int fd, void* memory) : fd_(fd), memory_(memory) {}
   int fd_;
   void* memory_;
   uint64_t taken_ = 0;
   uint64_t garbled_ = 0;
 };
 
-class RingWriter {
+class EvidenceRingWriter {
  public:
   // The plugin's end: checks size, seals, magic and version, then maps; takes ownership of `fd` in any case.
-  static std::unique_ptr<RingWriter> Open(int fd, std::string* error);
-  ~RingWriter();
-  RingWriter(const RingWriter&) = delete;
-  RingWriter& operator=(const RingWriter&) = delete;
+  static std::unique_ptr<EvidenceRingWriter> Open(int fd, std::string* error);
+  ~EvidenceRingWriter();
+  EvidenceRingWriter(const EvidenceRingWriter&) = delete;
+  EvidenceRingWriter& operator=(const EvidenceRingWriter&) = delete;
 
   // Never blocks, and believes no index of the other side further than "full"; false if the ring is full (the record is dropped and
   // counted). A cause that the reader does not know becomes one that it knows; a record of a kind that it does not know is left out. One
   // thread at a time.
   bool Put(const EvidenceRecord& record);
   // The reader skips numbered records that it knows: see IsNumbered().
-  bool reads_numbers() const { return newest_kind_ > kEvidenceKindOf020; }
+  bool reads_numbers() const { return newest_kind_ > kEvidenceRecordKindOf020; }
 
  private:
-  RingWriter(int fd, void* memory);
+  EvidenceRingWriter(int fd, void* memory);
   int fd_;
   void* memory_;
-  EvidenceCause newest_cause_;  // that the reader knows
-  EvidenceKind newest_kind_;    // likewise
+  EvidenceCause newest_cause_;      // that the reader knows
+  EvidenceRecordKind newest_kind_;  // likewise
   int64_t to_readers_clock_;
   uint64_t put_;
 };

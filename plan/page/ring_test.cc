@@ -20,7 +20,7 @@ namespace {
 
 EvidenceRecord RecordOf(uint64_t number) {
   EvidenceRecord record{};
-  record.kind = static_cast<uint32_t>(EvidenceKind::kRailTotals);
+  record.kind = static_cast<uint32_t>(EvidenceRecordKind::kRailTotals);
   record.time_ns = static_cast<int64_t>(number);
   record.local_rail = static_cast<uint32_t>(number % 4);
   record.bytes = number;
@@ -30,7 +30,7 @@ EvidenceRecord RecordOf(uint64_t number) {
   return record;
 }
 
-void Share(EvidenceRecord* record, EvidenceKind kind, uint32_t permille) {
+void Share(EvidenceRecord* record, EvidenceRecordKind kind, uint32_t permille) {
   record->kind = static_cast<uint32_t>(kind);
   record->share_permille = permille;
 }
@@ -40,9 +40,9 @@ class Ring : public testing::Test {
  protected:
   void SetUp() override {
     std::string error;
-    reader_ = RingReader::Create(&error);
+    reader_ = EvidenceRingReader::Create(&error);
     ASSERT_NE(reader_, nullptr) << error;
-    writer_ = RingWriter::Open(dup(reader_->fd()), &error);
+    writer_ = EvidenceRingWriter::Open(dup(reader_->fd()), &error);
     ASSERT_NE(writer_, nullptr) << error;
     void* memory = mmap(nullptr, sizeof(RingLayout), PROT_READ | PROT_WRITE, MAP_SHARED, reader_->fd(), 0);
     ASSERT_NE(memory, MAP_FAILED);
@@ -50,8 +50,8 @@ class Ring : public testing::Test {
   }
   void TearDown() override { munmap(raw_, sizeof(RingLayout)); }
 
-  std::unique_ptr<RingReader> reader_;
-  std::unique_ptr<RingWriter> writer_;
+  std::unique_ptr<EvidenceRingReader> reader_;
+  std::unique_ptr<EvidenceRingWriter> writer_;
   RingLayout* raw_ = nullptr;
 };
 
@@ -97,14 +97,14 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
     ASSERT_TRUE(writer_->Put(record));
   };
   put([](EvidenceRecord& r) { r.kind = 0; });
-  put([](EvidenceRecord& r) { r.kind = static_cast<uint32_t>(kEvidenceKindNewest) + 1; });
+  put([](EvidenceRecord& r) { r.kind = static_cast<uint32_t>(kEvidenceRecordKindNewest) + 1; });
   put([](EvidenceRecord& r) { r.cause = 12; });
   put([](EvidenceRecord& r) { r.time_ns = -1; });
   put([](EvidenceRecord& r) { r.local_rail = 32; });
   put([](EvidenceRecord& r) { r.peer_node[0] = '\n'; });
   put([](EvidenceRecord& r) { r.peer_nic[1] = '\xff'; });
-  put([](EvidenceRecord& r) { Share(&r, EvidenceKind::kRailSlow, 1001); });
-  put([](EvidenceRecord& r) { Share(&r, EvidenceKind::kRailSteady, UINT32_MAX); });
+  put([](EvidenceRecord& r) { Share(&r, EvidenceRecordKind::kRailSlow, 1001); });
+  put([](EvidenceRecord& r) { Share(&r, EvidenceRecordKind::kRailSteady, UINT32_MAX); });
   put([](EvidenceRecord&) {});
   std::vector<EvidenceRecord> out;
   EXPECT_EQ(reader_->Take(4, &out), 4) << "garbled ones count too: they cost as much";
@@ -115,7 +115,7 @@ TEST_F(Ring, GarbledRecordsAreSkippedAndCounted) {
 
 TEST_F(Ring, ASlowRailsShareTakesTheIncarnationsPlace) {
   for (const auto& [kind, permille] :
-       {std::pair(EvidenceKind::kRailSlow, 0u), {EvidenceKind::kRailSlow, 250u}, {EvidenceKind::kRailSteady, 1000u}}) {
+       {std::pair(EvidenceRecordKind::kRailSlow, 0u), {EvidenceRecordKind::kRailSlow, 250u}, {EvidenceRecordKind::kRailSteady, 1000u}}) {
     EvidenceRecord record = RecordOf(1);
     Share(&record, kind, permille);
     ASSERT_TRUE(writer_->Put(record));
@@ -125,7 +125,7 @@ TEST_F(Ring, ASlowRailsShareTakesTheIncarnationsPlace) {
     EXPECT_EQ(out[0].share_permille, permille);
   }
   EvidenceRecord up = RecordOf(1);
-  up.kind = static_cast<uint32_t>(EvidenceKind::kLinkUp);
+  up.kind = static_cast<uint32_t>(EvidenceRecordKind::kLinkUp);
   up.incarnation = UINT32_MAX;  // a number like any other
   ASSERT_TRUE(writer_->Put(up));
   std::vector<EvidenceRecord> out;
@@ -134,7 +134,7 @@ TEST_F(Ring, ASlowRailsShareTakesTheIncarnationsPlace) {
 
 TEST_F(Ring, ANewCauseReachesAReaderThatKnowsIt) {
   EvidenceRecord record = RecordOf(1);
-  record.kind = static_cast<uint32_t>(EvidenceKind::kProofFailed);
+  record.kind = static_cast<uint32_t>(EvidenceRecordKind::kProofFailed);
   record.cause = static_cast<uint32_t>(EvidenceCause::kLargeLost);
   record.bytes = 1500;
   ASSERT_TRUE(writer_->Put(record));
@@ -147,26 +147,26 @@ TEST_F(Ring, ADaemonOf020GetsNoKindThatItDoesNotKnow) {
   EXPECT_TRUE(writer_->reads_numbers());
   raw_->newest_kind = 0;  // as 0.2.0 makes rings
   std::string error;
-  writer_ = RingWriter::Open(dup(reader_->fd()), &error);
+  writer_ = EvidenceRingWriter::Open(dup(reader_->fd()), &error);
   ASSERT_NE(writer_, nullptr) << error;
   EXPECT_FALSE(writer_->reads_numbers());
-  for (uint32_t kind = 1; kind <= static_cast<uint32_t>(kEvidenceKindNewest); ++kind) {
+  for (uint32_t kind = 1; kind <= static_cast<uint32_t>(kEvidenceRecordKindNewest); ++kind) {
     EvidenceRecord record = RecordOf(1);
     record.kind = kind;
     EXPECT_TRUE(writer_->Put(record));
   }
   std::vector<EvidenceRecord> out;
-  EXPECT_EQ(reader_->Take(100, &out), static_cast<int>(kEvidenceKindOf020));
+  EXPECT_EQ(reader_->Take(100, &out), static_cast<int>(kEvidenceRecordKindOf020));
   EXPECT_EQ(reader_->garbled(), 0u);
 }
 
 TEST_F(Ring, ADaemonOf020GetsSilenceInstead) {
   raw_->newest_cause = 0;  // as 0.2.0 makes rings
   std::string error;
-  writer_ = RingWriter::Open(dup(reader_->fd()), &error);
+  writer_ = EvidenceRingWriter::Open(dup(reader_->fd()), &error);
   ASSERT_NE(writer_, nullptr) << error;
   EvidenceRecord record = RecordOf(1);
-  record.kind = static_cast<uint32_t>(EvidenceKind::kLinkFenced);
+  record.kind = static_cast<uint32_t>(EvidenceRecordKind::kLinkFenced);
   const std::pair<EvidenceCause, EvidenceCause> causes[] = {{EvidenceCause::kStalled, EvidenceCause::kSilence},
                                                             {EvidenceCause::kLargeLost, EvidenceCause::kSilence},
                                                             {EvidenceCause::kRetired, EvidenceCause::kRetired},
@@ -231,7 +231,7 @@ TEST_F(Ring, CountsWrapWithoutAGap) {
   std::vector<EvidenceRecord> out;
   reader_->Take(10, &out);  // resyncs
   std::string error;
-  auto writer = RingWriter::Open(dup(reader_->fd()), &error);
+  auto writer = EvidenceRingWriter::Open(dup(reader_->fd()), &error);
   for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(writer->Put(RecordOf(i)));
   EXPECT_EQ(reader_->Take(100, &out), 10);
   for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(out[i].bytes, i);
@@ -239,8 +239,8 @@ TEST_F(Ring, CountsWrapWithoutAGap) {
 
 TEST(RingOpen, RefusesWhatIsNotARing) {
   std::string error;
-  EXPECT_EQ(RingWriter::Open(-1, &error), nullptr);
-  EXPECT_EQ(RingWriter::Open(open("/dev/null", O_RDWR | O_CLOEXEC), &error), nullptr);
+  EXPECT_EQ(EvidenceRingWriter::Open(-1, &error), nullptr);
+  EXPECT_EQ(EvidenceRingWriter::Open(open("/dev/null", O_RDWR | O_CLOEXEC), &error), nullptr);
   struct Case {
     uint64_t magic;
     uint32_t version;
@@ -263,7 +263,7 @@ TEST(RingOpen, RefusesWhatIsNotARing) {
     ASSERT_EQ(pwrite(fd, &c.magic, 8, 0), 8);
     ASSERT_EQ(pwrite(fd, &c.version, 4, 8), 4);
     ASSERT_EQ(fcntl(fd, F_ADD_SEALS, c.seals), 0);
-    auto writer = RingWriter::Open(fd, &error);
+    auto writer = EvidenceRingWriter::Open(fd, &error);
     EXPECT_EQ(writer != nullptr, *c.expected == '\0') << error;
     EXPECT_NE(error.find(c.expected), std::string::npos) << error;
   }

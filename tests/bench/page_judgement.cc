@@ -73,7 +73,7 @@ class Bench {
       plan.epoch.counter = ++epochs_;
       for (int node = 0; node <= kPeers; ++node)
         for (int rail = 0; rail < kRails; ++rail)
-          plan.nics.push_back({NodeName(node), NicName(rail), plan::NicState::kHealthy, plan::kFullWeightPermille});
+          plan.nics.push_back({NodeName(node), NicName(rail), plan::PlannedState::kHealthy, plan::kFullWeightPermille});
       for (int path = 0; path < broken_paths; ++path)
         plan.broken_paths.push_back({NodeName(0), NicName(path % kRails), NodeName(1 + path), NicName(0)});
       daemon_->Publish(plan);

@@ -194,7 +194,7 @@ void Node::AttachJobs() {
     for (const int peer : jobs_[job]) {
       for (int rail = 0; rail < rails_; ++rail) {
         plan::EvidenceRecord& record = records.emplace_back();
-        record.kind = static_cast<uint32_t>(plan::EvidenceKind::kLinkUp);
+        record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkUp);
         record.time_ns = daemon_->life.Now();
         record.local_rail = static_cast<uint32_t>(rail);
         plan::SetText(NodeName(peer), record.peer_node);
@@ -223,7 +223,7 @@ absl::Status Node::Attach::Start(Callbacks callbacks) {
   if (bug == Bug::kReportsDecide)
     callbacks.on_evidence = [this, next = callbacks.on_evidence](auto id, const auto& records, uint64_t dropped) {
       for (const plan::EvidenceRecord& record : records)
-        if (record.kind == static_cast<uint32_t>(plan::EvidenceKind::kLinkLost))
+        if (record.kind == static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost))
           node_->daemon_->links.Set(Interface(static_cast<int>(record.local_rail)), false);
       next(id, records, dropped);
     };

@@ -76,7 +76,7 @@ void Watch::Wrong(int observer, const std::string& nic, const std::string& what,
 void Watch::OnPage(int node, const plan::Plan& plan, Nanos now) {
   ++pages_;
   for (const plan::PlannedNic& nic : plan.nics)
-    if (nic.weight_permille != plan::kFullWeightPermille && nic.state != plan::NicState::kProving && !broken_.contains(NicOf(nic)))
+    if (nic.weight_permille != plan::kFullWeightPermille && nic.state != plan::PlannedState::kProving && !broken_.contains(NicOf(nic)))
       Wrong(node, absl::StrCat(nic.node, "/", nic.nic), absl::StrCat("weight ", nic.weight_permille), now);
   if (!waiting_[static_cast<size_t>(node)] || !Knows(plan)) return;
   waiting_[static_cast<size_t>(node)] = false;

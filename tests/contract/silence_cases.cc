@@ -108,7 +108,7 @@ TEST_P(Contract, PageMovesTrafficAwayAndBack) {
   Make();
   Start(kRails);
   ASSERT_TRUE(TrafficMore(8));
-  for (const End end : {0, 1}) world_->Publish(end, {{.node = 1, .rail = 2, .state = plan::NicState::kFailed, .weight_permille = 0}});
+  for (const End end : {0, 1}) world_->Publish(end, {{.node = 1, .rail = 2, .state = plan::PlannedState::kFailed, .weight_permille = 0}});
   ASSERT_TRUE(TrafficUntil([&] { return Fences(0, 2) > 0; })) << "nobody obeys";
   ASSERT_TRUE(TrafficMore(8));
   const uint64_t before = world_->LeftBytes(0, 2);
@@ -145,7 +145,7 @@ TEST_P(Contract, PageNeverTakesTheLastWay) {
   Start(kRails);
   std::vector<World::Verdict> all;
   for (int rail = 0; rail < kRails; ++rail)
-    all.push_back({.node = rail % 2, .rail = rail, .state = plan::NicState::kFailed, .weight_permille = 0});
+    all.push_back({.node = rail % 2, .rail = rail, .state = plan::PlannedState::kFailed, .weight_permille = 0});
   for (const End end : {0, 1}) world_->Publish(end, all);
   ASSERT_TRUE(TrafficFor(300 * kMs));
   ASSERT_TRUE(TrafficMore(16)) << "every rail condemned, none broken";
@@ -154,7 +154,7 @@ TEST_P(Contract, PageNeverTakesTheLastWay) {
   ASSERT_TRUE(TrafficMore(8));
   for (int rail = 0; rail < 3; ++rail) world_->Cut(0, rail);
   ASSERT_TRUE(TrafficMore(8));
-  for (const End end : {0, 1}) world_->Publish(end, {{.node = 0, .rail = 3, .state = plan::NicState::kFailed, .weight_permille = 0}});
+  for (const End end : {0, 1}) world_->Publish(end, {{.node = 0, .rail = 3, .state = plan::PlannedState::kFailed, .weight_permille = 0}});
   ASSERT_TRUE(TrafficFor(200 * kMs));
   ASSERT_TRUE(TrafficMore(8)) << "the page took the last way";
   ExpectAllWell();
@@ -163,7 +163,7 @@ TEST_P(Contract, PageNeverTakesTheLastWay) {
 TEST_P(Contract, PageOfALostDaemonHasNoSay) {
   Make();
   Start(kRails);
-  for (const End end : {0, 1}) world_->Publish(end, {{.node = 0, .rail = 0, .state = plan::NicState::kFailed, .weight_permille = 0}});
+  for (const End end : {0, 1}) world_->Publish(end, {{.node = 0, .rail = 0, .state = plan::PlannedState::kFailed, .weight_permille = 0}});
   ASSERT_TRUE(TrafficUntil([&] { return Fences(0, 0) > 0; }));
   const int up = LinksUp(0, 0);
   for (const End end : {0, 1}) world_->LoseDaemon(end);

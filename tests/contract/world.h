@@ -121,7 +121,7 @@ class World {
   struct Verdict {
     End node = 0;
     int rail = 0;
-    plan::NicState state = plan::NicState::kHealthy;
+    plan::PlannedState state = plan::PlannedState::kHealthy;
     uint16_t weight_permille = plan::kFullWeightPermille;
   };
   // A whole plan; what it does not name is healthy.

@@ -67,14 +67,14 @@ TEST_F(R2ccdEtcdTest, ItsEndChangesNothingForJobsAndItsReturnHealsItself) {
   StartAll();
   for (int node = 0; node < kNodes; ++node) ASSERT_TRUE(AwaitStore(node, "connected to etcd at " + etcd_->endpoint()));
   const auto job = Attach(0);
-  ASSERT_NE(job->AwaitState("n2", "rail1", plan::NicState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n2", "rail1", plan::PlannedState::kHealthy), 0);
 
   etcd_->Kill();
   for (int node = 0; node < kNodes; ++node) ASSERT_TRUE(AwaitStore(node, "lost: etcd at " + etcd_->endpoint())) << Status(node).store();
   EXPECT_EQ(job->Weight("n1", "rail0"), 1000) << "the last view stays";
   const Nanos before = Now();
   ASSERT_EQ(Act(1, "n1", "rail0", v1::FAIL), "");
-  const Nanos told = job->AwaitState("n1", "rail0", plan::NicState::kFailed);
+  const Nanos told = job->AwaitState("n1", "rail0", plan::PlannedState::kFailed);
   ASSERT_NE(told, 0);
   EXPECT_LT(told - before, kVerdictMax) << "direct push goes on";
 
@@ -87,12 +87,12 @@ TEST_F(R2ccdEtcdTest, ANodeWithoutPeersIsKnownThroughEtcd) {
   UseEtcd(2, etcd_->endpoint(), /*with_peers=*/false);
   for (int node = 0; node < kNodes; ++node) StartDaemon(node);
   const auto job = Attach(2);
-  ASSERT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0);
   ASSERT_EQ(Act(0, "n0", "rail0", v1::FAIL), "");
-  EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kFailed), 0);
+  EXPECT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kFailed), 0);
   const auto other = Attach(0);
   ASSERT_EQ(Act(2, "n2", "rail1", v1::FAIL), "");
-  EXPECT_NE(other->AwaitState("n2", "rail1", plan::NicState::kFailed), 0);
+  EXPECT_NE(other->AwaitState("n2", "rail1", plan::PlannedState::kFailed), 0);
 }
 
 // Without the direct way: what they know of each other comes through etcd.
@@ -109,7 +109,7 @@ TEST_F(R2ccdEtcdTest, AMemberThatDiesIsLeftForTheNextAndNobodyIsTakenForGone) {
   const std::string used = cluster.member(0).endpoint();
   for (int node = 0; node < kNodes; ++node) ASSERT_TRUE(AwaitStore(node, "connected to etcd at " + used)) << Status(node).store();
   const auto job = Attach(2);
-  ASSERT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0);
   const int64_t lease = LeaseOf(cluster.member(1).endpoint(), "n0");
   ASSERT_NE(lease, 0);
 
@@ -120,7 +120,7 @@ TEST_F(R2ccdEtcdTest, AMemberThatDiesIsLeftForTheNextAndNobodyIsTakenForGone) {
       return store.starts_with("connected to etcd at ") && store.find(used) == std::string::npos;
     })) << Status(node).store();
   ASSERT_EQ(Act(0, "n0", "rail0", v1::FAIL), "");
-  EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kFailed), 0) << "the watch goes on";
+  EXPECT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kFailed), 0) << "the watch goes on";
   // The entry hangs on a lease of now, which outlives the one before.
   EXPECT_TRUE(WaitUntil([&] { return LeaseOf(cluster.member(1).endpoint(), "n0") != lease; }));
   EXPECT_TRUE(WaitUntil([&] { return !LeaseLives(cluster.member(1).endpoint(), lease); }));
@@ -138,8 +138,8 @@ TEST_F(R2ccdEtcdTest, AWatchThatACompactionOvertookIsBegunAgainAndLosesNothing) 
   }
   for (int node = 0; node < kNodes; ++node) ASSERT_TRUE(AwaitStore(node, "connected to etcd at "));
   const auto job = Attach(2);
-  ASSERT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0);
-  ASSERT_NE(job->AwaitState("n1", "rail1", plan::NicState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n1", "rail1", plan::PlannedState::kHealthy), 0);
   ASSERT_TRUE(WaitUntil([&] { return LeaseOf(etcd_->endpoint(), "n2") != 0; }));
 
   daemons_[2]->Signal(SIGSTOP);
@@ -156,12 +156,12 @@ TEST_F(R2ccdEtcdTest, AWatchThatACompactionOvertookIsBegunAgainAndLosesNothing) 
     ASSERT_TRUE(Kv(etcd_->endpoint())->Compact(&context, request, &reply).ok());
   }
   daemons_[2]->Signal(SIGCONT);
-  EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kFailed), 0);
-  EXPECT_NE(job->AwaitState("n1", "rail1", plan::NicState::kDrained), 0);
+  EXPECT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kFailed), 0);
+  EXPECT_NE(job->AwaitState("n1", "rail1", plan::PlannedState::kDrained), 0);
   EXPECT_TRUE(WaitUntil([&] { return LeaseOf(etcd_->endpoint(), "n2") != 0; })) << "and the others hear of it again";
   EXPECT_TRUE(AwaitStore(2, "connected to etcd at ")) << Status(2).store();
   ASSERT_EQ(Act(0, "n0", "rail0", v1::RESTORE), "");
-  EXPECT_NE(job->AwaitState("n0", "rail0", plan::NicState::kHealthy), 0) << "it watches";
+  EXPECT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kHealthy), 0) << "it watches";
 }
 
 // Nodes that share a job talk directly, though no configuration names the other: what happens while etcd is away is known all the same.
@@ -169,10 +169,10 @@ TEST_F(R2ccdEtcdTest, NodesOfAJobCallEachOther) {
   for (int node = 0; node < kNodes; ++node) UseEtcd(node, etcd_->endpoint(), /*with_peers=*/false);
   for (int node = 0; node < kNodes; ++node) StartDaemon(node);
   auto job = Attach(0);
-  ASSERT_NE(job->AwaitState("n1", "rail0", plan::NicState::kHealthy), 0);
+  ASSERT_NE(job->AwaitState("n1", "rail0", plan::PlannedState::kHealthy), 0);
   EXPECT_EQ(Status(0).peers_size(), 0);
   plan::EvidenceRecord opened{};
-  opened.kind = static_cast<uint32_t>(plan::EvidenceKind::kFlowOpened);
+  opened.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kFlowOpened);
   opened.time_ns = Now();
   plan::SetText("n1", opened.peer_node);
   ASSERT_TRUE(job->ring().Put(opened));
@@ -182,7 +182,7 @@ TEST_F(R2ccdEtcdTest, NodesOfAJobCallEachOther) {
   etcd_->Kill();
   for (int node = 0; node < 2; ++node) ASSERT_TRUE(AwaitStore(node, "lost")) << Status(node).store();
   ASSERT_EQ(Act(1, "n1", "rail0", v1::FAIL), "");
-  EXPECT_NE(job->AwaitState("n1", "rail0", plan::NicState::kFailed), 0);
+  EXPECT_NE(job->AwaitState("n1", "rail0", plan::PlannedState::kFailed), 0);
   job.reset();
   EXPECT_TRUE(WaitUntil([&] { return Status(0).peers_size() == 0; })) << Status(0).DebugString();
 }
@@ -224,7 +224,7 @@ TEST_F(R2ccdEtcdTest, OneThatRefusesIsOneClearLineAndDisturbsNobody) {
   ASSERT_TRUE(AwaitStore(0, "lost"));
   EXPECT_EQ(Status(0).store(), "lost: etcd at " + nobody + ": Connection refused");
   const auto job = Attach(0);
-  EXPECT_NE(job->AwaitState("n1", "rail0", plan::NicState::kHealthy), 0);
+  EXPECT_NE(job->AwaitState("n1", "rail0", plan::PlannedState::kHealthy), 0);
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("the connections to etcd are not encrypted"));
   daemons_[0]->Signal(SIGTERM);
   EXPECT_EQ(daemons_[0]->Wait(), 0);

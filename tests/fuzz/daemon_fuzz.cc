@@ -264,13 +264,13 @@ class Fuzzed : daemon::FakeWorld {
   }
   // Through a ring, as jobs do.
   void TellEvidence() {
-    static plan::RingReader& reader = *[] {
+    static plan::EvidenceRingReader& reader = *[] {
       std::string error;
-      return plan::RingReader::Create(&error).release();
+      return plan::EvidenceRingReader::Create(&error).release();
     }();
-    static plan::RingWriter& writer = *[] {
+    static plan::EvidenceRingWriter& writer = *[] {
       std::string error;
-      return plan::RingWriter::Open(dup(reader.fd()), &error).release();
+      return plan::EvidenceRingWriter::Open(dup(reader.fd()), &error).release();
     }();
     const daemon::JobId job = TakeJob();
     for (size_t i = 0, records = 1 + input_.Below(4); i < records; ++i) {

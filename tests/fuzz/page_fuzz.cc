@@ -45,7 +45,7 @@ class Memory {
 void CheckCopy(const PageCopy& copy) {
   for (size_t i = 0; i < copy.entries.size(); ++i) {
     const PageEntry& entry = copy.entries[i];
-    R2CC_CHECK(entry.weight_permille <= kFullWeightPermille && entry.state <= static_cast<uint8_t>(NicState::kDrained));
+    R2CC_CHECK(entry.weight_permille <= kFullWeightPermille && entry.state <= static_cast<uint8_t>(PlannedState::kDrained));
     R2CC_CHECK(copy.Find(entry.node_hash, entry.nic_hash) == &entry);
     if (i == 0) continue;
     const PageEntry& before = copy.entries[i - 1];

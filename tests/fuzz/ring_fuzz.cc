@@ -31,9 +31,9 @@ void CheckRecord(const EvidenceRecord& record) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   r2cc::fuzz::Input input(data, size);
   std::string error;
-  const std::unique_ptr<RingReader> reader = RingReader::Create(&error);
+  const std::unique_ptr<EvidenceRingReader> reader = EvidenceRingReader::Create(&error);
   R2CC_CHECK(reader != nullptr);
-  const std::unique_ptr<RingWriter> writer = RingWriter::Open(dup(reader->fd()), &error);
+  const std::unique_ptr<EvidenceRingWriter> writer = EvidenceRingWriter::Open(dup(reader->fd()), &error);
   R2CC_CHECK(writer != nullptr);
   void* memory = mmap(nullptr, sizeof(RingLayout), PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd(), 0);
   R2CC_CHECK(memory != MAP_FAILED);

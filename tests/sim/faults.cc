@@ -87,8 +87,8 @@ void Faults::BlockPath(const Fault& fault, Port from, Port to) {
 plan::Plan Faults::Page() const {
   plan::Plan plan;
   for (const auto& [at, verdict] : verdicts_)
-    plan.nics.push_back({HostName(at.first), RailName(at.second), verdict.failed ? plan::NicState::kFailed : plan::NicState::kHealthy,
-                         verdict.weight_permille});
+    plan.nics.push_back({HostName(at.first), RailName(at.second),
+                         verdict.failed ? plan::PlannedState::kFailed : plan::PlannedState::kHealthy, verdict.weight_permille});
   for (const auto& path : broken_paths_) {
     const auto [first, second] = std::minmax(path.first, path.second);
     plan.broken_paths.push_back({HostName(first.host), RailName(first.rail), HostName(second.host), RailName(second.rail)});

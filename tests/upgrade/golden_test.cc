@@ -265,7 +265,7 @@ TEST(Ring, TheOldDaemonsIsWrittenAsTheOldPluginDid) {
   const int fd = OpenGolden("ring", sizeof(plan::RingLayout), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   const int own = dup(fd);
   std::string error;
-  const auto writer = plan::RingWriter::Open(fd, &error);
+  const auto writer = plan::EvidenceRingWriter::Open(fd, &error);
   ASSERT_NE(writer, nullptr) << error;
   for (const plan::EvidenceRecord& record : Evidence()) EXPECT_TRUE(writer->Put(record));
   EXPECT_EQ(HeadOf(own, kRingHeadBytes), Golden("ring_filled"));
@@ -274,7 +274,7 @@ TEST(Ring, TheOldDaemonsIsWrittenAsTheOldPluginDid) {
 
 TEST(Ring, OursIsTheOldDaemonsAndWhatTheOldPluginWritesIsTaken) {
   std::string error;
-  const auto reader = plan::RingReader::Create(&error);
+  const auto reader = plan::EvidenceRingReader::Create(&error);
   ASSERT_NE(reader, nullptr) << error;
   const std::string head = HeadOf(reader->fd(), kRingHeadBytes);
   // The old plugin looks at none of: the newest cause, the offset of the clock, the newest kind.

@@ -223,9 +223,9 @@ inline void FillRefusal(plan::AttachReply* reply) {
 inline plan::Plan PlanOnPage() {
   plan::Plan plan;
   plan.epoch = {0x5152'5354'5556'5758, 12};
-  plan.nics.push_back({"n0", "rail0", plan::NicState::kHealthy, 1000});
-  plan.nics.push_back({"n0", "rail1", plan::NicState::kFailed, 0});
-  plan.nics.push_back({"n1", "rail0", plan::NicState::kDegraded, 600});
+  plan.nics.push_back({"n0", "rail0", plan::PlannedState::kHealthy, 1000});
+  plan.nics.push_back({"n0", "rail1", plan::PlannedState::kFailed, 0});
+  plan.nics.push_back({"n1", "rail0", plan::PlannedState::kDegraded, 600});
   plan.nics.back().drained_jobs = {"train"};
   plan.broken_paths.push_back({"n0", "rail0", "n1", "rail1"});
   return plan;
@@ -240,7 +240,7 @@ inline std::vector<plan::EvidenceRecord> Evidence() {
   for (uint32_t i = 0; i < kOldEvidenceKinds + kOldEvidenceCauses; ++i) {
     plan::EvidenceRecord record{};
     const bool of_a_kind = i < kOldEvidenceKinds;
-    record.kind = of_a_kind ? i + 1 : static_cast<uint32_t>(plan::EvidenceKind::kLinkFenced);
+    record.kind = of_a_kind ? i + 1 : static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkFenced);
     record.cause = of_a_kind ? 0 : i - kOldEvidenceKinds + 1;
     record.time_ns = kHeartbeat + i;
     record.local_rail = 1;

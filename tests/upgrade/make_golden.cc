@@ -94,10 +94,10 @@ void MakeShared(const Maker& maker) {
   page->EndOnPurpose(kHeartbeat);
   WriteMemory(maker, "page_ended", page->fd(), kPageHeadBytes);
   // The ring as r2ccd makes it, then with what a plugin writes.
-  const auto ring = plan::RingReader::Create(&error);
+  const auto ring = plan::EvidenceRingReader::Create(&error);
   R2CC_CHECK(ring != nullptr);
   WriteMemory(maker, "ring", ring->fd(), kRingHeadBytes);
-  const auto writer = plan::RingWriter::Open(dup(ring->fd()), &error);
+  const auto writer = plan::EvidenceRingWriter::Open(dup(ring->fd()), &error);
   R2CC_CHECK(writer != nullptr);
   for (const plan::EvidenceRecord& record : Evidence()) R2CC_CHECK(writer->Put(record));
   WriteMemory(maker, "ring_filled", ring->fd(), kRingHeadBytes);

@@ -56,7 +56,7 @@ void Judge::OnPage(int node, const plan::Plan& plan, Nanos now) {
     const auto known = before.find(nic);
     const bool same = known != before.end() && (known->second.weight > 0) == (planned.weight_permille > 0);
     daemon.page[nic] = {planned.state, planned.weight_permille, same ? known->second.since : now};
-    if (world_.calm && planned.weight_permille == 0 && planned.state == plan::NicState::kFailed)
+    if (world_.calm && planned.weight_permille == 0 && planned.state == plan::PlannedState::kFailed)
       Violation("false verdict", absl::StrCat(cluster::NodeName(node), "'s page calls ", Text(nic), " failed, and nothing is broken"));
   }
   LookAtOwn(node);

@@ -55,7 +55,7 @@ class Judge final : public cluster::Observer {
  private:
   static constexpr Nanos kNever = INT64_MAX;
   struct Entry {
-    plan::NicState state = plan::NicState::kHealthy;
+    plan::PlannedState state = plan::PlannedState::kHealthy;
     uint16_t weight = 0;
     Nanos since = 0;  // that its weight is not 0, or is 0
   };

@@ -23,11 +23,11 @@ constexpr size_t kAlignment = 64;
 constexpr int kAnswerPatienceMs = 20'000;
 
 bool Translate(const plan::EvidenceRecord& record, Told* told) {
-  switch (static_cast<plan::EvidenceKind>(record.kind)) {
-    case plan::EvidenceKind::kLinkUp: told->what = Told::What::kLinkUp; break;
-    case plan::EvidenceKind::kLinkFenced: told->what = Told::What::kLinkFenced; break;
-    case plan::EvidenceKind::kRailSlow: told->what = Told::What::kRailSlow; break;
-    case plan::EvidenceKind::kRailSteady: told->what = Told::What::kRailSteady; break;
+  switch (static_cast<plan::EvidenceRecordKind>(record.kind)) {
+    case plan::EvidenceRecordKind::kLinkUp: told->what = Told::What::kLinkUp; break;
+    case plan::EvidenceRecordKind::kLinkFenced: told->what = Told::What::kLinkFenced; break;
+    case plan::EvidenceRecordKind::kRailSlow: told->what = Told::What::kRailSlow; break;
+    case plan::EvidenceRecordKind::kRailSteady: told->what = Told::What::kRailSteady; break;
     default: return false;
   }
   told->rail = static_cast<int>(record.local_rail);
