@@ -4,11 +4,12 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/core/unique_fd.h"
 #include "nccl/roll_server.h"
 
 namespace r2cc::nccl {
@@ -18,11 +19,11 @@ constexpr int kExchangeMs = 2000;
 constexpr Nanos kBetween = 50 * kNanosPerMs;
 
 uint64_t RandomValue() {
-  uint64_t word = 0;
-  return getrandom(&word, sizeof(word), 0) == sizeof(word) ? word : 0;
+  uint64_t value = 0;
+  return getrandom(&value, sizeof(value), 0) == sizeof(value) ? value : 0;
 }
 
-// SplitMix64's last step: both words decide each bit.
+// SplitMix64's last step: both values decide each bit.
 uint64_t Mixed(uint64_t a, uint64_t b) {
   uint64_t x = a + 0x9e3779b97f4a7c15 * (b + 1);
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -30,40 +31,27 @@ uint64_t Mixed(uint64_t a, uint64_t b) {
   return x ^ (x >> 31);
 }
 
-class Socket {
- public:
-  explicit Socket(sa_family_t family) : fd_(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
+bool WaitFor(const UniqueFd& socket, short events) {
+  pollfd file{socket.get(), events, 0};
+  int ready = 0;
+  while ((ready = poll(&file, 1, kExchangeMs)) < 0 && errno == EINTR) {
   }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int fd() const { return fd_; }
-  bool Wait(short events) const {
-    pollfd file{fd_, events, 0};
-    int ready = 0;
-    while ((ready = poll(&file, 1, kExchangeMs)) < 0 && errno == EINTR) {
-    }
-    return ready > 0;
-  }
+  return ready > 0;
+}
 
- private:
-  const int fd_;
-};
-
-bool Connect(const Socket& socket, const RollAddress& address) {
-  if (socket.fd() < 0) return false;
-  if (connect(socket.fd(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) == 0) return true;
-  if (errno != EINPROGRESS || !socket.Wait(POLLOUT)) return false;
+bool Connect(const UniqueFd& socket, const RollAddress& address) {
+  if (socket.get() < 0) return false;
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes) == 0) return true;
+  if (errno != EINPROGRESS || !WaitFor(socket, POLLOUT)) return false;
   int error = 0;
   socklen_t bytes = sizeof(error);
-  return getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0;
 }
 
 }  // namespace
 
 SocketRollCall::Exchanged SocketRollCall::Exchange(bool wants) {
-  const Socket socket(address_.address.ss_family);
+  const UniqueFd socket(::socket(address_.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!Connect(socket, address_)) return Exchanged::kNothing;
   const RollRequest request{.wants = wants ? 1U : 0U,
                             .nonce = address_.nonce,
@@ -73,12 +61,12 @@ SocketRollCall::Exchanged SocketRollCall::Exchange(bool wants) {
                             .every = self_.every,
                             .release = self_.release};
   // A fresh connection has room for it.
-  if (send(socket.fd(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) return Exchanged::kSent;
+  if (send(socket.get(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request)) return Exchanged::kSent;
   std::byte bytes[sizeof(RollReply)];
   size_t got = 0;
   while (got < sizeof(bytes)) {
-    if (!socket.Wait(POLLIN)) return Exchanged::kSent;
-    const ssize_t more = recv(socket.fd(), bytes + got, sizeof(bytes) - got, 0);
+    if (!WaitFor(socket, POLLIN)) return Exchanged::kSent;
+    const ssize_t more = recv(socket.get(), bytes + got, sizeof(bytes) - got, 0);
     if (more < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (more <= 0) return Exchanged::kSent;
     got += static_cast<size_t>(more);
@@ -94,14 +82,14 @@ bool SocketRollCall::CheckIn() { return Exchange(false) != Exchanged::kNothing; 
 
 Verdict SocketRollCall::Await() {
   const SteadyClock clock;
-  Nanos last_heard = clock.Now();
+  Nanos last_answer = clock.Now();
   for (;;) {
     {
       const MutexLock lock(mutex_);
       if (decided_.has_value()) return *decided_;
-      if (ended_ || clock.Now() - last_heard >= limit_) return {};
+      if (ended_ || clock.Now() - last_answer >= limit_) return {};
     }
-    if (Exchange(true) == Exchanged::kAnswered) last_heard = clock.Now();
+    if (Exchange(true) == Exchanged::kAnswered) last_answer = clock.Now();
     const MutexLock lock(mutex_);
     if (!decided_.has_value()) changed_.WaitFor(mutex_, kBetween, [this]() R2CC_REQUIRES(mutex_) { return ended_; });
   }
