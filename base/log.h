@@ -57,8 +57,8 @@ bool IsJournal(std::string_view journal_stream, int fd);
 void LogWithoutWaiting();
 // Writes records that wait for the reader, as far as it takes them. To be called now and then.
 void FlushLog();
-// From now on records go to the journal's socket at `path`, with their fields. What it does not take, or all if there is none, goes to
-// standard error: lines that begin with the syslog priority (JournalPrefix), by which journalctl -p chooses, instead of time and level.
+// From now on records go to the journal's socket at `path`, with their fields. Records that it does not take, or all if there is none, go
+// to standard error: lines that begin with the syslog priority (JournalPrefix), by which journalctl -p chooses, instead of time and level.
 // Before other threads log.
 void LogForJournal(const std::string& path);
 // From now on each record is a JSON object on a line (base/log_formats.h). Before other threads log.

@@ -16,7 +16,7 @@ namespace r2cc {
 std::string FormatJournalEntry(Severity level, std::string_view identifier, std::string_view text, std::initializer_list<LogField> fields);
 
 // {"time":"2026-01-31T12:00:00.123Z","level":"warning","message":"...","nic":"r1"}. All values but the first three are those
-// of `fields`, as strings, without those that are empty and no part of the text. Valid UTF-8, whatever the record holds.
+// of `fields`, as strings, without those that are empty and no part of the text. Valid UTF-8 for any record.
 std::string FormatJsonRecord(int64_t realtime_ns, Severity level, std::string_view message, std::initializer_list<LogField> fields);
 
 }  // namespace r2cc

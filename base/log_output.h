@@ -1,4 +1,4 @@
-// Writes log lines to a descriptor and never waits for its reader. What the reader does not take at once is kept, within a bound.
+// Writes log lines to a descriptor and never waits for its reader. Lines that the reader does not take at once are kept, within a bound.
 #ifndef R2CC_BASE_LOG_OUTPUT_H_
 #define R2CC_BASE_LOG_OUTPUT_H_
 

@@ -115,7 +115,7 @@ class CondVar {
   }
 
  private:
-  // The caller's lock in the form that the standard's takes. It stays the caller's whatever the condition throws.
+  // The caller's lock in the form that the standard's takes. It stays the caller's also if the condition throws.
   struct Adopted {
     explicit Adopted(std::mutex& mutex) : of(mutex, std::adopt_lock) {}
     ~Adopted() { of.release(); }

@@ -1,4 +1,4 @@
-// SipHash-2-4 (Aumasson, Bernstein): a keyed hash with 64 bits that nobody without the key can collide. Of short texts.
+// SipHash-2-4 (Aumasson, Bernstein): a keyed hash of short texts with 64 bits that nobody without the key can collide.
 #ifndef R2CC_BASE_CORE_SIPHASH_H_
 #define R2CC_BASE_CORE_SIPHASH_H_
 

@@ -23,7 +23,7 @@ absl::StatusOr<Identity> ServerIdentity(const std::string& pem, const Authoritie
 // Asks `judge` about each server. Thread-safe, if `judge` is.
 class ServerVerifier final : public grpc::experimental::ExternalCertificateVerifier {
  public:
-  // `pem`: the server's certificate, and what it sent behind it. What is not OK ends the handshake with its message.
+  // `pem`: the server's certificate, and the chain that it sent behind it. A status that is not OK ends the handshake with its message.
   using Judge = std::function<absl::Status(const std::string& pem)>;
   explicit ServerVerifier(Judge judge) : judge_(std::move(judge)) {}
 

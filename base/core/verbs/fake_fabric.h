@@ -182,7 +182,7 @@ class FakeFabric {
   void SetGid(const FakePortName& port, const GidEntry& entry);
   void RemoveGid(const FakePortName& port, uint32_t index);
   void LoseDevice(int host, const std::string& name);
-  // It can be opened again. What was lost stays lost.
+  // It can be opened again. Lost objects stay lost.
   void RestoreDevice(int host, const std::string& name) { device(host, name)->lost = false; }
   // The queue pair goes to the error state without a request; the event names the reason.
   void BreakQueuePair(int host, uint32_t number, AsyncKind event);

@@ -10,7 +10,7 @@
 
 namespace r2cc::verbs {
 
-// The library's calls have a byte for it, whatever the length of the table.
+// The library's calls have one byte for it, though a table may be longer.
 inline constexpr uint32_t kGidIndexMax = 255;
 
 int AccessFlags(uint32_t access);  // without relaxed ordering, which is another call's

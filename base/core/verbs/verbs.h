@@ -187,7 +187,7 @@ enum class Status : uint8_t {
 
 enum class CompletionKind : uint8_t { kSend, kWrite, kRead, kReceive, kReceiveWriteWithImmediate };
 
-// For an unsuccessful one only wr_id, status and vendor_error are valid: `kind` and `immediate` are 0 whatever it was.
+// For an unsuccessful one only wr_id, status and vendor_error are valid: `kind` and `immediate` are 0 for requests of all kinds.
 struct Completion {
   uint64_t wr_id = 0;
   Status status = Status::kSuccess;
@@ -242,7 +242,7 @@ class Verbs {
   // MAY BLOCK, all three.
   virtual int QueryDevice(ContextId context, DeviceLimits* limits) = 0;
   virtual int QueryPort(ContextId context, uint8_t port, PortInfo* info) = 0;
-  // Those that are in use. Of a type that is not known: left out.
+  // Those that are in use, without those of an unknown type.
   virtual int QueryGids(ContextId context, uint8_t port, std::vector<GidEntry>* entries) = 0;
 
   // EAGAIN: there is none now. Each that was read must be acknowledged, even of what nobody knows any more.
@@ -270,7 +270,7 @@ class Verbs {
   virtual int DestroyCompletionQueue(CompletionQueueId queue) = 0;
   // The next completion makes one event of the channel. One that came before shows only in Poll(): poll once more after this.
   virtual int Arm(CompletionQueueId queue, bool solicited_only) = 0;
-  // Takes at most `completions.size()`. `*taken` is how many, whatever is returned; an error is of the queue, which is lost then.
+  // Takes at most `completions.size()`. `*taken` is how many, also after an error; an error is of the queue, which is lost then.
   virtual int Poll(CompletionQueueId queue, std::span<Completion> completions, size_t* taken) = 0;
 
   // Reliable, connected; in RESET. MAY BLOCK, and so may all that change it.
