@@ -33,7 +33,7 @@ std::vector<absl::StatusOr<v1::NicActionReply>> ActOnEach(const std::vector<NicN
 // One error of what failed: a line for each node and reason. `outcomes` belong to `names`; OK: nothing failed.
 absl::Status Refusals(const std::vector<NicName>& names, const std::vector<absl::StatusOr<v1::NicActionReply>>& outcomes);
 
-// Acts on each NIC, whatever others refuse, and writes a line each. A refusal of any is the error. `wait` waits between two looks; false:
+// Acts on each NIC, also after refusals, and writes a line each. A refusal of any is the error. `wait` waits between two looks; false:
 // stop.
 absl::Status ActOnMany(const ActCommand& command, Output output, const Style& style, Client& client, const ActOnOne& act, std::ostream& out,
                        const std::function<bool(int milliseconds)>& wait);

@@ -25,8 +25,8 @@ constexpr size_t kBundleBytesMax = 20 << 20;
 // Runs a program of the system: its standard output and error, at most `bytes_max` of it, within some seconds.
 using RunProgram = std::function<absl::StatusOr<std::string>(const std::vector<std::string>& command, size_t bytes_max)>;
 
-// Gathers what is available; the rest is listed with the reason. Keys are never read. FAILED_PRECONDITION if the file cannot be written;
-// one that is there already is not replaced. Only its owner can read it, and each file in it.
+// Gathers the available files, and lists the others with the reason. Keys are never read. FAILED_PRECONDITION if the file cannot be
+// written; one that is there already is not replaced. Only its owner can read it, and each file in it.
 absl::Status Run(const BundleCommand& command, Machine& machine, const RunProgram& run_program, const Style& style, std::ostream& out);
 
 }  // namespace r2cc::client

@@ -26,7 +26,7 @@ class KubernetesApi {
   virtual absl::StatusOr<std::string> Ask(const Request& request) = 0;
 };
 
-// Of one request, from the connection to the end of the answer; also while bytes come all the time.
+// The limit of one request, from the connection to the end of the answer; also while bytes come all the time.
 constexpr Nanos kRequestTimeout = 10 * kNanosPerSecond;
 
 // At `server`, host:port, over TLS. `account`: a directory with `ca.crt`, by which the server is known, and `token`; both are read again

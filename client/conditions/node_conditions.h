@@ -52,7 +52,7 @@ class NodeConditions {
     // The status has changed: lastTransitionTime is now, and an Event reports it.
     bool turned = false;
 
-    // No daemon hears the node: Kubernetes may have lost it, too.
+    // No daemon receives anything from the node: Kubernetes may have lost it, too.
     bool may_have_left() const;
   };
   // Kubernetes has this condition of a node, from an earlier run of this program; its heartbeat is due. It has no effect on a node that

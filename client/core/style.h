@@ -16,7 +16,7 @@ struct Style {
   int64_t now_ns = 0;
   absl::TimeZone zone = absl::UTCTimeZone();
   bool colour = false;
-  // Of the terminal, in characters; 0: the output is none, and lines are as long as they are.
+  // The terminal's width, in characters; 0: the output is none, and lines are as long as they are.
   size_t width = 0;
   size_t rows = 0;
   // The name of a user of the node that was asked; empty: not known.

@@ -78,7 +78,7 @@ struct CertificateFacts {
 };
 
 struct DaemonFacts {
-  absl::Status connection;  // to the control socket; if not OK, the rest is not known
+  absl::Status connection;  // to the control socket; if not OK, the other facts are not known
   absl::Status attach;      // to the jobs' socket
   v1::StatusReply status;
   std::vector<v1::Event> duplicates;  // events that two daemons have one name, lately

@@ -30,8 +30,8 @@ struct NamedNic {
 };
 
 // The field `nics` of the configuration. A rail has one name on all nodes: an interface gets the name that other nodes' NICs in its network
-// have, else the next free one, in the order of networks, which is the same on all nodes. What is left out is a comment with the reason: no
-// address, ten times slower than the fastest, no device although others have one.
+// have, else the next free one, in the order of networks, which is the same on all nodes. An interface that is left out is a comment with
+// the reason: no address, ten times slower than the fastest, no device although others have one.
 std::string SuggestNics(const std::vector<InterfaceToName>& interfaces, const std::vector<NamedNic>& others);
 
 class Machine;

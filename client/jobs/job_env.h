@@ -24,7 +24,7 @@ std::vector<std::string> Launchers();
 // The environment as values, and as lines.
 v1::JobEnvironment MakeJobEnvironment(const JobEnvCommand& command);
 
-// Lines to copy. What begins with # is a comment in all of them.
+// Lines to copy. A line that begins with # is a comment in all of them.
 std::string FormatJobEnv(const JobEnvCommand& command);
 
 }  // namespace r2cc::client

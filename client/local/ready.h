@@ -17,7 +17,7 @@ struct ReadyCommand {
   bool npd = false;  // in one line for the node-problem-detector
 };
 
-// Asks the daemon, writes one line (or JSON) to `out`, and returns the exit code. Takes less than a second whatever the daemon does.
+// Asks the daemon, writes one line (or JSON) to `out`, and returns the exit code. Takes less than a second also if the daemon hangs.
 int Run(const ReadyCommand& command, std::ostream& out);
 
 }  // namespace r2cc::client

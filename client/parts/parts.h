@@ -17,7 +17,7 @@ struct Neighbour {
   std::string port;
   friend bool operator==(const Neighbour&, const Neighbour&) = default;
 };
-// By interface, of what lldpcli writes. What is garbled is left out. Pure.
+// Parses the output of lldpcli, by interface. Garbled parts are left out. Pure.
 std::map<std::string, Neighbour> ParseNeighbours(const std::string& json);
 
 // The serial number in a PCI device's vital product data; empty: it has none. Pure.
