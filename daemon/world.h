@@ -41,7 +41,7 @@ struct World {
   health::Datagrams* datagrams = nullptr;
   health::MadFabric* fabric = nullptr;
   health::RdmaWatch* rdma = nullptr;                 // null: there are no RDMA devices
-  health::RdmaPairs* rdma_pairs = nullptr;           // likewise
+  health::RdmaPairs* rdma_pairs = nullptr;           // null: the same
   const health::TopologySource* topology = nullptr;  // asked on `disk`
   Addresses* addresses = nullptr;
   Files* files = nullptr;
@@ -53,7 +53,7 @@ struct World {
   RolePolicy roles{DefaultGrants(-1, /*insecure=*/true), /*drills=*/true};
   Refusals* refusals = nullptr;      // null: nothing is refused before it comes here
   const TurnFacts* turns = nullptr;  // of the core; null: nobody measures
-  // Of this run of the daemon.
+  // The identity of this run of the daemon.
   std::string boot_id;
   uint64_t incarnation = 1;                                                                          // random, not 0
   std::function<health::ProbeSecret()> new_probe_secret = [] { return health::ProbeSecret{0, 1}; };  // random, another with each call

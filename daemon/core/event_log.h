@@ -27,10 +27,10 @@ class EventLog {
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  // More events than a former run can have numbered and lost: the jobs of one user make so many in 8 hours.
+  // More events than a former run can have numbered and lost: the jobs of one user make this number in 8 hours.
   static constexpr uint64_t kLostMax = 1'000'000;
   // Takes the events of former runs, by ascending number, before the first Append. Numbers continue from there, in the same `instance`,
-  // which is not 0. `lost`: of so many numbers readers may know events that are not here, and none of them is given out again.
+  // which is not 0. `lost`: readers may know events of this many numbers that are not here, and none of these numbers is given out again.
   void Restore(std::vector<v1::Event> events, uint64_t instance, uint64_t lost = 0);
   uint64_t instance() const;
 

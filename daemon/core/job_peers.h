@@ -1,4 +1,4 @@
-// Whom the jobs of this node talk to.
+// The nodes with which the jobs of this node communicate.
 #ifndef R2CC_DAEMON_CORE_JOB_PEERS_H_
 #define R2CC_DAEMON_CORE_JOB_PEERS_H_
 

@@ -19,7 +19,7 @@ struct JobProcess {
   uint32_t uid = 0;
   // The kernel shows no pid, because the process is in another pid namespace: `pid` is what the job sent.
   bool pid_claimed = false;
-  // Who bears what it costs: its user, or its container, whose root chooses its uids. Empty: its user.
+  // The account that bears its cost: its user, or its container, whose root chooses its uids. Empty: its user.
   std::string share = {};
 };
 

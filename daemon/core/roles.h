@@ -44,7 +44,7 @@ class RolePolicy {
   bool drills_;
 };
 
-// Root of this machine and the daemon's own user have all roles, whatever the configuration grants: they can read its keys and end it
+// Root of this machine and the daemon's own user have all roles under every configuration: they can read its keys and end it
 // anyway.
 Grant OwnersGrant(uint32_t daemon_uid);
 

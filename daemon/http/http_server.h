@@ -1,4 +1,4 @@
-// HTTP: a listening socket and its connections on a thread of its own. What a request asks for and what is answered is decided elsewhere
+// HTTP: a listening socket and its connections on a thread of its own. Requests are judged and answered elsewhere
 // (route.h, answers.h); here are sockets, bounds and deadlines.
 #ifndef R2CC_DAEMON_HTTP_HTTP_SERVER_H_
 #define R2CC_DAEMON_HTTP_HTTP_SERVER_H_
@@ -61,7 +61,7 @@ class HttpServer {
     std::function<void(const std::string&)> alarm;
   };
 
-  // Listens on `listen`, host:port. Where that cannot be had, now or later, it tries again and again. The parts outlive it.
+  // Listens on `listen`, host:port. If that fails, now or later, it tries again and again. The parts outlive it.
   HttpServer(Parts parts, const std::string& listen);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -106,7 +106,7 @@ class HttpServer {
   std::atomic<size_t> streams_ = 0;
   std::atomic<bool> woken_ = false;
   EventLog::ListenerId listener_ = 0;
-  // The rest is of the loop's thread.
+  // All members below belong to the loop's thread.
   int fd_ = -1;
   std::map<uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest first
   uint64_t last_id_ = 0;

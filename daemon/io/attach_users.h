@@ -51,10 +51,10 @@ class AttachUsers {
 
   // How many records may be taken from a ring of `share` now, of `most`.
   int TakeRecords(const std::string& share, int most, Nanos now);
-  // The ring had so many fewer.
+  // The ring had this many fewer.
   void GiveBack(const std::string& share, int records);
 
-  // Something of `uid` is refused. How many refusals went untold before, if this one is to be told.
+  // Something of `uid` is refused. If this refusal is to be logged: how many were suppressed before it.
   std::optional<uint64_t> Refuse(uint32_t uid, Nanos now);
   uint64_t refused() const { return refused_; }
 
@@ -63,7 +63,7 @@ class AttachUsers {
     Nanos when = 0;
     uint64_t suppressed = 0;
   };
-  // What is left for one that has some already, or has none.
+  // Whether there is room for a user that has some already, or has none.
   bool HasRoom(bool has_some) const { return places_ < (has_some ? kPlacesMax - kReserve : kPlacesMax); }
 
   size_t places_ = 0;                       // taken

@@ -49,7 +49,7 @@ class FakeFiles final : public Files {
     return Result(from);
   }
 
-  // How much of a change is on the disk when the power goes. A half of a file that is to be replaced is beside it, and a half of a rename
+  // How much of a change is on the disk when the power goes. A half of a file that is to be replaced is next to it, and a half of a rename
   // is none.
   enum class Torn { kNothing, kHalf, kAll };
   // The power goes in the midst of a change, after `changes` whole ones. That change and all later ones fail, until it is on again.

@@ -29,7 +29,7 @@ class FakePageSink final : public PageSink {
   Nanos heartbeat() const { return heartbeat_; }
   Nanos ended_at() const { return ended_at_; }  // 0: it has not ended on purpose
 
-  // The newest word on NODE/NIC; nothing if the page does not speak of it.
+  // The newest entry of NODE/NIC; nothing if the page has none.
   std::optional<plan::PlannedNic> Find(const std::string& node, const std::string& nic) const {
     if (plans_.empty()) return std::nullopt;
     for (const auto& planned : plans_.back().nics)

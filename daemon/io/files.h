@@ -24,7 +24,7 @@ class Files {
   // failure the file holds what it held before. A part of `text` may be at its end after a crash, or if the disk lets nobody cut the file.
   virtual absl::Status Append(const std::string& path, const std::string& text) = 0;
 
-  // What was at `to` is gone afterwards.
+  // A file at `to` is replaced.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
 };
 

@@ -16,7 +16,7 @@ inline std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Makes a file that is not there yet; -1 and errno if it is, whatever it is: a link in a folder of another user leads root nowhere. As root
+// Makes a file that is not there yet; -1 and errno if there is anything: a link in a folder of another user leads root nowhere. As root
 // it gets the folder's owner and group.
 inline int MakeFile(const std::string& path, int flags, mode_t mode) {
   const int fd = open(path.c_str(), flags | O_CREAT | O_EXCL | O_CLOEXEC, mode);

@@ -30,7 +30,7 @@ std::vector<uint32_t> PeerGroups(int fd);
 bool IsContained(const ProcessView& own, const ProcessView& other);
 
 // The control group that all processes of one container, or of one person, have in common: of the path in `cgroup`, the text of
-// /proc/PID/cgroup, up to the first part that names one. The rest is what a container may divide as it likes. Empty: there is no path.
+// /proc/PID/cgroup, up to the first part that names one. A container may divide the parts below as it likes. Empty: there is no path.
 // Pure.
 std::string TenantOf(const std::string& cgroup);
 

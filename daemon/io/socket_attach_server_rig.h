@@ -126,7 +126,7 @@ class SocketAttachServerTest : public testing::Test {
   std::unique_ptr<plan::PageWriter> page_;
   std::unique_ptr<SocketAttachServer> server_;
   std::string refused_;
-  std::string release_;  // as the last job says; on the loop
+  std::string release_;  // as the last job states; on the loop
   std::atomic<int> pid_{0};
   std::atomic<int> uid_{-1};
   std::atomic<int> records_{0};

@@ -105,12 +105,12 @@ class JobService {
   HeldEvents held_events_;
   std::map<std::string, Allowance> allowances_;  // by share
   std::map<JobId, std::string> shares_;          // of those that are attached
-  // By NIC of this node and process: when it reported the last bytes. Of those that are attached.
+  // By NIC of this node and process: when it reported the last bytes. Only attached ones.
   std::map<std::string, std::map<JobId, Nanos>> moved_;
   // Links that could not be opened, as reported: by process, rail and peer.
   std::map<JobId, std::set<std::pair<uint32_t, std::string>>> unproven_;
   std::map<std::string, Nanos> looked_;  // by NIC
-  // Of which it is not known yet, as another node's command may come here after the loss that it causes.
+  // Losses whose origin is not known yet, as another node's command may come here after the loss that it causes.
   std::vector<Loss> losses_;
 };
 

@@ -19,7 +19,7 @@ void NoteUse(uint32_t usable, uint32_t rails, int64_t when_ns, ReducedList* list
 // Ends the span that lasts, at `end_ns`.
 void EndReduced(int64_t end_ns, ReducedList* list);
 
-// Adds another process's or node's list: at each moment the fewest usable rails of both count. What lasts in either lasts until `now_ns`.
+// Adds another process's or node's list: at each moment the fewest usable rails of both count. An open span in either lasts until `now_ns`.
 // Both may be anything: what makes no sense is left out.
 void MergeReduced(const ReducedList& other, int64_t now_ns, ReducedList* list);
 

@@ -54,10 +54,10 @@ struct NicFacts {
   double speed_bytes_per_s = 0;
   bool link_up = false, drill = false, probing = false;
   uint64_t flaps = 0, verdicts = 0;
-  // Of all jobs since r2ccd started.
+  // The sums of all jobs since r2ccd started.
   uint64_t sent_bytes = 0, received_bytes = 0, replayed_bytes = 0, failovers = 0;
   uint64_t probes = 0, probes_answered = 0;
-  // Of the pairs that were probed in the last 10 s: the loss of the worst, the round trip of the median.
+  // Among the pairs that were probed in the last 10 s: the loss of the worst, the round trip of the median.
   std::optional<double> loss_worst, round_trip_s;
 };
 
@@ -67,7 +67,7 @@ struct JobFacts {
   double waited_s = 0;  // of the process that has made no progress for the longest time
 };
 
-// What R2CC saved in the last 30 days.
+// The savings of the last 30 days.
 struct SavedFacts {
   uint32_t faults_masked = 0;
   double gpu_low_s = 0, gpu_high_s = 0, alive_s = 0, reduced_s = 0;
@@ -79,7 +79,7 @@ struct MetricFacts {
   int peer_protocol = 0, attach_version = 0, page_version = 0;
   double start_time_s = 0;
   std::vector<NicFacts> nics;
-  // Attached ones by name, at most kJobFactsMax; the rest is one entry, "other".
+  // Attached ones by name, at most kJobFactsMax; all others are one entry, "other".
   std::vector<JobFacts> jobs;
   uint32_t jobs_attached = 0, jobs_of_other_releases = 0;
   SavedFacts saved;

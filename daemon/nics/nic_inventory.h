@@ -9,8 +9,8 @@
 
 namespace r2cc::daemon {
 
-// `interface`, `device` (of RDMA), `pci`: empty if it has none. Takes some file reads. What needs a capability that r2ccd lacks, or a wait
-// for the device, is left out, with the reason and the command that shows it.
+// `interface`, `device` (of RDMA), `pci`: empty if it has none. Takes some file reads. A fact that needs a capability that r2ccd lacks, or
+// a wait for the device, is left out, with the reason and the command that shows it.
 v1::NicInventory InventoryOf(const health::Sysfs& sysfs, const std::string& interface, const std::string& device, const std::string& pci);
 
 }  // namespace r2cc::daemon

@@ -26,7 +26,7 @@ struct PageScope {
   friend bool operator==(const PageScope&, const PageScope&) = default;
 };
 
-// All nodes, if they have at most `nics_max` NICs. Otherwise the own one, whatever it has, then those that jobs here communicate with,
+// All nodes, if they have at most `nics_max` NICs. Otherwise the own one with all its NICs, then those that jobs here communicate with,
 // users in turn, then the others by name, as long as there is room.
 PageScope ChooseScope(const health::ClusterView& view, const std::string& own_node, const JobPeers& job_peers,
                       size_t nics_max = kPageNicsMax);

@@ -26,7 +26,7 @@ class PlanPublisher {
   // All outlive it.
   PlanPublisher(PageSink* page, AttachServer* jobs, EventReporter* reporter) : page_(page), jobs_(jobs), reporter_(reporter) {}
 
-  // Whom jobs talk to matters where the page has no room for all nodes.
+  // The jobs' peers matter if the page has no room for all nodes.
   void SetJobPeers(const JobPeers& peers) {
     if (job_peers_ == peers) return;
     job_peers_ = peers;

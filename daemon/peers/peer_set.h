@@ -54,7 +54,7 @@ class PeerSet {
   // Sets the peers of the configuration from now on. DirectPeers() returns the result.
   void SetConfigured(const std::vector<PeerSpec>& peers);
 
-  // The limits of the configuration from now on. What is known already stays.
+  // The limits of the configuration from now on. Known nodes stay.
   void SetLimits(const Config& config) {
     nodes_max_ = config.nodes_max;
     forget_after_ = config.forget_after;
@@ -134,7 +134,7 @@ class PeerSet {
   void ReportDuplicate(const std::string& node, const std::string& one, const std::string& other);
   // As an event that names the node.
   void Report(const std::string& kind, const std::string& node, const std::string& message);
-  // Complaints about one sender: a host whatever its port, the store, or a node of which there are two.
+  // Complaints about one sender: a host with any port, the store, or a node of which there are two.
   struct Complaints {
     std::string last;
     TokenBucket allowed{1, 10};  // lines of the log

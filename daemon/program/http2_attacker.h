@@ -79,7 +79,7 @@ class Http2Attacker {
            named("te", "trailers");
   }
 
-  // False: the other end has closed. What it sends is read away.
+  // False: the other end has closed. Its bytes are read and dropped.
   bool Send(const std::string& bytes) {
     for (size_t at = 0; at < bytes.size();) {
       ReadAway();

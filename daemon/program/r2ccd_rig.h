@@ -206,7 +206,7 @@ class Plugin {
 class R2ccdTest : public testing::Test {
  protected:
   void SetUp() override {
-    // In /tmp whatever TEST_TMPDIR is: the path of a Unix socket has room for 107 bytes.
+    // In /tmp and not in TEST_TMPDIR: the path of a Unix socket has room for 107 bytes.
     folder_ = "/tmp/r2ccd-test.XXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     for (int node = 0; node < nodes_; ++node) ports_.push_back(FreePort());

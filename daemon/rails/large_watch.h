@@ -19,7 +19,7 @@ constexpr Nanos kLargeHold = 200 * kNanosPerMs;
 // elsewhere.
 constexpr Nanos kLargeSettle = 700 * kNanosPerMs;
 // A report is changed, or taken back because the fault is the other end's, at most at this interval, and after the new state has lasted
-// this long: while a port comes back its pairs prove themselves one by one, and for a moment the rest looks like a separate fault.
+// this long: while a port comes back its pairs prove themselves one by one, and for a moment the others look like a separate fault.
 constexpr Nanos kLargeAgain = kNanosPerSecond;
 
 class LargeWatch {

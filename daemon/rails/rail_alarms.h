@@ -45,7 +45,7 @@ struct RailAlarm {
   friend auto operator<=>(const RailAlarm&, const RailAlarm&) = default;
 };
 
-// In the order of their kinds. What one alarm explains is not repeated by a later one.
+// In the order of their kinds. A later alarm does not repeat what an earlier one explains.
 std::vector<RailAlarm> FindRailAlarms(const RailAlarmFacts& facts);
 
 // A line for each set of rails that are none of this node's NICs, and the jobs that use them. `jobs`: by name, such rails of theirs.

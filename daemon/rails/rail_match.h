@@ -1,4 +1,4 @@
-// Matches a job's rails to this node's NICs, whatever their names are inside the job's container.
+// Matches a job's rails to this node's NICs, also if their names inside the job's container differ.
 #ifndef R2CC_DAEMON_RAILS_RAIL_MATCH_H_
 #define R2CC_DAEMON_RAILS_RAIL_MATCH_H_
 

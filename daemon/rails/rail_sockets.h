@@ -49,7 +49,7 @@ class RailSockets {
   // Sets what all sockets accept from now on.
   void Take(health::DatagramFilter filter);
 
-  // As of RailSocket. What cannot leave is lost.
+  // As of RailSocket. A packet that cannot leave is lost.
   absl::Status Send(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
   absl::Status SendOnLink(const std::string& nic, const health::DatagramAddress& to, std::string_view bytes);
 
@@ -64,7 +64,7 @@ class RailSockets {
   // Arrived and were not for this daemon's keys; and found the socket's buffer full.
   uint64_t filtered() const { return filtered_; }
   uint64_t overflowed() const { return overflowed_; }
-  // Arrived, and its sender was beyond its rate. What follows from there counts as filtered.
+  // Arrived, and its sender was beyond its rate. Later packets from there count as filtered.
   uint64_t over_rate() const { return over_rate_; }
 
  private:

@@ -26,7 +26,7 @@ const health::NicStatus* Partner(const std::vector<std::string>& nics, size_t i,
                                  const health::NodeState& peer);
 
 // A target joins a NIC of `node` with the other end of its cable, or, if it has none in `cables`, with the NIC of the same rail on each
-// other node. `nics`: of `node`, in order. Active targets lead to a node of `job_peers` or to a NIC of `accused`; there are at most
+// other node. `nics`: of `node`, in order. Active targets lead to a node of `job_peers` or to a NIC of `suspected`; there are at most
 // kAuxiliaryPairsMax of the others. Active ones of different users alternate, so that the first kRailPairsMax are shared among these.
 std::vector<health::RailTarget> ChooseRailTargets(const std::string& node, const std::vector<std::string>& nics,
                                                   const std::map<std::string, health::NicKey>& cables, const health::ClusterView& view,

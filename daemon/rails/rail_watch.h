@@ -99,10 +99,10 @@ class RailWatch {
   // The facts that other daemons need to probe this node and to compare pairs.
   health::RailReport Report() const;
 
-  // What an operator should look at.
+  // The alarms for an operator.
   std::vector<RailAlarm> Alarms() const { return FindRailAlarms(AlarmFacts()); }
 
-  // Judges this node's NICs by what is known now, and tells.
+  // Judges this node's NICs by the present facts, and reports.
   void Judge();
   // The place of the fault, if there is one, by the present reports of all nodes. `nic`: of this node.
   health::Fault Verdict(const std::string& nic) const;
@@ -173,7 +173,7 @@ class RailWatch {
   bool targets_changed_ = true;   // in addition to changes in the view
   uint64_t targeted_places_ = 0;  // of the view
   uint64_t seen_changes_ = 0;     // of the view, by UpdateGivenUp
-  uint64_t known_changes_ = 0;    // likewise, by UpdatePeers
+  uint64_t known_changes_ = 0;    // the same, by UpdatePeers
   std::set<std::string> known_peers_;
   std::map<std::string, Nanos> last_messages_;  // by node of the view: when its daemon last sent something
   Nanos sought_crossed_ = 0;

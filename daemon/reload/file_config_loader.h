@@ -22,7 +22,7 @@ struct ConfigFlags {
   std::string run_dir = "/run/r2cc";
   std::string state_dir = "/var/lib/r2cc";
   std::string node;                   // wins over the files; empty: it does not
-  std::optional<Severity> log_level;  // likewise
+  std::optional<Severity> log_level;  // the same
   Nanos wall_clock_offset = 0;        // Config::wall_clock_offset
 };
 

@@ -29,7 +29,7 @@ class Authenticator {
   // The caller of the control service: a local process, an operator, a node, or kNobody under the same condition.
   absl::StatusOr<Caller> Person(const grpc::ServerContextBase& context, const std::string& what) const;
 
-  // Whom a conversation comes from, for the gate: as above, a local process or an operator included.
+  // The sender of a conversation, for the gate: as above, a local process or an operator included.
   absl::StatusOr<Caller> Judge(const Origin& origin, const std::string& what) const;
 
   // Those whom the gate has let in.

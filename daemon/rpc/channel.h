@@ -45,7 +45,7 @@ class PeerStubs {
  public:
   PeerStubs(const PeerSpec& peer, const Credentials& credentials) : peer_(peer), credentials_(credentials) { Make(); }
   // Valid until the next call. Each call is judged by the certificate that its connection was made with, so a new certificate needs a new
-  // connection before the old one expires. What has begun stays on the old one.
+  // connection before the old one expires. Calls that have begun stay on the old one.
   typename Service::Stub* get() {
     if (credentials_.tls != nullptr && credentials_.tls->Get() != contents_) Make();
     return stubs_[at_].get();
@@ -76,7 +76,7 @@ class PeerStubs {
   const Credentials credentials_;
   std::shared_ptr<const TlsContents> contents_;
   std::vector<std::unique_ptr<typename Service::Stub>> stubs_;
-  std::vector<std::unique_ptr<grpc::GenericStub>> generic_;  // likewise
+  std::vector<std::unique_ptr<grpc::GenericStub>> generic_;  // the same
   size_t at_ = 0;
 };
 

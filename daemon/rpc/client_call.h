@@ -61,7 +61,7 @@ class ClientCall : public Reactor {
   // Nothing is read or written any more.
   bool ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; }
 
-  // The rest is called on gRPC's threads. False: the call ends, as such a message is refused.
+  // All functions below are called on gRPC's threads. False: the call ends, as such a message is refused.
   virtual bool Accept(Message* /*message*/) { return true; }
   // Takes what `message` holds before it returns or calls anybody; then ReadOn() is awaited.
   virtual void OnMessage(Message* message) = 0;

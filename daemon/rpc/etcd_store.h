@@ -1,7 +1,7 @@
 // Implements the store over an etcd cluster, with etcd 3's gRPC interface.
 //
 // One connection at a time: the entries under the prefix are read page by page at one revision, then watched from the next one, and this
-// node's own entries depend on a lease that is kept alive. Whatever ends any of that ends the connection, and another begins, at the next
+// node's own entries depend on a lease that is kept alive. The end of any of these ends the connection, and another begins, at the next
 // endpoint, after a back-off. So compaction and a change of etcd's leader need no path of their own: all is read again.
 #ifndef R2CC_DAEMON_RPC_ETCD_STORE_H_
 #define R2CC_DAEMON_RPC_ETCD_STORE_H_

@@ -16,7 +16,7 @@
 namespace r2cc::daemon {
 
 struct Origin {
-  // Local from the kernel, or only an address; the certificate adds the rest.
+  // Local from the kernel, or only an address; the certificate adds the other fields.
   Caller caller;
   std::string pem;  // of the certificate that was shown, and those behind it; empty: none
 };

@@ -22,7 +22,7 @@ namespace r2cc::daemon {
 // One reply at a time of each caller always passes, as long as there is room for all. Thread-safe.
 class PendingReplies {
  public:
-  // A smaller reply is not counted: an action is answered whatever others do.
+  // A smaller reply is not counted: an action is answered also under load by others.
   static constexpr size_t kSmallBytes = 16 << 10;
   static constexpr size_t kPerCallerMax = 4'194'304;
   static constexpr size_t kPendingBytesMax = 33'554'432;

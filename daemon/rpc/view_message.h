@@ -17,7 +17,7 @@ constexpr size_t kViewBytesMax = 256 << 10;
 // 2 bytes on the wire and some 250 in memory.
 constexpr size_t kViewFieldsMax = 2048;
 
-// Whether PushRequest or PushReply has no more than that. What is no such message passes: parsing refuses it.
+// Whether PushRequest or PushReply has no more than that. Bytes that are no such message pass: parsing refuses them.
 absl::Status CheckViewMessage(std::string_view bytes);
 
 // Parses what a peer pushed or answered, v1::PushRequest or v1::PushReply, and forgets the fields that this release does not know.

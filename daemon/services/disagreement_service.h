@@ -20,11 +20,11 @@ namespace r2cc::daemon {
 class DisagreementService {
  public:
   // Events of one share (core/caller.h): a burst, later one per interval. A job that goes wrong differs at every step, and one event is
-  // enough to look at it. The interval is that of refused strangers (state/audit.h): the audit keeps 1,024 records in memory, and reports
+  // enough to look at it. The interval is that of refused callers (state/audit.h): the audit keeps 1,024 records in memory, and reports
   // of a script must not displace those of operators.
   static constexpr uint64_t kBurst = 8;
   static constexpr Nanos kInterval = 3600 * kNanosPerSecond;
-  // Of a run's or a point's name, and of a rank's; longer ones are cut.
+  // The longest name of a run, a point or a rank; longer ones are cut.
   static constexpr size_t kNameBytesMax = 128;
   // Ranks that the event names; the others are counted.
   static constexpr int kRanksShown = 8;

@@ -162,18 +162,18 @@ NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& statu
 }
 
 NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<health::NicKey>& answers,
-                               const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others) {
+                               const std::vector<health::NicKey>& silent, const std::vector<health::NicKey>& others) {
   const std::string name = nic.ToString();
   if (!answers.empty())
     return {"cannot-tell",
             absl::StrCat(name, " answers the rail probes of ", Names(answers), ", so it works; only its daemon cannot be asked"),
             {absl::StrCat("missing: the daemon of ", nic.node)}};
-  if (mute.empty())
+  if (silent.empty())
     return {"cannot-tell",
             absl::StrCat("the daemon of ", nic.node, " cannot be asked, and no rail of this node leads to ", name),
             {absl::StrCat("missing: a node that probes ", name)}};
   const std::string elsewhere = others.empty() ? ", or this rail"
-                                               : absl::StrCat("; not the rail of ", Names(mute), ", where ", Names(others),
+                                               : absl::StrCat("; not the rail of ", Names(silent), ", where ", Names(others),
                                                               others.size() == 1 ? " answers" : " answer");
   return {"cannot-tell",
           absl::StrCat("neither ", name, " nor the daemon of ", nic.node, " answers: the node or its NIC", elsewhere),
@@ -219,13 +219,13 @@ v1::ExplainNicReply ExplainService::ExplainFromAfar(const health::NicKey& nic, c
   const auto answers_now = [&](const health::RailPairStatus& pair) {
     return pair.measures.last_answer != 0 && now - pair.measures.last_answer < kAnswersOfLate;
   };
-  std::vector<health::NicKey> answers, mute, others;
+  std::vector<health::NicKey> answers, silent, others;
   for (const auto& pair : pairs)
-    if (pair.key.peer == nic) (answers_now(pair) ? answers : mute).push_back(pair.key.own);
+    if (pair.key.peer == nic) (answers_now(pair) ? answers : silent).push_back(pair.key.own);
   for (const auto& pair : pairs)
-    if (pair.key.peer.node != nic.node && answers_now(pair) && std::find(mute.begin(), mute.end(), pair.key.own) != mute.end())
+    if (pair.key.peer.node != nic.node && answers_now(pair) && std::find(silent.begin(), silent.end(), pair.key.own) != silent.end())
       others.push_back(pair.key.peer);
-  NicVerdict verdict = MakeVerdictFromAfar(nic, answers, mute, others);
+  NicVerdict verdict = MakeVerdictFromAfar(nic, answers, silent, others);
   verdict.advice.push_back(absl::StrCat("this is its last known state; ", why));
   return Reply(nic, status, verdict);
 }

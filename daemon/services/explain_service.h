@@ -32,10 +32,10 @@ struct NicVerdict {
 NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& status, const health::Fault& fault, const health::NicKey* cable,
                        const health::NicStatus* far_end, const health::LargeFault& large = {});
 
-// The verdict of this node if the daemon of `nic` cannot be asked. `answers`: this node's NICs that it answered lately; `mute`: this node's
-// NICs that it did not answer; `others`: other nodes' NICs that answered a mute one lately.
+// The verdict of this node if the daemon of `nic` cannot be asked. `answers`: this node's NICs that it answered lately; `silent`: this
+// node's NICs that it did not answer; `others`: other nodes' NICs that answered a silent one lately.
 NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<health::NicKey>& answers,
-                               const std::vector<health::NicKey>& mute, const std::vector<health::NicKey>& others);
+                               const std::vector<health::NicKey>& silent, const std::vector<health::NicKey>& others);
 
 // The core's thread only.
 class ExplainService {

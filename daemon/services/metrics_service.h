@@ -61,7 +61,7 @@ class MetricsService {
   const Parts parts_;
   EventCounters counters_;
   GrowingSums traffic_;  // of jobs, by NIC and what
-  GrowingSums probes_;   // likewise
+  GrowingSums probes_;   // the same
   GrowingSums dropped_;
   const int64_t started_ns_;
 };

@@ -59,7 +59,7 @@ class ReportService {
   ReportService(const ReportService&) = delete;
   ReportService& operator=(const ReportService&) = delete;
 
-  // What was saved on this node, in the last 24 hours and in the last 30 days. At most kSumsLast old.
+  // The savings on this node, in the last 24 hours and in the last 30 days. At most kSumsLast old.
   const std::vector<v1::Saved>& SavedHere();
 
   // A request that was forwarded is answered for this node only.

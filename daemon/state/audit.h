@@ -80,7 +80,7 @@ class Audit {
   // Records an action that has an event of its own kind.
   void AddOf(v1::Event event, const std::string& action, const Caller& caller);
   // An unauthenticated caller, or one that claimed another identity, was refused: `times` since the last record of `listener` and `reason`,
-  // which are of few kinds. Of each kind some are written at once, later one an hour with their number: such callers may try as often as
+  // which are of few kinds. Some of each kind are written at once, later one an hour with their number: such callers may try as often as
   // they like, and must not displace the records of operators.
   struct Refused {
     std::string listener;
@@ -99,7 +99,7 @@ class Audit {
 
  private:
   class File;
-  // Of a caller's request, but for its target.
+  // The record of a caller's request, without its target.
   v1::AuditRecord RecordOf(const std::string& action, const Caller& caller) const;
   void Write(v1::Event event);
   // The oldest line that is not written yet, if there is any.

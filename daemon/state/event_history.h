@@ -30,7 +30,7 @@ class EventHistory {
   static constexpr size_t kGatheredBytesMax = 1'048'576;
   // Events are gathered for this time: a crash of the daemon loses no more than that.
   static constexpr Nanos kGather = 200 * kNanosPerMs;
-  // A file that could not be written is tried again after this, later more seldom. What was to be written then is lost.
+  // A file that could not be written is tried again after this, later more seldom. Lines of that time are lost.
   static constexpr Nanos kRetryFirst = kNanosPerSecond;
   static constexpr Nanos kRetryMax = 30 * kNanosPerSecond;
 
@@ -68,7 +68,7 @@ class EventHistory {
   size_t left_out_ = 0;  // events for which there was no room since the last write
   int under_way_ = 0;    // writes
   int64_t newest_ns_ = 0;
-  v1::Event mark_;  // of the newest event
+  v1::Event mark_;        // of the newest event
   bool complete_ = true;  // no event of this run was left out
   bool is_whole_ = true;
   bool scheduled_ = false;

@@ -33,8 +33,8 @@ class JobKeeper {
   // is, and this run writes nothing over it. `trouble`: one line about either.
   v1::KeptJobs Load(std::string* trouble);
 
-  // Takes effect some time later. While the disk does not answer only the newest waits. What cannot be written is written with the next
-  // call: the caller calls it again within seconds.
+  // Takes effect some time later. While the disk does not answer only the newest waits. A state that cannot be written is written with the
+  // next call: the caller calls it again within seconds.
   void Save(v1::KeptJobs jobs);
 
  private:

@@ -52,8 +52,8 @@ class Refusals {
     if (subscriber_) subscriber_({listener, reason, who, what, more});
   }
 
-  // Calls `hear` with each line, on any thread; null: with none. When this returns the former function is not running and will not run
-  // again.
+  // Calls `subscriber` with each line, on any thread; null: with none. When this returns the former function is not running and will not
+  // run again.
   void Subscribe(std::function<void(const Line&)> subscriber) {
     absl::MutexLock lock(&subscriber_mutex_);
     subscriber_ = std::move(subscriber);

@@ -16,7 +16,7 @@ class RolesInForce {
  public:
   explicit RolesInForce(RolePolicy policy) : policy_(std::make_shared<const RolePolicy>(std::move(policy))) {}
 
-  // A caller goes on with the policy that it got, whatever is set meanwhile.
+  // A caller goes on with the policy that it got, also if another one is set meanwhile.
   std::shared_ptr<const RolePolicy> Get() const {
     absl::MutexLock lock(&mutex_);
     return policy_;

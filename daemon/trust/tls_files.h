@@ -35,7 +35,8 @@ class TlsFiles {
   // Reads the files: one line that names the file on failure.
   static absl::StatusOr<std::shared_ptr<TlsFiles>> Load(const TlsSpec& spec, Clock realtime_ns);
 
-  // The newest that could be read: looks at the disk once a second at most. What cannot be read, or does not fit, leaves the last in force.
+  // The newest that could be read: looks at the disk once a second at most. A file that cannot be read, or does not fit, leaves the last in
+  // force.
   std::shared_ptr<const TlsContents> Get();
   int64_t now_s() const;
   const TlsSpec& spec() const { return spec_; }
