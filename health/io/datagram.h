@@ -73,7 +73,7 @@ struct RailSocketCounts {
 };
 
 // Describes the datagrams that a socket accepts: they begin with `head` and have one of `words` at byte `at`. The kernel drops all others
-// before they cost the daemon anything, so a flood by senders that do not know a word takes no room from the rest.
+// before they cost the daemon anything, so a flood by senders that do not know a word takes no room from the others.
 struct DatagramFilter {
   std::array<uint8_t, 4> head{};
   size_t at = 0;
@@ -92,7 +92,7 @@ class RailSocket {
   // RESOURCE_EXHAUSTED: its queue is full; OUT_OF_RANGE: larger than the MTU of the interface, or than what this kernel knows to pass on
   // the way; INVALID_ARGUMENT: longer than kDatagramBytesMax, or no address of the rail's family.
   virtual absl::Status Send(const DatagramAddress& to, std::string_view bytes) = 0;
-  // Sends to an address on the rail's own network, whatever the routes are; no router forwards it. IPv4; over IPv6 as Send.
+  // Sends to an address on the rail's own network, independent of routes; no router forwards it. IPv4; over IPv6 as Send.
   virtual absl::Status SendOnLink(const DatagramAddress& to, std::string_view bytes) = 0;
 
   // From now on the socket accepts only these. If the kernel has no such filter, it accepts all.

@@ -11,7 +11,7 @@
 
 namespace r2cc::health {
 
-// A file that stays open. It belongs to the device that had it, whatever happens to names: once that device is gone, reading fails forever.
+// A file that stays open. It belongs to the device that had it, also if names change: once that device is gone, reading fails forever.
 class SysfsFile {
  public:
   virtual ~SysfsFile() = default;

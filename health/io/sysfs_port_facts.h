@@ -13,7 +13,7 @@
 namespace r2cc::health {
 
 struct SysfsPortFacts {
-  // Of the interface; empty if there is none.
+  // The interface's name; empty if there is none.
   int ifindex = 0;
   std::optional<uint64_t> carrier_changes;
   std::string mac;

@@ -14,7 +14,7 @@ namespace r2cc::health {
 // stamp is before `now_realtime`. A stamp that lies ahead, or more than a minute back, shows that the clock was set in between: then now.
 Nanos ArrivalTime(int64_t stamp_realtime_ns, int64_t now_realtime_ns, Nanos now_monotonic);
 
-// Datagrams of one socket that are read in a second, and at once. A daemon of 64 peers gets some hundred. What comes faster waits in the
+// Datagrams of one socket that are read in a second, and at once. A daemon of 64 peers gets some hundred. Faster datagrams wait in the
 // socket's buffer, and what finds that full counts as dropped by the kernel.
 constexpr int kDatagramsPerSecond = 4000;
 constexpr int kDatagramsBurst = 1000;

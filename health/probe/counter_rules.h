@@ -22,8 +22,8 @@ struct CounterRule {
   // The rule also asks for this many in a million of the packets of the same time: where a counter grows with load, by congestion as well
   // as by a fault. 0: it does not.
   uint32_t packets_ppm_min;
-  // A counter of InfiniBand's PortCounters stops there until it is reset, as the specification has it. 0: it does not stop. What a driver
-  // reads from the wider counters of the same name goes beyond.
+  // A counter of InfiniBand's PortCounters stops there until it is reset, as the specification has it. 0: it does not stop. Values that a
+  // driver reads from the wider counters of the same name go beyond.
   uint64_t full = 0;
 };
 

@@ -54,7 +54,7 @@ struct RailProbePolicy {
   Nanos suspicion = 500 * kNanosPerMs;
   // Interval of a pair with the same node as a suspect one, which serves as a witness: half of the time over which a pair must be silent.
   Nanos witness_interval_min = 60 * kNanosPerMs;
-  // Part of the budget that suspects may take; the rest shows that their peers' daemons are awake.
+  // Part of the budget that suspects may take; the remaining part shows that their peers' daemons are awake.
   double suspects_share = 0.75;
   // A large ping leaves together with a small one of its pair, so that it causes no wake-up, and from the same budget. Each costs three
   // datagrams. Every 300 ms they were more than half of what an idle daemon with a job sends (231 datagrams a second instead of 96), and
@@ -114,10 +114,10 @@ struct RailProbeCounts {
 // One thread at a time.
 class RailProber {
  public:
-  // `keys`: outlives it. Who is not in it is neither asked nor answered.
+  // `keys`: outlives it. A node that is not in it is neither probed nor answered.
   RailProber(std::string node, ProbeKeyring* keys, const RailProbePolicy& policy);
 
-  // The whole set of pairs. What is known of those that stay is kept; at most kRailPairsMax are taken, active ones first.
+  // The whole set of pairs. The state of those that stay is kept; at most kRailPairsMax are taken, active ones first.
   void SetTargets(std::vector<RailTarget> targets, Nanos now);
 
   // The link of this node's `nic` went up or down. While it is down its pairs are not probed, and they are unknown.

@@ -28,7 +28,7 @@ struct JobReport {
   What what = What::kLinkUp;
   Cause cause = Cause::kNotOurs;
   std::string cause_text;  // for a person: "its connection broke"
-  std::string lost;        // what the link does not carry: "packets over 1500 bytes are lost"; empty: the cause says all
+  std::string lost;        // what the link does not carry: "packets over 1500 bytes are lost"; empty: the cause is complete
   // kRailSlow, kRailSteady: what the rail moves, compared with the job's best rail. At most 1000.
   uint32_t share_permille = 1000;
   std::string job;        // for a person: name or process id

@@ -31,7 +31,7 @@ class PortJudge {
   // earlier sample, and carrier changes if there were any. A sample of another interface (by its index) has no past.
   std::vector<Evidence> Judge(const SysfsPortFacts& facts, Nanos now);
 
-  // The port is not there. If it speaks of its link, the link is down. What comes next has no past.
+  // The port is not there. If its facts include the link, the link is down. The next port begins without a history.
   std::vector<Evidence> Gone(const std::string& why, Nanos now);
 
   // The port cannot be seen: what comes next has no past.

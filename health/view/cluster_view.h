@@ -47,7 +47,7 @@ class ClusterView {
   bool NoteAlive(const std::string& node, Nanos now);
 
   // Marks the nodes unreachable whose lease ran out; returns them. Their NICs' verdicts stay: an unreachable daemon is not a dead NIC.
-  // `lives` is called for each of them first: true is a sign of life.
+  // `is_alive` is called for each of them first: true is a sign of life.
   std::vector<std::string> Tick(Nanos now, const std::function<bool(const std::string& node)>& is_alive = nullptr);
 
   // Nothing is known of `node` any more. REQUIRES: it is another one than the own.

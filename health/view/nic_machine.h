@@ -87,7 +87,7 @@ class NicMachine {
   // When it came into this state.
   Nanos since() const { return since_; }
 
-  // The remembered facts, whatever the state shows.
+  // The remembered facts, independent of the shown state.
   bool link_known() const { return link_known_; }
   bool link_up() const { return link_up_; }
   bool uncabled() const { return uncabled_; }

@@ -76,7 +76,7 @@ class NodeHealth {
   // Adds facts about a NIC's identity; an empty one is not known. No effect if there is no such NIC.
   void Learn(const std::string& nic, const std::string& mac, const std::string& pci, uint64_t port_guid = 0);
 
-  // This node's state. What its rail probes add (WithRails) and the epoch are the caller's.
+  // This node's state. The caller adds the results of its rail probes (WithRails) and the epoch.
   const NodeState& Snapshot() const { return snapshot_; }
   // Grows with each change of Snapshot().
   uint64_t revision() const { return revision_; }

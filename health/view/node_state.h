@@ -85,7 +85,7 @@ struct NodeState {
   const NicStatus* Find(const std::string& nic) const;
   // Its end towards `peer`; null: it has none.
   const std::string* RdmaEndOf(const std::string& nic, const NicKey& peer) const;
-  // Whether it means the same for a plan: the rest is for those who compare probes.
+  // Whether it means the same for a plan: the other fields are for comparing probes.
   bool PlansAs(const NodeState& other) const;
   // Whether its NICs take probes at the same places.
   bool ProbedAs(const NodeState& other) const;

@@ -23,8 +23,8 @@ namespace r2cc::health {
 constexpr Nanos kPathFaultHold = kNanosPerSecond;
 // In addition this many probes over the path must have stayed unanswered meanwhile: earlier losses prove nothing now.
 constexpr uint64_t kPathFaultProbes = 3;
-// Reports do not outweigh facts: a NIC with an answered probe that is no older than this works, whatever other nodes report about it. A NIC
-// that others report as silent is probed for this time before their reports count.
+// Reports do not outweigh facts: a NIC with an answered probe that is no older than this works, also against the reports of other nodes. A
+// NIC that others report as silent is probed for this time before their reports count.
 constexpr Nanos kFreshAnswer = 200 * kNanosPerMs;
 // A verdict of silence stays for this time after its last witness is gone.
 constexpr Nanos kAloneMax = 60 * kNanosPerSecond;

@@ -10,7 +10,7 @@ namespace r2cc::health {
 // Pure: time is an argument.
 class SilenceReport {
  public:
-  // While a rail comes back its pairs answer one by one, and for a moment the rest looks like a fault of its own.
+  // While a rail comes back its pairs answer one by one, and for a moment the others look like a fault of their own.
   static constexpr Nanos kHold = kNanosPerSecond;
 
   // Takes the present verdict on a silent NIC; `unusable`: it still carries nothing. True once a verdict that is sharper than the reported
