@@ -28,7 +28,7 @@ class CudaDriver final : public Cuda {
   uint64_t FreeBytes() override;
 
  private:
-  // While it lives the calling thread may do what a capture of another one forbids.
+  // While it exists the calling thread may make calls that a capture of another thread forbids.
   class Relaxed {
    public:
     explicit Relaxed(const gpu::LibcudaCalls& calls) : calls_(calls) { calls_.exchange_capture_mode(&mode_); }

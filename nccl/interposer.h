@@ -94,7 +94,7 @@ class Interposer {
 
   std::shared_ptr<Shadow> FindOrMake(Comm comm);
   std::shared_ptr<Shadow> Take(Comm comm);
-  // What was enqueued is followed by After(), in a group at its end.
+  // After() follows the enqueued call, in a group at its end.
   Result Enqueued(const std::shared_ptr<Shadow>& shadow, Comm comm, Stream stream, Result result);
 
   const Parts parts_;

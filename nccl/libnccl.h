@@ -1,4 +1,4 @@
-// NCCL's own functions, by the names that NCCL keeps for a library that stands before it (pnccl...). NCCL's library is never opened here,
+// NCCL's own functions, by the names that NCCL keeps for a library that intercepts it (pnccl...). NCCL's library is never opened here,
 // only found: a process that has none has nothing to intercept.
 #ifndef R2CC_NCCL_LIBNCCL_H_
 #define R2CC_NCCL_LIBNCCL_H_
@@ -9,7 +9,7 @@
 
 namespace r2cc::nccl {
 
-// All that exports.cc stands before. Null: this NCCL does not have it.
+// All functions that exports.cc intercepts. Null: this NCCL does not have it.
 struct NcclCalls {
   Result (*get_version)(int*);
   Result (*get_unique_id)(UniqueId*);
@@ -40,7 +40,7 @@ struct NcclCalls {
   Result (*comm_revoke)(Comm, int);  // since 2.28.7
   Result (*comm_get_async_error)(Comm, Result*);
 
-  // What is found of it in this process.
+  // The functions of it that this process has.
   void Find();
   // Empty: its children and counts can be relied on. Otherwise why not.
   std::string Unfit() const;

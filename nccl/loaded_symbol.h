@@ -1,4 +1,4 @@
-// A symbol of R2CC's libraries that this process has opened, whatever the files are called.
+// A symbol of R2CC's libraries that this process has opened, under any file name.
 #ifndef R2CC_NCCL_LOADED_SYMBOL_H_
 #define R2CC_NCCL_LOADED_SYMBOL_H_
 

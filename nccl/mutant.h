@@ -14,7 +14,7 @@ enum class SeatMutant {
   kDecidesEarly,              // the vector is read although it may not be complete
   kSplitsInGroup,             // a group is not looked at
   kSplitsWithWorkUnderWay,    // the stream is not waited for
-  kUsesChildEarly,            // the child is used before all ranks have said that they have it
+  kUsesChildEarly,            // the child is used before all ranks have reported that they have it
   kForgetsRegistration,       // buffers of the parent are not registered with the child
   kLeaksChild,                // the end of the parent is not the child's
   kAbortsParentAlone,         // an abort reaches the parent only
@@ -27,7 +27,7 @@ enum class SeatMutant {
   kCallsNoRoll,               // ranks without the library are not looked for
   kIgnoresDifferences,        // ranks with other settings take part
   kGoesOnWithoutVerdict,      // a rank that cannot learn the verdict does not take part
-  kKeepsUnconfirmedChild,     // a child stays although not all ranks have said that they have it
+  kKeepsUnconfirmedChild,     // a child stays although not all ranks have reported that they have it
 };
 
 #ifdef R2CC_SHIPPED

@@ -1,4 +1,4 @@
-// What each rank reports in the agreement: a record of some words in its place of a vector. All other places of its vector are at the
+// The report of each rank in the agreement: a record of some words in its place of a vector. All other places of its vector are at the
 // largest value, so that a minimum of all ranks' vectors has everybody's record. Pure.
 #ifndef R2CC_NCCL_RECORD_H_
 #define R2CC_NCCL_RECORD_H_
@@ -31,7 +31,7 @@ struct Record {
 // `vector` has kRecordWords for each rank.
 void Encode(const Record& record, uint32_t rank, std::span<uint32_t> vector);
 
-// What all ranks know after the agreement.
+// The result of the agreement, which all ranks have.
 struct Vector {
   bool is_small = false;  // it has fewer than three nodes: then that is the problem
   std::string problem;    // why there can be no seat for this communicator; empty: there can

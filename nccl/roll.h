@@ -20,7 +20,7 @@ namespace r2cc::nccl {
 constexpr Nanos kRollGrace = 2 * kNanosPerSecond;
 constexpr uint32_t kRollRanksMax = 1 << 20;
 
-// What a rank reports of itself.
+// A rank's report about itself.
 struct Attendee {
   uint32_t rank = 0;
   uint32_t ranks = 0;

@@ -1,5 +1,5 @@
 // Answers roll calls of the communicators whose IDs this process made: a thread and a listening socket. A connection is one request and one
-// reply. Never destroyed: ranks may ask as long as the process lives. A rank that gets no answer for want of memory asks again.
+// reply. Never destroyed: ranks may ask until the process ends. A rank that gets no answer for want of memory asks again.
 #ifndef R2CC_NCCL_ROLL_SERVER_H_
 #define R2CC_NCCL_ROLL_SERVER_H_
 
@@ -18,7 +18,7 @@ namespace r2cc::nccl {
 
 class RollServer {
  public:
-  // Each communicator that was begun or split off by an ID of this process, for as long as the process lives.
+  // Each communicator that was begun or split off by an ID of this process, until the process ends.
   static constexpr size_t kRollsMax = 1 << 16;
 
   // Listens at `address`, whose port is 0 and is set. Null: it cannot.
@@ -36,7 +36,7 @@ class RollServer {
   // Each connection is a file of the job's process; a request takes microseconds.
   static constexpr size_t kConnectionsMax = 256;
   static constexpr Nanos kConnectionMax = 5 * kNanosPerSecond;
-  // While there are kConnectionsMax: strangers that send nothing then keep no rank waiting for longer than its own patience of 2 s.
+  // While there are kConnectionsMax: connections that send nothing then keep no rank waiting for longer than its own patience of 2 s.
   static constexpr Nanos kCrowdedMax = 100 * kNanosPerMs;
   // When the process has no file left for a connection.
   static constexpr Nanos kFullPause = 20 * kNanosPerMs;

@@ -1,5 +1,5 @@
-// What the interposer touches: NCCL beneath it, the CUDA driver, and R2CC's plugin and tuner in the same process. Interfaces are narrow,
-// so that the same code runs over a fake of each. Nothing is thrown.
+// The interfaces that the interposer uses: NCCL beneath it, the CUDA driver, and R2CC's plugin and tuner in the same process. Interfaces
+// are narrow, so that the same code runs over a fake of each. Nothing is thrown.
 #ifndef R2CC_NCCL_SEAMS_H_
 #define R2CC_NCCL_SEAMS_H_
 
@@ -64,11 +64,11 @@ class Nccl {
 class Cuda {
  public:
   virtual ~Cuda() = default;
-  // Also if the driver does not say: what is captured must not be touched.
+  // True also if the driver does not know: a captured stream must not be touched.
   virtual bool IsCaptured(Stream stream) = 0;
   virtual bool MakeEvent(Event* event) = 0;
   virtual bool Record(Event event, Stream stream) = 0;
-  // What comes on the stream afterwards waits for the event.
+  // Later work on the stream waits for the event.
   virtual bool Wait(Stream stream, Event event) = 0;
   // MAY BLOCK. `is_late` is called once if it blocks for long.
   virtual bool Finish(Event event, const std::function<void()>& is_late) = 0;
@@ -94,12 +94,12 @@ class Rails {
     bool offers_collnet = false;
   };
   virtual State Look() = 0;
-  // Between the two a child of so many ranks is made. MarkChild() is true if the tuner has seen one communicator of that size begin, which
-  // uses the tree from then on; none or several, and nothing changes.
+  // Between the two a child of this many ranks is made. MarkChild() is true if the tuner has seen one communicator of that size begin,
+  // which uses the tree from then on; none or several, and nothing changes.
   virtual void WatchForChild(size_t ranks) = 0;
   virtual bool MarkChild() = 0;
-  // Between the two a communicator does one AllReduce of so many bytes. WatchedCommunicator() is the tuner's number for it; 0 if NCCL does
-  // not offer it CollNet, or if the tuner has seen several of that size.
+  // Between the two a communicator does one AllReduce of this many bytes. WatchedCommunicator() is the tuner's number for it; 0 if NCCL
+  // does not offer it CollNet, or if the tuner has seen several of that size.
   virtual void WatchAllReduce(size_t bytes) = 0;
   virtual uint64_t WatchedCommunicator() = 0;
   // The AllReduces of the communicator with that number go that way from then on. False: it has ended.
@@ -124,11 +124,11 @@ class RollCall {
 class RollCalls {
  public:
   virtual ~RollCalls() = default;
-  // Of a communicator's ID that this process has just made: other ranks will find the process that decides in it.
+  // Takes a communicator's ID that this process has just made: other ranks will find the process that decides in it.
   virtual void Note(UniqueId* id) = 0;
   // Before this rank begins the communicator. Null: it sent nothing, so the verdict is not that all ranks are there.
   virtual std::shared_ptr<RollCall> CheckIn(const UniqueId& id, int ranks, int rank) = 0;
-  // Of a communicator that the program has split off; `number`: of the split, on all ranks alike.
+  // For a communicator that the program has split off; `number`: the number of the split, equal on all ranks.
   virtual std::shared_ptr<RollCall> CheckInSplit(const RollCall& parent, uint32_t number, int color, int ranks, int rank) = 0;
 };
 

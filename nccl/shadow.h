@@ -25,7 +25,7 @@
 
 namespace r2cc::nccl {
 
-// What all shadows of a process share.
+// The parts that all shadows of a process share.
 struct Parts {
   Nccl* nccl = nullptr;
   Cuda* cuda = nullptr;
@@ -57,7 +57,7 @@ class Shadow {
 
   Result AllReduce(const AllReduceCall& call, bool in_group);
 
-  // Around whatever else the program enqueues for the parent, and after an AllReduce in a group at the group's end.
+  // Around all other operations that the program enqueues for the parent, and after an AllReduce in a group at the group's end.
   void Before(Stream stream);
   void After(Stream stream);
 
@@ -132,7 +132,7 @@ class Shadow {
   std::map<void*, Registration> registrations_ R2CC_GUARDED_BY(mutex_);
 };
 
-// Of `count` elements.
+// An operation of `count` elements.
 uint64_t BytesOf(DataType type, size_t count);
 
 }  // namespace r2cc::nccl

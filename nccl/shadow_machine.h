@@ -18,7 +18,7 @@ namespace r2cc::nccl {
 
 // A child needs so much of each GPU: 18 MiB were measured with four channels and without NVLS, which takes hundreds.
 constexpr uint32_t kChildMib = 512;
-// After a child that some rank could not make: so many vectors with the same wish until it is tried again.
+// After a child that some rank could not make: this many vectors with the same wish until it is tried again.
 constexpr uint32_t kVectorsRefused = 64;
 
 enum class ShadowState : uint8_t {
@@ -41,7 +41,7 @@ enum class ShadowEvent : uint8_t {
 };
 enum class ShadowAction : uint8_t {
   kNothing,
-  kMake,   // the child of wanted(), now; tell in the next vector whether it is there
+  kMake,   // the child of wanted(), now; report in the next vector whether it exists
   kUse,    // it is in use from this call on
   kLeave,  // the parent is in use from this call on; the child is kept
   kDrop,   // the child, if there is one
@@ -56,10 +56,10 @@ class ShadowMachine {
   // Its AllReduces do not go by NCCL's own choice.
   bool is_switched() const { return state_ == ShadowState::kSeated || state_ == ShadowState::kLoss; }
   bool uses_child() const { return is_switched() && wanted_.way == plan::Way::kTree; }
-  // Of smaller calls the parent takes care.
+  // The parent does smaller calls.
   uint64_t bytes_min() const { return wanted_.bytes_min; }
   const plan::WayDecision& wanted() const { return wanted_; }
-  // Of the child that is made or in use; counted from 1.
+  // The number of the child that is made or in use, counted from 1.
   uint32_t child() const { return child_; }
 
  private:

@@ -22,7 +22,7 @@ struct RollAddress {
   uint64_t key = 0;    // of the ID
 };
 
-// Where the process that made the ID meets the other ranks, with port 0; nothing: this NCCL writes another ID.
+// The address at which the process that made the ID meets the other ranks, with port 0; nothing: this NCCL writes another ID.
 std::optional<RollAddress> MeetingAddress(const UniqueId& id);
 // False, and nothing is written: the place is not free.
 bool WriteNote(const RollAddress& address, UniqueId* id);

@@ -1,4 +1,4 @@
-// What the versions of NCCL's profiler table have in common: one function per entry. The versions differ only in the shapes of their
+// The common part of the versions of NCCL's profiler table: one function per entry. The versions differ only in the shapes of their
 // arguments (tables.cc). Any thread. Nothing is started, nothing is thrown, and each call succeeds: NCCL goes on without a profiler in ways
 // that differ by its version. A handle is a number and never a pointer: NCCL may give back one of another process (PXN), or one twice.
 #ifndef R2CC_NCCL_PROFILER_PROFILER_H_
@@ -18,24 +18,24 @@ namespace r2cc::profiler {
 
 constexpr char kProfilerName[] = "R2CC";
 
-// What is asked for. The parts of an operation are the only events that NCCL's progress threads give: two calls for each channel and peer.
-// No event of a GPU's channel is there, as these start a thread in NCCL.
+// The events that are requested. The parts of an operation are the only events that NCCL's progress threads give: two calls for each
+// channel and peer. No event of a GPU's channel is there, as these start a thread in NCCL.
 constexpr uint64_t kMask = abi::kProfileColl | abi::kProfileP2p | abi::kProfileProxyOp;
 
 // A descriptor of any version.
 struct Event {
   uint64_t type = 0;
   void* parent = nullptr;
-  // Of an operation.
+  // Fields of an operation.
   const char* function = nullptr;
   uint32_t number = 0;
   int peer = OperationLog::kNoPeer;
-  // Before v4 NCCL says with each operation what its communicator is.
+  // Before v4 NCCL gives the communicator with each operation.
   bool names_communicator = false;
   uint64_t communicator = 0;
   const char* communicator_name = nullptr;
   int rank = 0;
-  // Of a part.
+  // Fields of a part.
   int32_t pid = 0;
 };
 
