@@ -14,10 +14,10 @@ namespace r2cc::observe {
 
 enum class Phase : uint64_t { kDecode = 1, kPrefill = 2 };
 
-// What the host says, written by one thread.
+// The host's values, written by one thread.
 struct HostWords {
   uint64_t tail = 0;      // bytes of the ring that are free again, counted from the start
-  uint64_t released = 0;  // records likewise
+  uint64_t released = 0;  // the same in records
   uint64_t groups = 0;    // that are on
   uint64_t every = 1;     // each n-th step is wanted
   uint64_t phases = 3;    // the sum of those that are wanted
@@ -39,7 +39,7 @@ struct Decision {
   uint64_t begin = 0;  // of the record, counted from the start like head
 };
 
-// A record is contiguous: where the rest of the ring is too short, a pad fills it. REQUIRES: bytes and ring_bytes are multiples of
+// A record is contiguous: if the remaining part of the ring is too short, a pad fills it. REQUIRES: bytes and ring_bytes are multiples of
 // kRecordAlignment.
 inline R2CC_OBSERVE_BOTH Decision PlaceRecord(uint64_t head, uint64_t tail, uint64_t bytes, uint64_t ring_bytes) {
   const uint64_t rest = ring_bytes - head % ring_bytes;

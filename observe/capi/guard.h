@@ -1,4 +1,4 @@
-// What all calls of the C interface have in common: their code, their line, and that nothing is thrown.
+// The common part of all calls of the C interface: their code, their line, and that nothing is thrown.
 #ifndef R2CC_OBSERVE_CAPI_GUARD_H_
 #define R2CC_OBSERVE_CAPI_GUARD_H_
 
@@ -13,7 +13,7 @@ namespace r2cc::observe {
 
 inline const SteadyClock kClock;
 
-// Of this thread.
+// The last error of this thread.
 std::string& LastError();
 int Failed(int code, const std::string& line);
 

@@ -1,4 +1,4 @@
-// What the kernels of step.cu get by value: a captured graph keeps its own copy. For the host, too.
+// The arguments that the kernels of step.cu get by value: a captured graph keeps its own copy. For the host, too.
 #ifndef R2CC_OBSERVE_CUDA_ARGUMENTS_H_
 #define R2CC_OBSERVE_CUDA_ARGUMENTS_H_
 
@@ -28,7 +28,7 @@ static_assert(sizeof(SmallArguments) <= 4096 && sizeof(SmallFlatArguments) <= 40
 static_assert(sizeof(LargeArguments) <= 32764 && sizeof(LargeFlatArguments) <= 32764);
 
 constexpr uint32_t kThreads = 256;  // of a block
-// So many blocks of flat taps run at once on each of the GPU's processors.
+// The blocks of flat taps that run at once on each of the GPU's processors.
 constexpr uint32_t kFlatBlocksOfProcessor = 4;
 
 // The kernels, by their names.

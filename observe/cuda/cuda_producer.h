@@ -26,7 +26,7 @@ class CudaProducer final : public Producer {
  public:
   // `clock` outlives it. Null and one line.
   static std::unique_ptr<CudaProducer> Open(const ProducerOptions& options, int gpu, const Clock* clock, std::string* error);
-  // Of a GPU "cuda", "cuda:N"; -1: it is none.
+  // Parses a GPU's name, "cuda" or "cuda:N"; -1: it is none.
   static int NumberOf(const std::string& device);
   ~CudaProducer() override;
 
@@ -49,19 +49,19 @@ class CudaProducer final : public Producer {
   Counts counts() override;
   uint64_t cut_off() override;
   bool Flush(Nanos timeout_ns, std::string* error) override;
-  // Waits for the GPU. What a graph may still touch stays until the process ends.
+  // Waits for the GPU. Memory that a graph may still touch stays until the process ends.
   void Close() override;
 
   RunMemory* memory() override { return memory_.get(); }
 
  private:
-  // What the host and the kernels share, in host memory.
+  // The memory that the host and the kernels share, on the host.
   struct Mapped {
     Published published;
     alignas(64) HostWords words;
     alignas(64) uint64_t zero, hash;
   };
-  // What the device has behind its ring: the state, a sum for each entry of a layout, and one for Hash().
+  // The device's memory behind its ring: the state, a sum for each entry of a layout, and one for Hash().
   static constexpr uint64_t kHashesAt = RoundUp(sizeof(DeviceState), 256);
   static constexpr uint64_t kHashAt = kHashesAt + (kTapsMax + kTagsMax) * sizeof(HashSum);
   static constexpr uint64_t kStateBytes = kHashAt + sizeof(HashSum);
@@ -81,7 +81,7 @@ class CudaProducer final : public Producer {
   CudaProducer(const ProducerOptions& options, const Clock* clock, std::unique_ptr<CudaDevice> device, std::unique_ptr<RunMemory> memory);
   bool Prepare(std::string* error);
   void RunCopies();
-  // Memory for the rows of a step that has up to so many.
+  // Memory for a step of at most `rows_most` rows.
   bool MakeRoomForRows(uint64_t rows_most, std::string* error);
   bool MakeTap(bool is_tag, size_t index, const TensorSource& source, StepTap* tap, std::string* error);
   // Everything of a step's launches but its taps.
@@ -102,7 +102,7 @@ class CudaProducer final : public Producer {
   gpu::Stream stream_ = nullptr;
   uint64_t ring_ = 0, state_ = 0, entries_ = 0, entries_used_ = 0;  // in the device's memory
   uint64_t ring_bytes_;
-  // Where a step's rows are kept, for layouts of up to so many; the list's last one. Those before may be in graphs.
+  // The memory for a step's rows, for at most kept_rows_most_: the last of the list. Graphs may still use the others.
   std::vector<uint64_t> kept_rows_;
   uint64_t kept_rows_most_ = 0;
   Mapped* mapped_ = nullptr;

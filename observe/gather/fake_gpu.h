@@ -42,7 +42,7 @@ class FakeGpu {
   // By the device itself between kernels: seen by all.
   void Write(uint64_t at, uint64_t value) { system_[at / 8] = value; }
 
-  // One word of what is stored and not fenced becomes seen.
+  // One word that is stored and not fenced becomes visible.
   void Drain() {
     View& view = views_[random_() % views_.size()];
     if (random_() % 2 == 0 && !view.blocks.empty()) {
@@ -53,7 +53,7 @@ class FakeGpu {
     }
   }
 
-  // What one block of a producer's kernel does. `background`: called between operations.
+  // The operations of one block of a producer's kernel. `background`: called between operations.
   class Ops {
    public:
     Ops(FakeGpu* device, size_t producer, size_t block, const std::function<void()>* background)
@@ -63,7 +63,7 @@ class FakeGpu {
         for (Buffer& buffer : view_->blocks) buffer.Resize(device->system_.size());
       }
     }
-    // One lane. Numbers that are smaller than a word are not in this world.
+    // One lane. This fake has no numbers smaller than a word.
     static constexpr uint64_t Lane() { return 0; }
     static constexpr uint64_t Lanes() { return 1; }
     template <typename T>

@@ -1,4 +1,4 @@
-// What is done with a tensor's bytes: copies, statistics of each row, hashes. Templates over few memory operations, so that the host, the
+// The operations on a tensor's bytes: copies, statistics of each row, hashes. Templates over few memory operations, so that the host, the
 // kernels and the fake device run the same code.
 //
 // The lanes of a block run this code together: the threads of a kernel's block; elsewhere there is one. `Ops` has Lane() and Lanes(), this
@@ -44,7 +44,7 @@ R2CC_OBSERVE_BOTH uint64_t LoadIndex(Ops* ops, uint64_t at, uint64_t bytes) {
   return bytes == 4 ? ops->template Load<uint32_t>(at) : ops->template Load<uint64_t>(at);
 }
 
-// One that is beyond the tensor is counted, and stands for the first one.
+// One that is beyond the tensor is counted, and the first one is used for it.
 template <typename Ops>
 R2CC_OBSERVE_BOTH uint64_t RowAt(Ops* ops, const TapWork& work, const RowList& list, uint64_t i) {
   if (list.indices == 0) return i;
@@ -60,7 +60,7 @@ constexpr R2CC_OBSERVE_BOTH bool IsOneRun(const TapWork& work, const RowList& li
          list.indices == 0;
 }
 
-// Where run `number` of the list's runs begins.
+// The begin of run `number` of the list's runs.
 template <typename Ops>
 R2CC_OBSERVE_BOTH uint64_t RunAt(Ops* ops, const TapWork& work, const RowList& list, uint64_t number) {
   const uint64_t k = number % work.counts[2], j = number / work.counts[2] % work.counts[1];

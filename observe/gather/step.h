@@ -13,7 +13,7 @@
 
 namespace r2cc::observe {
 
-// So many records lie in a device's ring at most; the directory has a place for each.
+// The most records that lie in a device's ring; the directory has a place for each.
 constexpr uint64_t kDirectoryEntries = 64;
 
 struct DirectoryEntry {
@@ -42,7 +42,7 @@ struct DeviceState {
   uint64_t faults;
 };
 
-// What the device keeps of each tag and tap of a layout, tags first, for good: enough to place them, whichever are on.
+// The device's permanent copy of each tag and tap of a layout, tags first: enough to place them for any set of groups.
 struct LayoutEntry {
   uint64_t bytes;  // that the record has of it; of one row if kRows
   uint64_t flags;
@@ -50,7 +50,7 @@ struct LayoutEntry {
   static constexpr uint64_t kGroup = 0xff, kTag = 0x100, kRows = 0x200;
 };
 
-// Of a hash while its blocks add to it; 0 between steps.
+// The sum of a hash while its blocks add to it; 0 between steps.
 struct HashSum {
   uint64_t sum;
   uint64_t to;  // where the record has it
@@ -63,7 +63,7 @@ struct StepTap {
   uint8_t group;
   uint8_t is_tag;
   uint8_t rows;  // by the step's list
-  // Where it lies in a record that has all groups, in units of kTapAlignment; counts only if the step is `linear`.
+  // Its place in a record that has all groups, in units of kTapAlignment; counts only if the step is `linear`.
   uint32_t fixed, for_each_row;
 };
 
@@ -101,7 +101,7 @@ inline R2CC_OBSERVE_BOTH bool IsOn(uint64_t flags, uint64_t groups) {
   return (flags & LayoutEntry::kTag) != 0 || (groups >> (flags & LayoutEntry::kGroup) & 1) != 0;
 }
 
-// Where the first `entries` of a record end: the next one begins there. By all lanes, in shares.
+// The end of the first `entries` of a record: the next one begins there. All lanes compute it together.
 template <typename Ops>
 R2CC_OBSERVE_BOTH uint64_t EndOf(Ops* ops, const StepParameters& p, uint64_t groups, uint64_t rows, uint64_t entries) {
   static_assert(sizeof(RecordHeader) % kTapAlignment == 0);
@@ -191,7 +191,7 @@ R2CC_OBSERVE_BOTH StepPlan PlanWith(Ops* ops, const StepParameters& p, const Ste
   return plan;
 }
 
-// What all blocks of a step decide alike.
+// The decisions that are equal in all blocks of a step.
 template <typename Ops>
 R2CC_OBSERVE_BOTH StepPlan PlanOf(Ops* ops, const StepParameters& p) {
   return PlanWith(ops, p, LoadWords<StepState>(ops, p.state + offsetof(DeviceState, state)));
@@ -224,7 +224,7 @@ R2CC_OBSERVE_BOTH uint64_t OffsetOf(Ops* ops, const StepParameters& p, const Ste
   return EndOf(ops, p, IsActive(TapMutant::kOldMask) ? p.groups_at_launch : plan.state.words.groups, plan.rows, tap.entry);
 }
 
-// So many chunks a tap has at most: what a block does at a time.
+// The most chunks of a tap. A chunk is the work of a block at a time.
 constexpr R2CC_OBSERVE_BOTH uint64_t ChunksOf(const TapWork& work, uint64_t rows_most, uint64_t chunk_bytes) {
   const uint64_t chunks = work.op == Operator::kStats ? rows_most : (rows_most * work.RowBytes() + chunk_bytes - 1) / chunk_bytes;
   return chunks == 0 ? 1 : chunks;
@@ -245,14 +245,14 @@ R2CC_OBSERVE_BOTH void CopyPart(Ops* ops, const StepParameters& p, const StepTap
   } else {
     CopyBytes(ops, tap.work, list, begin, end, to);
   }
-  // Of what was in the ring before nothing is left between two taps.
+  // Nothing of the ring's former content is left between two taps.
   if (chunk != 0) return;
   uint64_t hole = OutputBytes(tap.work, list.count);
   for (; hole % 8 != 0; ++hole) ops->template Store<uint8_t>(to + hole, 0);
   for (; hole % kTapAlignment != 0; hole += 8) ops->template Store<uint64_t>(to + hole, 0);
 }
 
-// Of the `count` taps of a launch the one that has the chunk: the last one that begins there or before.
+// The tap, among the `count` taps of a launch, that has the chunk: the last one that begins there or before.
 template <typename T>
 R2CC_OBSERVE_BOTH uint32_t TapOfChunk(const T* taps, uint32_t count, uint32_t chunk) {
   uint32_t low = 0, high = count;
@@ -338,7 +338,7 @@ R2CC_OBSERVE_BOTH void WriteEnds(Ops* ops, const StepParameters& p, const StepPl
 }
 
 // By the first lane of the last block, with the plan by which it copied: the record's ends, its entry, the words for the next step, and
-// last the count that says that all is there.
+// last the count that shows that all is there.
 template <typename Ops>
 R2CC_OBSERVE_BOTH void Publish(Ops* ops, const StepParameters& p, StepPlan plan, uint64_t time_ns) {
   const HostWords words = LoadHostWords(ops, p);  // first: the host's memory is far

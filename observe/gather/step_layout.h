@@ -1,4 +1,4 @@
-// What the launches of a step need of its layout. Pure.
+// The parts of a layout that the launches of a step need. Pure.
 #ifndef R2CC_OBSERVE_GATHER_STEP_LAYOUT_H_
 #define R2CC_OBSERVE_GATHER_STEP_LAYOUT_H_
 
@@ -13,7 +13,7 @@
 
 namespace r2cc::observe {
 
-// What the device keeps of the layout for good, tags first.
+// The device's permanent copy of the layout, tags first.
 std::vector<LayoutEntry> EntriesOf(const Layout& layout);
 
 // Sets what `p` has of the layout, but for the entries' address. `rows`: their count if it is known before the launch. `places`: where each

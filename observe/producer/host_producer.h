@@ -53,7 +53,7 @@ class HostProducer final : public Producer {
 
   HostProducer(const ProducerOptions& options, const Clock* clock, std::unique_ptr<RunMemory> memory);
   uint8_t* ReserveWithin(uint64_t bytes);
-  // A step has its outcome: what the host says is read for the next one.
+  // A step has its outcome: the host's values are read for the next one.
   void Counted(uint64_t Counts::*what);
 
   ProducerOptions options_;

@@ -1,4 +1,4 @@
-// What hands tensors to readers, step by step: a step is Begin(), Copy() of what is copied at once, CopyLate() of the rest, Finish(). One
+// Hands tensors to readers, step by step: a step is Begin(), Copy() of what is copied at once, CopyLate() of the others, Finish(). One
 // thread at a time.
 #ifndef R2CC_OBSERVE_PRODUCER_PRODUCER_H_
 #define R2CC_OBSERVE_PRODUCER_PRODUCER_H_
@@ -39,7 +39,7 @@ struct RowChoice {
   uint64_t count = 0;
   const void* indices = nullptr;
   uint64_t index_bytes = 8;
-  // Of a GPU: where the count lies. Null: `count` it is.
+  // On a GPU: the address of the count. Null: `count` is the value.
   const void* count_at = nullptr;
   uint64_t count_bytes = 8;
 };
@@ -70,7 +70,7 @@ class Producer {
   virtual uint64_t released() { return 0; }
   // The step does not end. Nothing if none was begun.
   virtual void Abandon() = 0;
-  // Of a tensor as it is now; for a self-check. Waits for the device.
+  // The hash of a tensor as it is now, for a self-check. Waits for the device.
   virtual bool Hash(const TapWork& work, uint64_t* hash, std::string* error) = 0;
 
   // The calls that follow work in this order of the device's: a CUDA stream.

@@ -1,5 +1,5 @@
-// What a copy thread decides: it takes the records that a device has published, one lane, to the ring that readers read. It never waits;
-// whoever has the thread calls Turn() again. Pure but for the device, which is a narrow interface, and the ring.
+// The decisions of a copy thread: it copies the records that a device has published, one lane, to the ring that readers read. It never
+// waits; the owner of the thread calls Turn() again. Pure but for the device, which is a narrow interface, and the ring.
 #ifndef R2CC_OBSERVE_PRODUCER_PUMP_H_
 #define R2CC_OBSERVE_PRODUCER_PUMP_H_
 
@@ -23,7 +23,7 @@ class CopyEngine {
  public:
   virtual ~CopyEngine() = default;
   enum class State { kUnderWay, kDone, kFailed };
-  // False: refused. `failure()` says why, as after kFailed.
+  // False: refused. `failure()` has the cause, as after kFailed.
   virtual bool Start(uint64_t from, void* to, uint64_t bytes, uint64_t* ticket) = 0;
   virtual State StateOf(uint64_t ticket) = 0;
   virtual std::string failure() const = 0;
@@ -40,7 +40,7 @@ struct Held {
 
 class Pump {
  public:
-  static constexpr uint64_t kCopyPieceBytes = uint64_t{16} << 20;  // whoever else wants the link waits no longer than for these
+  static constexpr uint64_t kCopyPieceBytes = uint64_t{16} << 20;  // other users of the link wait no longer than for these
   static constexpr size_t kPiecesMax = 4;
   static constexpr size_t kOpenMax = 8;
 

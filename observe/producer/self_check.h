@@ -1,5 +1,5 @@
-// Where each tap may be copied: at the step's end, or only at its point. A tensor that something overwrites between the two is found by
-// hashes of a step that is checked. Pure.
+// Finds where each tap may be copied: at the step's end, or only at its point. A tensor that something overwrites between the two is found
+// by hashes of a step that is checked. Pure.
 #ifndef R2CC_OBSERVE_PRODUCER_SELF_CHECK_H_
 #define R2CC_OBSERVE_PRODUCER_SELF_CHECK_H_
 

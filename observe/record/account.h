@@ -13,7 +13,7 @@ struct Counts {
   uint64_t records = 0;
   uint64_t dropped_device = 0;  // no room in the ring of the device
   uint64_t dropped_host = 0;    // no room in the ring that readers read
-  uint64_t unwanted = 0;        // the schedule or the groups said no, or the step did not end
+  uint64_t unwanted = 0;        // the schedule or the groups excluded them, or the step did not end
   uint64_t missed = 0;          // was in the ring, but this reader came late or was cut off; always 0 on the producer's side
 
   uint64_t Steps() const { return records + dropped_device + dropped_host + unwanted + missed; }
@@ -21,7 +21,7 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 
-// What a reader knows after a record: all until here is accounted for.
+// A reader's state after a record: all until here is accounted for.
 struct Position {
   uint64_t steps = 0;  // that have an outcome
   uint64_t sequences = 0;
@@ -32,7 +32,7 @@ struct Position {
 // Adds up a reader's records. REQUIRES: WhatIsWrong() found nothing.
 class Account {
  public:
-  // A record, with the count of host drops that its ring says. False: it cannot follow what was seen before, and nothing changes. `gap`:
+  // A record, with the count of host drops in its ring. False: it cannot follow what was seen before, and nothing changes. `gap`:
   // what is missing between it and the one before, without records.
   bool Add(const RecordHeader& header, uint64_t dropped_host, Counts* gap);
 

@@ -22,7 +22,7 @@ constexpr R2CC_OBSERVE_BOTH uint64_t BytesOf(Dtype dtype) {
 enum class Operator : uint8_t { kCopy, kStats, kHash };
 constexpr auto kOperatorNewest = Operator::kHash;
 
-// What kStats leaves of a row. The four values are of the row's finite elements, and NaN if it has none.
+// The result of kStats for a row. The four values cover the row's finite elements, and are NaN if it has none.
 struct StatsRow {
   float least, greatest, mean, rms;
   uint32_t nans, infinities;

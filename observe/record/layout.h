@@ -1,4 +1,4 @@
-// What the tags and taps of a record are, and where each lies. Layouts of others come out of shared memory: decoding checks all of it.
+// Describes the tags and taps of a record, and the place of each. Layouts of others come out of shared memory: decoding checks all of it.
 #ifndef R2CC_OBSERVE_RECORD_LAYOUT_H_
 #define R2CC_OBSERVE_RECORD_LAYOUT_H_
 
@@ -27,7 +27,7 @@ struct Tap {
   bool rows = false;            // its first dimension is that of the record's rows, and `shape` is of one row
   std::vector<uint64_t> shape;  // of the tensor
 
-  // What the record has of it.
+  // Its part in the record.
   Dtype RecordDtype() const;
   std::vector<uint64_t> RecordShape(uint32_t rows_now) const;
 };
@@ -44,7 +44,7 @@ struct Slot {
   uint64_t offset = 0, bytes = 0;  // bytes 0, offset 0: its group is off
 };
 
-// Where all is: tags first, then taps. No value: the sizes make no sense (an overflow, more rows than the layout has).
+// The places: tags first, then taps. No value: the sizes make no sense (an overflow, more rows than the layout has).
 struct Slots {
   std::vector<Slot> tags, taps;
   uint64_t record_bytes = 0;
@@ -52,7 +52,7 @@ struct Slots {
 std::optional<Slots> SlotsOf(const Layout& layout, uint64_t groups, uint32_t rows);
 
 std::vector<uint8_t> Encode(const Layout& layout);
-// The layout at the start of `bytes`, which says its own length; false and one line if it makes no sense.
+// The layout at the start of `bytes`, which states its own length; false and one line if it makes no sense.
 bool Decode(std::span<const uint8_t> bytes, Layout* layout, std::string* error);
 
 // Empty, or what is wrong with it: one line.

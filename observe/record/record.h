@@ -17,7 +17,7 @@ namespace r2cc::observe {
 constexpr uint32_t kRecordMagic = 0x52543252;   // "R2TR"
 constexpr uint32_t kTrailerMagic = 0x45543252;  // "R2TE"
 constexpr uint8_t kRecordVersion = 1;
-// Records begin and end at multiples of this, so that the rest of a ring always has room for the header of a pad.
+// Records begin and end at multiples of this, so that the end of a ring always has room for the header of a pad.
 constexpr uint64_t kRecordAlignment = 64;
 // Tags and taps begin at multiples of this.
 constexpr uint64_t kTapAlignment = 16;
@@ -54,14 +54,14 @@ static_assert(sizeof(RecordTrailer) == 32);
 
 constexpr R2CC_OBSERVE_BOTH uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-// Of a record whose tags and taps end at `payload_end`, counted from its begin.
+// The size of a record whose tags and taps end at `payload_end`, counted from its begin.
 constexpr R2CC_OBSERVE_BOTH uint64_t RecordBytes(uint64_t payload_end) {
   return RoundUp(payload_end + sizeof(RecordTrailer), kRecordAlignment);
 }
 
 constexpr uint64_t kRecordBytesLeast = RecordBytes(sizeof(RecordHeader));
 
-// Null if the header can be that of a record of `bytes` that ends where its trailer says so; else what is wrong with it.
+// Null if the header can be that of a record of `bytes` that ends where its trailer states; else what is wrong with it.
 const char* WhatIsWrong(const RecordHeader& header, const RecordTrailer& trailer, uint64_t bytes);
 
 }  // namespace r2cc::observe

@@ -1,5 +1,5 @@
-// What the three shared memories of a producer hold. The producer alone writes control and ring; a reader's cursor is in the third, which
-// both may write. Whoever reads another process's memory copies a word first and judges the copy.
+// The layout of the three shared memories of a producer. The producer alone writes control and ring; a reader's cursor is in the third,
+// which both may write. A reader of another process's memory copies a word first and judges the copy.
 #ifndef R2CC_OBSERVE_RING_CONTROL_H_
 #define R2CC_OBSERVE_RING_CONTROL_H_
 

@@ -42,7 +42,7 @@ class RingReader {
     kRecord,
     kNothing,  // now
     kEnd,      // it is closed, and all has been read; view->gap is what was missing at the end
-    kBroken,   // error() says what makes no sense; what is in the ring by now is skipped
+    kBroken,   // error() names what makes no sense; the present content of the ring is skipped
   };
   Found Next(RecordView* view);
   // The view of before is not used any more. False: the reader was cut off meanwhile, and what it has read in place may be wrong.
@@ -54,7 +54,7 @@ class RingReader {
   const Counts& counts() const { return account_.counts(); }
   uint64_t times_cut_off() const { return times_cut_off_; }
   const std::string& error() const { return error_; }
-  // Of the producer, with its cause.
+  // The producer's state, with its cause.
   Life life() const;
   std::string Cause() const;
 

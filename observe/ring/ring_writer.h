@@ -1,5 +1,5 @@
-// The producer's end of the host's ring. What no registered reader still wants may be overwritten; without readers the ring keeps the
-// latest records. One thread at a time. Cost: a step reads at most 16 cursors, and only where the ring's old records are in the way.
+// The producer's end of the host's ring. Records that no registered reader still wants may be overwritten; without readers the ring keeps
+// the latest records. One thread at a time. Cost: a step reads at most 16 cursors, and only where the ring's old records are in the way.
 #ifndef R2CC_OBSERVE_RING_RING_WRITER_H_
 #define R2CC_OBSERVE_RING_RING_WRITER_H_
 
@@ -22,7 +22,7 @@ class RingWriter {
   RingWriter(ControlMemory* control, std::span<uint8_t> ring, CursorsMemory* cursors, Nanos reader_timeout_ns)
       : control_(control), ring_(ring), cursors_(cursors), reader_timeout_ns_(reader_timeout_ns) {}
 
-  // Of the record, which must be a multiple of kRecordAlignment. Null: a registered reader, or a record that is not committed yet, is in
+  // `bytes`: of the record, a multiple of kRecordAlignment. Null: a registered reader, or a record that is not committed yet, is in
   // the way. Several may be open at a time; they are committed in this order.
   uint8_t* Reserve(uint64_t bytes, Nanos now);
   // The oldest that is open: whole now.

@@ -27,12 +27,12 @@ class FileSink {
  public:
   // Makes the manifest, which must not be there yet. Null and one line: the folder cannot be written. `memory` and `clock` outlive it.
   static std::unique_ptr<FileSink> Start(const FileOptions& options, RunMemory* memory, const Clock* clock, std::string* error);
-  // What the ring holds is written, then the counts, if the producer is closed by then. Waits for the disk.
+  // Writes the ring's content, then the counts, if the producer is closed by then. Waits for the disk.
   ~FileSink();
 
   // All that was committed before the call is in files. False: not within the time, or it is lost.
   bool Flush(Nanos timeout);
-  // Records that no file has because the disk refused, and the latest line that says why.
+  // Records that no file has because the disk refused, and the latest line with the cause.
   uint64_t lost() const { return lost_; }
   std::string LastError();
 

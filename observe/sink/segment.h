@@ -1,4 +1,4 @@
-// A segment in memory: several records as one file of safetensors, and what a manifest says of it. Pure.
+// A segment in memory: several records as one file of safetensors, and its entry in a manifest. Pure.
 //
 // A tensor's name is STEP/TAP; a tag's STEP/#TAG; STEP/@ is the record's header, 64 bytes. Statistics are bytes, 24 a row.
 #ifndef R2CC_OBSERVE_SINK_SEGMENT_H_
