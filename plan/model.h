@@ -83,9 +83,9 @@ struct PlannedNic {
   // Cap on this NIC's share, relative to the NIC with the largest weight of the same node: with weights 1000, 1000, 500 the
   // third carries at most half the bytes of the first. 0: forbidden. Within the caps rails pull chunks as they have room.
   uint16_t weight_permille = kFullWeightPermille;
-  // Jobs, by name, for which it is DRAINED whatever its state is for the others; in order, empty if it carries nothing anyway.
+  // Jobs, by name, for which it is DRAINED independent of its state for the others; in order, empty if it carries nothing anyway.
   std::vector<std::string> drained_jobs = {};
-  // What a job loses on it is no fault that the job survived.
+  // A loss of a job on it is no fault that the job survived.
   bool on_purpose = false;
 
   friend bool operator==(const PlannedNic&, const PlannedNic&) = default;

@@ -14,7 +14,7 @@
 
 namespace r2cc::plan {
 
-// How far a NIC is from a GPU: 0 is nearest. What is not known is kDistanceUnknown.
+// How far a NIC is from a GPU: 0 is nearest. An unknown distance is kDistanceUnknown.
 constexpr uint8_t kDistanceUnknown = 255;
 
 struct GpuModel {

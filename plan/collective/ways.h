@@ -11,7 +11,7 @@
 namespace r2cc::plan {
 
 // Time of CollNet relative to the lower bound if the rails are the limit, and its fill: each vector costs as much as if it were longer by
-// so many bytes. Both were fitted to two runs with four nodes, 2 Gbit/s rails and one of four lost. At 16, 64 and 256 MiB CollNet took
+// this many bytes. Both were fitted to two runs with four nodes, 2 Gbit/s rails and one of four lost. At 16, 64 and 256 MiB CollNet took
 // 1.03, 0.95, 0.90 and 1.08, 0.98, 0.92 of the ring's time. These values give 1.11, 0.95, 0.91.
 constexpr double kCollNetPrice = 1.12;
 constexpr double kCollNetFillBytes = 7 << 20;

@@ -24,7 +24,7 @@ constexpr uint32_t kAttachRailsMax = 32;
 constexpr char kDoorbellPage = 'P';
 constexpr char kDoorbellEvidence = 'E';
 
-// Describes a rail, so that the daemon can match it to a NIC whatever its name is in the job's container. Empty or 0: unknown.
+// Describes a rail, so that the daemon can match it to a NIC under any name in the job's container. Empty or 0: unknown.
 struct AttachRail {
   char name[24];     // interface, RDMA device or address, as in R2CC_RAILS
   char address[48];  // numeric IP address

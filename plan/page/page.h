@@ -87,7 +87,7 @@ struct PageConflict {
   std::string other_node, other_nic;  // the NIC with the same hash
 };
 
-// The values that readers of a page with `plan` get: entries hashed and in order. Of the drains for single jobs, the first kJobDrainsMax.
+// The values that readers of a page with `plan` get: entries hashed and in order. Drains for single jobs: the first kJobDrainsMax.
 // If names of NICs have the same hash, the own node's NIC keeps its place, else that of the earlier name; `conflicts` gets the others, if
 // it is not null.
 PageCopy PageCopyOf(const Plan& plan, const SipKey& key = {}, const std::string& own_node = "",

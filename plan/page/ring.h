@@ -132,7 +132,7 @@ constexpr Nanos kOnPurposeKnown = 2 * kNanosPerSecond;
 // A short lower-case word for a cause ("link-down"); "unknown" for a number out of range.
 const char* CauseName(EvidenceCause cause);
 
-// The fate of a link, for a person: "its link is down", "one of 4 connections carries nothing". `detail`: bytes.
+// The failure cause of a link, for a person: "its link is down", "one of 4 connections carries nothing". `detail`: bytes.
 std::string CauseText(EvidenceCause cause, uint64_t detail);
 
 // `cause` for a reader that knows none after `newest`: kStalled and kLargeLost become kSilence.
@@ -216,7 +216,7 @@ class EvidenceRingWriter {
   int fd_;
   void* memory_;
   EvidenceCause newest_cause_;      // that the reader knows
-  EvidenceRecordKind newest_kind_;  // likewise
+  EvidenceRecordKind newest_kind_;  // the same
   int64_t to_readers_clock_;
   uint64_t put_;
 };

@@ -18,7 +18,7 @@ struct RingLayout {
   // Written once by the consumer, before the memory is handed out. The newest EvidenceCause that it knows; 0 in rings of release 0.2.0.
   uint64_t newest_cause;
   uint64_t clock_offset_ns;  // of the consumer (clock_offset.h), as int64; written before the ring is handed out
-  uint64_t newest_kind;      // likewise: the newest EvidenceRecordKind that the consumer knows; 0 in rings of release 0.2.0
+  uint64_t newest_kind;      // the same: the newest EvidenceRecordKind that the consumer knows; 0 in rings of release 0.2.0
   uint64_t reserved1[3];
   // Counts since the start, not positions: the difference is what waits. Each on its own cache line, with what its side writes.
   uint64_t put;      // producer

@@ -19,7 +19,7 @@ bool SoundText(const char (&field)[N]) {
   return false;
 }
 
-// Fills a field with `text`: cut to fit, NUL-terminated, the rest zeroed, and '?' for what is not printable ASCII, so that
+// Fills a field with `text`: cut to fit, NUL-terminated, the other bytes zero, and '?' for what is not printable ASCII, so that
 // SoundText() holds afterwards.
 template <size_t N>
 void SetText(std::string_view text, char (&field)[N]) {

@@ -39,7 +39,7 @@ double RecursiveTime(double bytes, std::span<const double> bytes_per_s, uint32_t
 // that hides less of its ring work than this states).
 double OptccTime(uint32_t members, double bytes, double bytes_per_s, double kept, uint32_t segments, double latency_s = 0,
                  double overhead_bytes = 0);
-// The part of the vector that goes by OptCC's four stages; the rest goes by a plain ring. 1 up to the crossing b = (p-1)/(2p-3), then
+// The part of the vector that goes by OptCC's four stages; the other part goes by a plain ring. 1 up to the crossing b = (p-1)/(2p-3), then
 // 2(p-1)^2(1-b) / ((p-2)(p-1+b)).
 double OptccStagedPart(uint32_t members, double kept);
 

@@ -31,9 +31,9 @@ std::unique_ptr<Schedule> MakeRingHalf(Collective half, uint64_t bytes, std::spa
 std::unique_ptr<Schedule> MakeDirect(Collective collective, uint64_t bytes, uint32_t segments, std::span<const double> shares,
                                      std::span<const double> like = {});
 
-// R2CC-AllReduce: the share Y by a ring of the healthy members over what the `degraded` ones lack, the rest meanwhile by a ring through
-// all; then what the degraded ones contribute to Y is added and the sum goes to everybody, in K chunks. `degraded` is one member, or all
-// members of one server where each server has as many, numbered in a row; they add up among themselves first, and every server
+// R2CC-AllReduce: the share Y by a ring of the healthy members over what the `degraded` ones lack, the other part meanwhile by a ring
+// through all; then what the degraded ones contribute to Y is added and the sum goes to everybody, in K chunks. `degraded` is one member,
+// or all members of one server where each server has as many, numbered in a row; they add up among themselves first, and every server
 // receives the sum once. At least two members must be left; 0 < lost < 1, 0 <= Y <= 1.
 std::unique_ptr<Schedule> MakeR2ccAllReduce(uint32_t members, uint64_t bytes, std::vector<uint32_t> degraded, double lost, double y,
                                             uint32_t chunks);

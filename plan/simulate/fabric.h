@@ -39,7 +39,7 @@ struct FabricModel {
 // One member a server, each with one port.
 FabricModel PortFabric(std::span<const double> port_bytes_per_s, double step_latency_s = 0);
 
-// At time_s the rail's rate changes: 0 breaks it, its full rate repairs it. What a broken rail carried goes on over the others.
+// At time_s the rail's rate changes: 0 breaks it, its full rate repairs it. Transfers of a broken rail go on over the others.
 struct RailChange {
   double time_s = 0;
   uint32_t server = 0;
