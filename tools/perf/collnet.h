@@ -1,4 +1,4 @@
-// Calls a CollNet plugin through one interface, whatever the version of its table.
+// Calls a CollNet plugin through one interface for all versions of its table.
 #ifndef R2CC_TOOLS_PERF_COLLNET_H_
 #define R2CC_TOOLS_PERF_COLLNET_H_
 

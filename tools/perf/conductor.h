@@ -10,8 +10,8 @@
 
 namespace r2cc::perf {
 
-// What a rank sends at the barrier after an iteration (zeros except cpu_ns before the first). Sent in its memory layout, because all ranks
-// run the same program.
+// The message of a rank at the barrier after an iteration (zeros except cpu_ns before the first). Sent in its memory layout, because all
+// ranks run the same program.
 struct Report {
   int64_t duration_ns = 0;
   int64_t wrong_elements = 0;

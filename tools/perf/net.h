@@ -1,4 +1,4 @@
-// Calls a net plugin through one interface, whatever the version of its table.
+// Calls a net plugin through one interface for all versions of its table.
 #ifndef R2CC_TOOLS_PERF_NET_H_
 #define R2CC_TOOLS_PERF_NET_H_
 

@@ -27,7 +27,7 @@ class ProgressLoop {
   // Runs the same collective `times` times, one after another without a pause, from start to the last completion; then writes the trace.
   // sequencers: one per channel, not begun; used up. Progress thread only.
   Status Run(std::vector<Sequencer>* sequencers, int times, const float* input, float* output, int64_t iteration, int64_t algorithm_bytes);
-  // Of all of them.
+  // The time that all of them took.
   int64_t duration_ns() const { return duration_ns_; }
 
   // Makes Run end soon, with an error. Any thread.

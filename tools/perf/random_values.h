@@ -13,7 +13,7 @@ namespace r2cc::perf {
 // The types that these functions support: kFloat32, kFloat16 and kBfloat16.
 size_t BytesOf(abi::DataType type);
 
-// A rank's whole input: the same for the same seed, whatever the iteration.
+// A rank's whole input: the same for the same seed, in every iteration.
 void FillRandom(void* input, int64_t elements, abi::DataType type, uint64_t seed, int rank);
 
 // How many elements are further from the sum over `ranks` inputs than any order of additions may leave them.

@@ -40,7 +40,7 @@ class Runner {
 
   // ---- while nothing runs ----
 
-  // Of the last run.
+  // The values of the last run.
   virtual int64_t duration_ns() const = 0;
   // Checks all memory that the plugin must not touch now.
   virtual void CheckAllSlots() = 0;
