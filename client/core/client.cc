@@ -97,7 +97,7 @@ absl::Status CheckServer(const std::string& server) {
 }
 
 // A daemon of 0.2.0 has its socket in the run directory.
-std::string WhereItListens(const std::string& socket_path) {
+std::string ListeningSocket(const std::string& socket_path) {
   const std::string run_dir = RunDirOf(socket_path);
   if (socket_path != ControlSocket(run_dir) || access(socket_path.c_str(), F_OK) == 0 || errno != ENOENT) return socket_path;
   const std::string old = OldControlSocket(run_dir);
@@ -149,7 +149,7 @@ Client::Client(std::string socket_path, std::unique_ptr<v1::Control::Stub> stub)
     : socket_path_(std::move(socket_path)), stub_(std::move(stub)) {}
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const std::string& wanted) {
-  const std::string socket_path = WhereItListens(wanted);
+  const std::string socket_path = ListeningSocket(wanted);
   if (absl::Status status = CheckListening(socket_path); !status.ok()) return status;
   auto channel = grpc::CreateCustomChannel(absl::StrCat("unix:", socket_path), grpc::InsecureChannelCredentials(),
                                            SoonAgain(grpc::ChannelArguments()));

@@ -244,18 +244,18 @@ std::string FormatForgetNode(const v1::ForgetNodeRequest& request, const v1::For
   return text;
 }
 
-static std::string WhereOf(const v1::Event& event) {
+static std::string PlaceOf(const v1::Event& event) {
   return Printable(event.nic().empty() ? event.node() : NicName(event.node(), event.nic()));
 }
 
 void EventColumns::Grow(const v1::Event& event) {
-  where = std::max(where, DisplayWidth(WhereOf(event)));
+  where = std::max(where, DisplayWidth(PlaceOf(event)));
   kind = std::max(kind, DisplayWidth(Printable(event.kind())));
 }
 
 std::string FormatEvent(const v1::Event& event, const Style& style, const EventColumns& columns) {
   const std::string time = absl::FormatTime("%Y-%m-%d %H:%M:%E3S%Ez", absl::FromUnixNanos(event.time_ns()), style.zone);
-  const std::string where = WhereOf(event);
+  const std::string where = PlaceOf(event);
   std::vector<std::string> details;
   // The daemon's line is whole by itself; here the NIC and its states have columns of their own.
   absl::string_view message = event.message();

@@ -9,13 +9,13 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr char kMapOfTheMachine[] = "         0          0 4294967295\n";
-ProcessView OfTheMachine() {
+ProcessView MachineView() {
   return {"Name:\tr2ccctl\nNSpid:\t4711\nThreads:\t1\n", kMapOfTheMachine,
           "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n22 21 0:20 / /proc rw - proc proc rw\n"};
 }
 
 TEST(ProcessOrigin, AContainerIsKnownByAnyOfItsNamespaces) {
-  const ProcessView own = OfTheMachine();
+  const ProcessView own = MachineView();
   EXPECT_FALSE(IsContained(own, own));
   ProcessView other = own;
   other.mountinfo = "400 399 8:1 / / ro - ext4 /dev/sda1 rw\n401 400 0:99 / /tmp rw - tmpfs tmpfs rw\n";

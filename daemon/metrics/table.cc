@@ -16,7 +16,7 @@ Series::Labels LabelsOf(const NicFacts& nic) { return {{"nic", nic.nic}, {"devic
 
 // One series for each NIC, of a member.
 template <auto member>
-void OfNics(const Facts& facts, const Process&, Series* series) {
+void NicSeries(const Facts& facts, const Process&, Series* series) {
   for (const NicFacts& nic : facts.nics) series->Add(LabelsOf(nic), nic.*member);
 }
 // The same for what is true or false.
@@ -31,7 +31,7 @@ void KnownOfNics(const Facts& facts, const Process&, Series* series) {
     if ((nic.*member).has_value()) series->Add(LabelsOf(nic), *(nic.*member));
 }
 template <auto member>
-void OfNode(const Facts& facts, const Process&, Series* series) {
+void NodeSeries(const Facts& facts, const Process&, Series* series) {
   series->Add({}, static_cast<uint64_t>(facts.*member));
 }
 template <auto member>
@@ -39,12 +39,12 @@ void TimeOfNode(const Facts& facts, const Process&, Series* series) {
   if (facts.*member > 0) series->Add({}, facts.*member);
 }
 template <auto member>
-void OfJobs(const Facts& facts, const Process&, Series* series) {
+void JobSeries(const Facts& facts, const Process&, Series* series) {
   for (const JobFacts& job : facts.jobs) series->Add({{"job_name", job.job}}, static_cast<uint64_t>(job.*member));
 }
 
 template <auto member>
-void OfSaved(const Facts& facts, const Process&, Series* series) {
+void SavedSeries(const Facts& facts, const Process&, Series* series) {
   series->Add({}, static_cast<double>(facts.saved.*member));
 }
 
@@ -89,13 +89,13 @@ std::vector<Metric> MakeMetrics() {
          }
        }},
       {"r2cc_nic_state_since_timestamp_seconds", kGauge, "seconds", "nic, device, port", "When the NIC came into its state.", "-",
-       OfNics<&NicFacts::since_s>},
+       NicSeries<&NicFacts::since_s>},
       {"r2cc_nic_weight_ratio", kGauge, "ratio", "nic, device, port",
        "The cap on the traffic of a NIC by the plan, relative to the heaviest NIC of the node.",
-       "0 on all NICs: jobs here carry nothing; 0 on all but one: the next fault ends them", OfNics<&NicFacts::weight>},
+       "0 on all NICs: jobs here carry nothing; 0 on all but one: the next fault ends them", NicSeries<&NicFacts::weight>},
       {"r2cc_nic_speed_bytes_per_second", kGauge, "bytes per second", "nic, device, port",
        "The rate of a NIC, the lesser of the configured and the negotiated one; 0 if it is not known.",
-       "below its twins': the link came up at a lower rate", OfNics<&NicFacts::speed_bytes_per_s>},
+       "below its twins': the link came up at a lower rate", NicSeries<&NicFacts::speed_bytes_per_s>},
       {"r2cc_nic_link_up", kGauge, "", "nic, device, port", "Whether the kernel shows a link.", "0 on a port with a cable",
        IfNics<&NicFacts::link_up>},
       {"r2cc_nic_drill", kGauge, "", "nic, device, port", "1 for a NIC that is failed by a drill; absent for the others.",
@@ -105,27 +105,27 @@ std::vector<Metric> MakeMetrics() {
            if (nic.drill) s->Add(LabelsOf(nic), uint64_t{1});
        }},
       {"r2cc_link_flaps_total", kCounter, "", "nic, device, port", "How often the link went down.", "more than 3 in an hour: the cable",
-       OfNics<&NicFacts::flaps>},
+       NicSeries<&NicFacts::flaps>},
       {"r2cc_nic_verdicts_total", kCounter, "", "nic, device, port", "How often the NIC became SUSPECT, DEGRADED or FAILED.",
-       "growing while it is HEALTHY in between: `r2ccctl nic why`", OfNics<&NicFacts::verdicts>},
+       "growing while it is HEALTHY in between: `r2ccctl nic why`", NicSeries<&NicFacts::verdicts>},
       {"r2cc_sent_bytes_total", kCounter, "bytes", "nic, device, port", "What jobs of this node sent over the NIC.",
-       "no growth on one NIC while its twins' grow", OfNics<&NicFacts::sent_bytes>},
+       "no growth on one NIC while its twins' grow", NicSeries<&NicFacts::sent_bytes>},
       {"r2cc_received_bytes_total", kCounter, "bytes", "nic, device, port", "What jobs of this node received over the NIC.",
-       "no growth on one NIC while its twins' grow", OfNics<&NicFacts::received_bytes>},
+       "no growth on one NIC while its twins' grow", NicSeries<&NicFacts::received_bytes>},
       {"r2cc_replayed_bytes_total", kCounter, "bytes", "nic, device, port",
        "Bytes that jobs sent again over other NICs after this one lost them.", "growing: the NIC loses links under load",
-       OfNics<&NicFacts::replayed_bytes>},
+       NicSeries<&NicFacts::replayed_bytes>},
       {"r2cc_failovers_total", kCounter, "", "nic, device, port", "Links of this NIC that jobs gave up.",
-       "growing without r2cc_nic_verdicts_total: a fault that r2ccd does not see", OfNics<&NicFacts::failovers>},
+       "growing without r2cc_nic_verdicts_total: a fault that r2ccd does not see", NicSeries<&NicFacts::failovers>},
       {"r2cc_failovers_by_cause_total", kCounter, "", "cause", "Links that jobs gave up, by cause, as far as they are events.",
        "see r2cc_failovers_total", [](const Facts& f, const Process&, Series* s) { ByKey(f.failovers_by_cause, "cause", s); }},
       {"r2cc_failover_duration_seconds", kHistogram, "seconds", "",
        "How long it took from the moment when a link was given up until its data was sent again.", "a 99th percentile above 0.05",
        [](const Facts& f, const Process&, Series* s) { s->Add(f.failover_seconds); }},
       {"r2cc_rail_probes_total", kCounter, "", "nic, device, port", "Rail probes that left by the NIC.", "no growth: the NIC is not probed",
-       OfNics<&NicFacts::probes>},
+       NicSeries<&NicFacts::probes>},
       {"r2cc_rail_probes_answered_total", kCounter, "", "nic, device, port", "Rail probes that were answered.",
-       "growing more slowly than r2cc_rail_probes_total", OfNics<&NicFacts::probes_answered>},
+       "growing more slowly than r2cc_rail_probes_total", NicSeries<&NicFacts::probes_answered>},
       {"r2cc_probe_loss_ratio", kGauge, "ratio", "nic, device, port", "Probes without an answer in the last 5 to 10 s, of the worst pair.",
        "above 0.01 for minutes: a path loses packets", KnownOfNics<&NicFacts::loss_worst>},
       {"r2cc_probe_round_trip_seconds", kGauge, "seconds", "nic, device, port", "The round trip of the middle pair, smoothed.",
@@ -133,7 +133,7 @@ std::vector<Metric> MakeMetrics() {
       {"r2cc_rail_probing", kGauge, "", "nic, device, port", "Whether the NIC's rail probes are conclusive.",
        "0 while its link is up: r2ccd gets no answers there, `r2ccctl nic list` has the reason", IfNics<&NicFacts::probing>},
       {"r2cc_probes_sent_total", kCounter, "", "", "Rail probes that this daemon sent, large ones too.", "above 200 a second",
-       OfNode<&Facts::probes_sent>},
+       NodeSeries<&Facts::probes_sent>},
       {"r2cc_probes_refused_total", kCounter, "", "reason", "Datagrams on the probes' ports that were rejected.",
        "forged or strangers growing: another program sends there",
        [](const Facts& f, const Process&, Series* s) { ByKey(f.probes_refused, "reason", s); }},
@@ -149,21 +149,21 @@ std::vector<Metric> MakeMetrics() {
          if (f.store_connected.has_value()) s->Add({}, uint64_t{*f.store_connected ? 1u : 0u});
        }},
       {"r2cc_plan_refused", kGauge, "", "", "Whether the newest plan was refused, so that the one before is in force.",
-       "1: send a support bundle", OfNode<&Facts::plan_refused>},
+       "1: send a support bundle", NodeSeries<&Facts::plan_refused>},
       {"r2cc_plan_published_timestamp_seconds", kGauge, "seconds", "", "When the plan in force was published.", "-",
        TimeOfNode<&Facts::plan_published_s>},
       {"r2cc_plan_entries", kGauge, "", "", "NICs of the plan in force.", "above 0.8 of r2cc_plan_entries_max",
-       OfNode<&Facts::plan_entries>},
-      {"r2cc_plan_entries_max", kGauge, "", "", "Entries that the plan page has room for.", "-", OfNode<&Facts::plan_entries_max>},
+       NodeSeries<&Facts::plan_entries>},
+      {"r2cc_plan_entries_max", kGauge, "", "", "Entries that the plan page has room for.", "-", NodeSeries<&Facts::plan_entries_max>},
       {"r2cc_jobs_attached", kGauge, "", "", "Processes of jobs that are attached.", "0 on a node whose GPUs work",
-       OfNode<&Facts::jobs_attached>},
+       NodeSeries<&Facts::jobs_attached>},
       {"r2cc_job_processes", kGauge, "", "job_name", "Attached processes of a job; of more than 16 jobs the others are `other`.", "-",
-       OfJobs<&JobFacts::processes>},
-      {"r2cc_job_rails", kGauge, "", "job_name", "The most rails that a process of the job has.", "-", OfJobs<&JobFacts::rails>},
+       JobSeries<&JobFacts::processes>},
+      {"r2cc_job_rails", kGauge, "", "job_name", "The most rails that a process of the job has.", "-", JobSeries<&JobFacts::rails>},
       {"r2cc_job_rails_usable", kGauge, "", "job_name", "The fewest of them that a process can use by the plan.",
-       "1: the next fault ends the job", OfJobs<&JobFacts::rails_usable>},
+       "1: the next fault ends the job", JobSeries<&JobFacts::rails_usable>},
       {"r2cc_job_faults", kGauge, "", "job_name", "Rails that the attached processes of the job have lost so far.",
-       "growing: see `r2ccctl job report`", OfJobs<&JobFacts::faults>},
+       "growing: see `r2ccctl job report`", JobSeries<&JobFacts::faults>},
       {"r2cc_job_without_progress_seconds", kGauge, "seconds", "job_name",
        "For how long requests of a process of the job have made no progress, of the longest; 0: all make some, or have none.",
        "above 10: the job hangs, `r2ccctl jobs --bad` names what it waits for",
@@ -171,12 +171,11 @@ std::vector<Metric> MakeMetrics() {
          for (const JobFacts& job : f.jobs) s->Add({{"job_name", job.job}}, job.waited_s);
        }},
       {"r2cc_job_processes_of_other_releases", kGauge, "", "", "Attached processes with a plugin of another release than r2ccd.",
-       "not 0 before an upgrade to the release after the next one", OfNode<&Facts::jobs_of_other_releases>},
+       "not 0 before an upgrade to the release after the next one", NodeSeries<&Facts::jobs_of_other_releases>},
       {"r2cc_job_errors_total", kCounter, "", "", "Peers that processes of jobs gave up: each job ended of it.", "any growth",
-       OfNode<&Facts::job_errors>},
-      {"r2cc_saved_faults_masked", kGauge, "", "",
-       "Faults in the last 30 days after which jobs of this node went on; drills are none.",
-       "growing: see `r2ccctl report`", OfSaved<&SavedFacts::faults_masked>},
+       NodeSeries<&Facts::job_errors>},
+      {"r2cc_saved_faults_masked", kGauge, "", "", "Faults in the last 30 days after which jobs of this node went on; drills are none.",
+       "growing: see `r2ccctl report`", SavedSeries<&SavedFacts::faults_masked>},
       {"r2cc_saved_gpu_seconds", kGauge, "seconds", "bound",
        "What restarts after these faults would have cost this node's processes, if a restart costs little (5 min, and half of 10 min done "
        "again) and if it costs much (15 min, and half of 1 h).",
@@ -186,15 +185,16 @@ std::vector<Metric> MakeMetrics() {
          s->Add({{"bound", "high"}}, f.saved.gpu_high_s);
        }},
       {"r2cc_saved_job_seconds", kGauge, "seconds", "",
-       "For how long jobs ran after the first fault that would have ended them, in the last 30 days.", "-", OfSaved<&SavedFacts::alive_s>},
+       "For how long jobs ran after the first fault that would have ended them, in the last 30 days.", "-",
+       SavedSeries<&SavedFacts::alive_s>},
       {"r2cc_jobs_reduced_seconds", kGauge, "seconds", "", "For how long jobs ran with fewer rails, in the last 30 days.",
-       "a large part of the time: a NIC waits for its repair", OfSaved<&SavedFacts::reduced_s>},
+       "a large part of the time: a NIC waits for its repair", SavedSeries<&SavedFacts::reduced_s>},
       {"r2cc_jobs_died", kGauge, "", "cause", "Jobs that ended early all the same, in the last 30 days.",
        "no-rail above 0: `r2ccctl jobs --ended`", [](const Facts& f, const Process&, Series* s) { ByKey(f.saved.died, "cause", s); }},
       {"r2cc_evidence_dropped_total", kCounter, "", "", "Records of jobs that had no room in their rings.",
-       "growing: r2ccd has no processor", OfNode<&Facts::evidence_dropped>},
+       "growing: r2ccd has no processor", NodeSeries<&Facts::evidence_dropped>},
       {"r2cc_attach_refused_total", kCounter, "", "", "Connections and requests of jobs that were turned away.",
-       "growing: the job runs without r2ccd", OfNode<&Facts::attach_refused>},
+       "growing: the job runs without r2ccd", NodeSeries<&Facts::attach_refused>},
       {"r2cc_refusals_total", kCounter, "", "listener, reason", "What was refused, at each port.",
        "any rate: `r2ccctl status` names the last",
        [](const Facts& f, const Process&, Series* s) {
@@ -203,18 +203,18 @@ std::vector<Metric> MakeMetrics() {
       {"r2cc_operator_actions_total", kCounter, "", "action", "What operators did or were refused.", "fail outside the time of drills",
        [](const Facts& f, const Process&, Series* s) { ByKey(f.operator_actions, "action", s); }},
       {"r2cc_duplicate_nodes_total", kCounter, "", "", "How often two daemons of one name were seen.", "any growth: a cloned machine",
-       OfNode<&Facts::duplicate_nodes>},
+       NodeSeries<&Facts::duplicate_nodes>},
       {"r2cc_alarms", kGauge, "", "about", "Alarms in `r2ccctl status`.", "not 0",
        [](const Facts& f, const Process&, Series* s) { ByKey(f.alarms, "about", s); }},
       {"r2cc_config_pending", kGauge, "", "", "Settings in the files that wait for a restart.", "not 0 for a day",
-       OfNode<&Facts::config_pending>},
+       NodeSeries<&Facts::config_pending>},
       {"r2cc_config_refused", kGauge, "", "", "Mistakes in the files, so that the configuration before is in force.", "not 0",
-       OfNode<&Facts::config_refused>},
+       NodeSeries<&Facts::config_refused>},
       {"r2cc_certificate_expiry_timestamp_seconds", kGauge, "seconds", "",
        "When the first certificate of this node ends; absent without any.", "in less than 14 days: `r2ccctl certs issue`",
        TimeOfNode<&Facts::certificate_until_s>},
       {"r2cc_insecure", kGauge, "", "", "Whether everybody who can reach the daemons' port may command this node.",
-       "1 outside a laboratory", OfNode<&Facts::insecure>},
+       "1 outside a laboratory", NodeSeries<&Facts::insecure>},
       {"r2cc_core_long_turns_total", kCounter, "", "",
        "Turns of the core's loop that took more than 50 ms of processor time. The plan page waits for them.",
        "any growth: send a support bundle", [](const Facts& f, const Process&, Series* s) { s->Add({}, f.core_turns.over); }},

@@ -387,7 +387,7 @@ std::vector<v1::PeerStatus> PeerSet::Peers() const {
   return peers;
 }
 
-absl::StatusOr<PeerSpec> PeerSet::WhereIs(const std::string& node) const {
+absl::StatusOr<PeerSpec> PeerSet::FindSpec(const std::string& node) const {
   const auto peer = peers_.find(node);
   const std::string address = peer != peers_.end() ? peer->second.address : AboutNode(node).peer_address;
   if (ParseHostPort(address, /*allow_port_zero=*/false).ok()) return PeerSpec{node, address};

@@ -81,7 +81,7 @@ class PeerSet {
 
   bool IsPeer(const std::string& node) const { return peers_.contains(node); }
   // The address of the daemon of `node`. UNAVAILABLE, with one line that states what would help, if it is not known.
-  absl::StatusOr<PeerSpec> WhereIs(const std::string& node) const;
+  absl::StatusOr<PeerSpec> FindSpec(const std::string& node) const;
   std::vector<v1::PeerStatus> Peers() const;
   const std::string& store_state() const { return store_state_; }
   // Facts about a node that the view does not hold: its daemon's address and release.

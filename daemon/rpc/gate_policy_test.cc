@@ -9,7 +9,7 @@ namespace {
 
 constexpr Nanos kSecond = kNanosPerSecond;
 
-GatePolicy::Admission OfUser(int uid, size_t share_max = 16, size_t group_max = 128) {
+GatePolicy::Admission AdmissionOf(int uid, size_t share_max = 16, size_t group_max = 128) {
   return {.share = "uid " + std::to_string(uid),
           .share_max = share_max,
           .group = "users",
@@ -53,27 +53,27 @@ TEST_F(GatePolicyTest, GreetingsAreBoundedForEachAddressAndInAll) {
 }
 
 TEST_F(GatePolicyTest, AShareHasItsPlaces) {
-  EXPECT_EQ(AdmitUpTo(OfUser(1), 100), 16u);
+  EXPECT_EQ(AdmitUpTo(AdmissionOf(1), 100), 16u);
   EXPECT_EQ(last_.reason, "too-many");
   EXPECT_EQ(last_.why, "uid 1 has 16 connections already");
-  EXPECT_EQ(AdmitUpTo(OfUser(2), 1), 1u);
+  EXPECT_EQ(AdmitUpTo(AdmissionOf(2), 1), 1u);
   policy_.End(share_, now_);
-  EXPECT_EQ(AdmitUpTo(OfUser(2), 100), 16u);
+  EXPECT_EQ(AdmitUpTo(AdmissionOf(2), 100), 16u);
 }
 
 // Eight users could take all places of the group, and the ninth had none.
 TEST_F(GatePolicyTest, TheLastPlacesAreForThoseWhoHaveNone) {
   size_t taken = 0;
-  for (int uid = 0; uid < 40; ++uid) taken += AdmitUpTo(OfUser(uid + 1), 100);
+  for (int uid = 0; uid < 40; ++uid) taken += AdmitUpTo(AdmissionOf(uid + 1), 100);
   EXPECT_EQ(taken, 128u);
   EXPECT_EQ(last_.why, "there are 128 connections of users already");
   GatePolicy fresh;
   policy_ = std::move(fresh);
-  for (int uid = 1; uid <= 6; ++uid) ASSERT_EQ(AdmitUpTo(OfUser(uid), 100), 16u);
-  EXPECT_EQ(AdmitUpTo(OfUser(7), 100), 1u) << "96 of 128";
+  for (int uid = 1; uid <= 6; ++uid) ASSERT_EQ(AdmitUpTo(AdmissionOf(uid), 100), 16u);
+  EXPECT_EQ(AdmitUpTo(AdmissionOf(7), 100), 1u) << "96 of 128";
   EXPECT_EQ(last_.why, "the last 32 connections of users are reserved for callers without a connection, and uid 7 has 1");
-  EXPECT_EQ(AdmitUpTo(OfUser(8), 100), 1u);
-  GatePolicy::Admission root = OfUser(0);
+  EXPECT_EQ(AdmitUpTo(AdmissionOf(8), 100), 1u);
+  GatePolicy::Admission root = AdmissionOf(0);
   root.reserved = true;
   EXPECT_EQ(AdmitUpTo(root, 100), 16u);
 }
@@ -81,18 +81,18 @@ TEST_F(GatePolicyTest, TheLastPlacesAreForThoseWhoHaveNone) {
 TEST_F(GatePolicyTest, AConversationCostsAStream) {
   size_t admitted = 0;
   for (int i = 0; i < 1000; ++i) {
-    if (AdmitUpTo(OfUser(1), 1) == 0) continue;
+    if (AdmitUpTo(AdmissionOf(1), 1) == 0) continue;
     ++admitted;
     policy_.End(share_, now_);
   }
   EXPECT_EQ(admitted, 300u);
   EXPECT_EQ(last_.reason, "too-fast");
   now_ += kSecond;
-  EXPECT_EQ(AdmitUpTo(OfUser(1), 1), 1u);
+  EXPECT_EQ(AdmitUpTo(AdmissionOf(1), 1), 1u);
 }
 
 TEST_F(GatePolicyTest, AShareIsForgottenWhenItsAllowanceIsWholeAgain) {
-  ASSERT_EQ(AdmitUpTo(OfUser(1), 1), 1u);
+  ASSERT_EQ(AdmitUpTo(AdmissionOf(1), 1), 1u);
   now_ += 10 * GatePolicy::kShareKeptFor;
   policy_.ForgetShares(now_);
   EXPECT_EQ(policy_.shares(), 1u) << "it has a conversation";
@@ -101,7 +101,7 @@ TEST_F(GatePolicyTest, AShareIsForgottenWhenItsAllowanceIsWholeAgain) {
   EXPECT_EQ(policy_.shares(), 1u);
   policy_.ForgetShares(now_ + GatePolicy::kShareKeptFor + 1);
   EXPECT_EQ(policy_.shares(), 0u);
-  const auto whole = OfUser(1);
+  const auto whole = AdmissionOf(1);
   EXPECT_GE(GatePolicy::kShareKeptFor / kSecond * whole.streams_per_second, whole.streams_burst);
 }
 

@@ -11,7 +11,7 @@
 namespace r2cc::daemon {
 namespace {
 
-using Words = std::vector<std::string>;
+using Lines = std::vector<std::string>;
 
 class ServiceNotifierTest : public testing::Test {
  protected:
@@ -23,15 +23,15 @@ class ServiceNotifierTest : public testing::Test {
 TEST_F(ServiceNotifierTest, FeedsTheWatchdogOnceItServesAndUntilItEnds) {
   ServiceNotifier notifier(&sink_, &core_, 4 * kNanosPerSecond, [this] { return status_; });
   core_.Advance(10 * kNanosPerSecond);
-  EXPECT_EQ(sink_.TakeSent(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Lines{});
   notifier.Ready();
-  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=well\nWATCHDOG=1"});
+  EXPECT_EQ(sink_.TakeSent(), Lines{"READY=1\nSTATUS=well\nWATCHDOG=1"});
   core_.Advance(4 * kNanosPerSecond);
-  EXPECT_EQ(sink_.TakeSent(), Words(4, "WATCHDOG=1"));
+  EXPECT_EQ(sink_.TakeSent(), Lines(4, "WATCHDOG=1"));
   notifier.Stopping();
-  EXPECT_EQ(sink_.TakeSent(), Words{"STOPPING=1\nSTATUS=ends; the jobs go on"});
+  EXPECT_EQ(sink_.TakeSent(), Lines{"STOPPING=1\nSTATUS=ends; the jobs go on"});
   core_.Advance(10 * kNanosPerSecond);
-  EXPECT_EQ(sink_.TakeSent(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Lines{});
 }
 
 TEST_F(ServiceNotifierTest, AShortWatchdogIsFedFourTimes) {
@@ -45,12 +45,12 @@ TEST_F(ServiceNotifierTest, AShortWatchdogIsFedFourTimes) {
 TEST_F(ServiceNotifierTest, SendsAStatusOnceAndInOneLine) {
   ServiceNotifier notifier(&sink_, &core_, 0, [this] { return status_; });
   notifier.Ready();
-  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=well"});
+  EXPECT_EQ(sink_.TakeSent(), Lines{"READY=1\nSTATUS=well"});
   core_.Advance(5 * kNanosPerSecond);
-  EXPECT_EQ(sink_.TakeSent(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Lines{});
   status_ = "rail0 failed\nREADY=1";
   core_.Advance(5 * kNanosPerSecond);
-  EXPECT_EQ(sink_.TakeSent(), Words{"STATUS=rail0 failed READY=1"});
+  EXPECT_EQ(sink_.TakeSent(), Lines{"STATUS=rail0 failed READY=1"});
 }
 
 TEST_F(ServiceNotifierTest, AMessageThatMustNotBeLostIsSentAgain) {
@@ -60,7 +60,7 @@ TEST_F(ServiceNotifierTest, AMessageThatMustNotBeLostIsSentAgain) {
   core_.Advance(3 * kNanosPerSecond);
   sink_.takes = true;
   core_.Advance(2 * kNanosPerSecond);
-  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=well"});
+  EXPECT_EQ(sink_.TakeSent(), Lines{"READY=1\nSTATUS=well"});
 }
 
 TEST_F(ServiceNotifierTest, ReloadingBeginsAndEnds) {
@@ -68,12 +68,12 @@ TEST_F(ServiceNotifierTest, ReloadingBeginsAndEnds) {
   notifier.Ready();
   sink_.TakeSent();
   notifier.Reloading();
-  EXPECT_EQ(sink_.TakeSent(), Words{"RELOADING=1\nMONOTONIC_USEC=10000000"});
+  EXPECT_EQ(sink_.TakeSent(), Lines{"RELOADING=1\nMONOTONIC_USEC=10000000"});
   status_ = "new peers";
   notifier.Ready();
-  EXPECT_EQ(sink_.TakeSent(), Words{"READY=1\nSTATUS=new peers"});
+  EXPECT_EQ(sink_.TakeSent(), Lines{"READY=1\nSTATUS=new peers"});
   core_.Advance(kNanosPerSecond);
-  EXPECT_EQ(sink_.TakeSent(), Words{});
+  EXPECT_EQ(sink_.TakeSent(), Lines{});
 }
 
 TEST(WatchdogTimeTest, IsTheOwnOneOrNone) {

@@ -35,8 +35,8 @@ std::string InterfaceOf(const health::NicStatus& status) {
   return status.identity.interface.empty() ? status.identity.name : status.identity.interface;
 }
 
-NicVerdict OfDownLink(const health::NicKey& nic, const health::NicStatus& status, const health::NicKey* cable,
-                      const health::NicStatus* far_end) {
+NicVerdict VerdictOfDownLink(const health::NicKey& nic, const health::NicStatus& status, const health::NicKey* cable,
+                             const health::NicStatus* far_end) {
   const std::string name = nic.ToString();
   // As health/probe/link_probe.cc says it.
   if (status.reason.starts_with("interface ") && status.reason.ends_with(" is gone"))
@@ -91,7 +91,7 @@ std::vector<std::string> LargeAdvice(const health::NicKey& nic, const health::La
           absl::StrCat("`r2ccctl doctor` on ", nic.node, " pings with whole packets and shows which paths lose them")};
 }
 
-NicVerdict OfState(const health::NicKey& nic, const health::NicStatus& status) {
+NicVerdict VerdictOfState(const health::NicKey& nic, const health::NicStatus& status) {
   const std::string name = nic.ToString();
   switch (status.state) {
     case health::NicState::kHealthy: return {"none", absl::StrCat("nothing is wrong with ", name), {}};
@@ -144,13 +144,13 @@ NicVerdict MakeVerdict(const health::NicKey& nic, const health::NicStatus& statu
                absl::StrCat("nothing is known to be wrong with ", nic.ToString(), ": ", status.reason),
                {absl::StrCat("put a cable in, or leave ", nic.ToString(), " out of the configuration of ", nic.node)}};
   } else if (!status.link_up) {
-    verdict = OfDownLink(nic, status, cable, far_end);
+    verdict = VerdictOfDownLink(nic, status, cable, far_end);
   } else if (fault.kind != health::FaultKind::kNone) {
     verdict = {health::FaultKindName(fault.kind), health::FaultText(nic, fault), AdviceFor(nic, status, fault)};
   } else if (large.fault.kind != health::FaultKind::kNone) {
     verdict = {health::FaultKindName(large.fault.kind), health::LargeFaultText(nic, large.fault, large.loss), LargeAdvice(nic, large)};
   } else {
-    verdict = OfState(nic, status);
+    verdict = VerdictOfState(nic, status);
   }
   if (status.drained) {
     if (verdict.kind == "none") verdict = {"operator", absl::StrCat(nic.ToString(), " is drained by an operator"), {}};
@@ -180,7 +180,7 @@ NicVerdict MakeVerdictFromAfar(const health::NicKey& nic, const std::vector<heal
           {absl::StrCat("missing: a path to ", nic.node, " in addition to this rail (a management network, or a second rail)")}};
 }
 
-absl::Status ExplainService::WhoAnswers(const std::string& node, const Caller& caller) const {
+absl::Status ExplainService::CheckTarget(const std::string& node, const Caller& caller) const {
   const std::string& own = parts_.reporter->node();
   if (node == own) return absl::OkStatus();
   if (caller.forwarded())
@@ -191,7 +191,7 @@ absl::Status ExplainService::WhoAnswers(const std::string& node, const Caller& c
 }
 
 void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, const Caller& caller, Answer<v1::ExplainNicReply> answer) const {
-  const absl::Status who = WhoAnswers(request.node(), caller);
+  const absl::Status who = CheckTarget(request.node(), caller);
   if (absl::IsUnavailable(who)) {
     const health::NicKey nic = {request.node(), request.nic()};
     v1::ExplainNicRequest forwarded = request;
@@ -200,7 +200,7 @@ void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, const Call
       const health::NicStatus* status = absl::IsUnavailable(reply.status()) ? parts_.view->Find(nic) : nullptr;
       answer(status == nullptr ? std::move(reply) : ExplainFromAfar(nic, *status, std::string(reply.status().message())));
     };
-    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(nic.node);
+    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->FindSpec(nic.node);
     if (!peer.ok()) return or_from_afar(peer.status());
     return parts_.peers->ExplainNic(*peer, forwarded, or_from_afar);
   }
@@ -285,11 +285,11 @@ void ExplainService::AddPairs(const std::function<bool(const health::PairKey&)>&
 }
 
 void ExplainService::ProbePaths(const v1::ProbePathsRequest& request, const Caller& caller, Answer<v1::ProbePathsReply> answer) const {
-  const absl::Status who = WhoAnswers(request.node(), caller);
+  const absl::Status who = CheckTarget(request.node(), caller);
   if (absl::IsUnavailable(who)) {
     v1::ProbePathsRequest forwarded = request;
     *forwarded.mutable_asker() = ToAsker(caller, parts_.reporter->node());
-    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(request.node());
+    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->FindSpec(request.node());
     if (!peer.ok()) return answer(peer.status());
     return parts_.peers->ProbePaths(*peer, forwarded, std::move(answer));
   }

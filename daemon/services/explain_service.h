@@ -77,7 +77,7 @@ class ExplainService {
   v1::ExplainNicReply Reply(const health::NicKey& nic, const health::NicStatus& status, const NicVerdict& verdict) const;
   void AddPairs(const std::function<bool(const health::PairKey&)>& wanted, google::protobuf::RepeatedPtrField<v1::PairStatus>* out) const;
   // OK if this daemon is to answer for `node`; UNAVAILABLE with an empty message if the peer's is.
-  absl::Status WhoAnswers(const std::string& node, const Caller& caller) const;
+  absl::Status CheckTarget(const std::string& node, const Caller& caller) const;
 
   const Parts parts_;
   health::NodeTopology topology_;

@@ -76,7 +76,7 @@ void ForgetService::AskOthers(const std::shared_ptr<Round>& round) {
         AskOthers(round);
       });
     };
-    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(node);
+    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->FindSpec(node);
     if (peer.ok())
       parts_.peers->ForgetNode(*peer, round->request, note);
     else

@@ -119,7 +119,7 @@ absl::Status OperatorService::CheckJob(const v1::NicActionRequest& request) cons
 }
 
 void OperatorService::Forward(const v1::NicActionRequest& request, const Caller& caller, Answer<v1::NicActionReply> answer) {
-  const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(request.node());
+  const absl::StatusOr<PeerSpec> peer = parts_.peer_set->FindSpec(request.node());
   if (!peer.ok()) {
     Note(request, caller, peer.status(), "");
     return answer(peer.status());

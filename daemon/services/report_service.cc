@@ -165,7 +165,7 @@ void ReportService::AskMore(const std::shared_ptr<Round>& round) {
         AskMore(round);
       });
     };
-    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->WhereIs(node);
+    const absl::StatusOr<PeerSpec> peer = parts_.peer_set->FindSpec(node);
     if (peer.ok())
       parts_.peers->ReportJobs(*peer, round->request, note);
     else

@@ -75,11 +75,11 @@ class VerbsRdmaWatchTest : public testing::Test {
     watch_->Start({[this](const std::string& device, uint8_t port, AsyncKind kind) {
                      reports_.push_back(device + "/" + std::to_string(port) + " event " + std::to_string(static_cast<int>(kind)));
                    },
-                   [this](const std::string& device, const std::vector<RdmaPort>& ports) { reports_.push_back(device + Words(ports)); }});
+                   [this](const std::string& device, const std::vector<RdmaPort>& ports) { reports_.push_back(device + TextOf(ports)); }});
     EXPECT_THAT(Reports(), IsEmpty()) << "told from within Start";
     Settle();
   }
-  static std::string Words(const std::vector<RdmaPort>& ports) {
+  static std::string TextOf(const std::vector<RdmaPort>& ports) {
     if (ports.empty()) return " gone";
     std::string words;
     for (const RdmaPort& port : ports)

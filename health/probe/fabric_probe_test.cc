@@ -30,14 +30,14 @@ class FabricProbeTest : public testing::Test {
     probe_.OnFacts(nic, *facts);
   }
   // The subnet administrator's word, as it comes through the first NIC.
-  void Hear(const std::string& mad, const FabricAddress& from = kManager, const std::string& port = "mlx5_0/1") {
+  void Receive(const std::string& mad, const FabricAddress& from = kManager, const std::string& port = "mlx5_0/1") {
     fabric_.handler(port).on_mad(mad, from);
   }
   void Confirm(uint16_t status = 0) {
     std::string answer = fabric_.TakeSent().back().mad;
     answer[3] = '\x81';
     answer[5] = static_cast<char>(status);
-    Hear(answer);
+    Receive(answer);
   }
   void Subscribe() {
     Sample();
@@ -96,9 +96,9 @@ TEST_F(FabricProbeTest, AnotherManagerIsAskedAtOnce) {
   const auto sent = fabric_.TakeSent();
   ASSERT_THAT(sent, SizeIs(1));
   EXPECT_EQ(sent[0].to.lid, 7);
-  Hear(Report(kTrapPortOutOfService, kGuid));
+  Receive(Report(kTrapPortOutOfService, kGuid));
   EXPECT_EQ(probe_.foreign(), 1u) << "the one that was";
-  Hear(Report(kTrapPortOutOfService, kGuid), {7, 0});
+  Receive(Report(kTrapPortOutOfService, kGuid), {7, 0});
   EXPECT_EQ(probe_.reports(), 1u);
 }
 
@@ -117,7 +117,7 @@ TEST_F(FabricProbeTest, APortWithoutALinkWaits) {
 
 TEST_F(FabricProbeTest, APortThatLeavesAndComesBackIsEvidenceAndAnEvent) {
   Subscribe();
-  Hear(Report(kTrapPortOutOfService, kGuid));
+  Receive(Report(kTrapPortOutOfService, kGuid));
   EXPECT_THAT(Seen(), ElementsAre("n1/ib3 fabric-gone 0"));
   EXPECT_THAT(Reports(), ElementsAre("n1/ib3: subnet manager: port out of service (trap 65, port GUID 0xa088c20300181000)"));
   const auto answers = fabric_.TakeSent();
@@ -125,25 +125,25 @@ TEST_F(FabricProbeTest, APortThatLeavesAndComesBackIsEvidenceAndAnEvent) {
   EXPECT_FALSE(answers[0].asked);
   EXPECT_EQ(answers[0].mad, EncodeReportAnswer(Report(kTrapPortOutOfService, kGuid)));
   executor_.Advance(kNoticeInterval);
-  Hear(Report(kTrapPortInService, kGuid));
+  Receive(Report(kTrapPortInService, kGuid));
   EXPECT_THAT(Seen(), ElementsAre("n1/ib3 fabric-back 0"));
 }
 
 TEST_F(FabricProbeTest, AnUnknownPortIsAnEventAlone) {
   Subscribe();
-  Hear(Report(kTrapLinkState, 0, 3));
-  Hear(Report(kTrapPortOutOfService, 77));
+  Receive(Report(kTrapLinkState, 0, 3));
+  Receive(Report(kTrapPortOutOfService, 77));
   EXPECT_THAT(Reports(), ElementsAre("/: subnet manager: link state changed (trap 128, LID 3)", HasSubstr("GUID 0x000000000000004d")));
-  Hear(Report(66, kGuid));
+  Receive(Report(66, kGuid));
   EXPECT_THAT(Reports(), IsEmpty()) << "a multicast group is no fault";
   EXPECT_THAT(Seen(), IsEmpty());
 }
 
 TEST_F(FabricProbeTest, ErrorsOfTheOwnPortDegrade) {
   Subscribe();
-  Hear(Report(kTrapLinkIntegrity, 0, 16, 1));
+  Receive(Report(kTrapLinkIntegrity, 0, 16, 1));
   EXPECT_THAT(Seen(), ElementsAre("n0/ibp24s0 errors 1000"));
-  Hear(Report(kTrapLinkIntegrity, 0, 99, 1));
+  Receive(Report(kTrapLinkIntegrity, 0, 99, 1));
   EXPECT_THAT(Seen(), IsEmpty()) << "somebody else's";
 }
 
@@ -152,8 +152,8 @@ TEST_F(FabricProbeTest, AFlappingPortIsReportedOnceASecond) {
   Subscribe();
   for (int second = 0; second < 3; ++second) {
     for (int i = 0; i < 1000; ++i) {
-      Hear(Report(kTrapPortOutOfService, kGuid));
-      Hear(Report(kTrapPortInService, kGuid));
+      Receive(Report(kTrapPortOutOfService, kGuid));
+      Receive(Report(kTrapPortInService, kGuid));
     }
     executor_.Advance(kNoticeInterval);
   }
@@ -171,25 +171,25 @@ TEST_F(FabricProbeTest, AFlappingPortIsReportedOnceASecond) {
 TEST_F(FabricProbeTest, TheSameThroughSeveralPortsIsReportedOnce) {
   Subscribe();
   Sample("ibp64s0");
-  for (const char* port : {"mlx5_0/1", "mlx5_1/1"}) Hear(Report(kTrapPortOutOfService, kGuid), kManager, port);
+  for (const char* port : {"mlx5_0/1", "mlx5_1/1"}) Receive(Report(kTrapPortOutOfService, kGuid), kManager, port);
   executor_.Advance(2 * kNoticeInterval);
   EXPECT_THAT(Seen(), SizeIs(1));
 }
 
 TEST_F(FabricProbeTest, ManySubjectsAreBounded) {
   Subscribe();
-  for (uint64_t guid = 1; guid <= 3 * kNoticeSubjectsMax; ++guid) Hear(Report(kTrapPortOutOfService, guid));
+  for (uint64_t guid = 1; guid <= 3 * kNoticeSubjectsMax; ++guid) Receive(Report(kTrapPortOutOfService, guid));
   EXPECT_THAT(Reports(), SizeIs(kNoticeSubjectsMax));
   executor_.Advance(kNoticeInterval);
-  Hear(Report(kTrapPortOutOfService, 1u << 20));
+  Receive(Report(kTrapPortOutOfService, 1u << 20));
   EXPECT_THAT(Reports(), SizeIs(1));
 }
 
 TEST_F(FabricProbeTest, UnknownSendersAreCountedAndDropped) {
   Subscribe();
-  Hear(Report(kTrapPortOutOfService, kGuid), {2, 0});
-  Hear("rubbish");
-  Hear(std::string(kMadBytes, '\xff'));
+  Receive(Report(kTrapPortOutOfService, kGuid), {2, 0});
+  Receive("rubbish");
+  Receive(std::string(kMadBytes, '\xff'));
   EXPECT_EQ(probe_.foreign(), 3u);
   EXPECT_THAT(Seen(), IsEmpty());
   EXPECT_THAT(fabric_.TakeSent(), IsEmpty()) << "nobody is answered";

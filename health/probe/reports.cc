@@ -8,7 +8,7 @@ namespace {
 // A share is a measurement: finer steps would make each report news to the log.
 constexpr uint32_t kShareStep = 50;
 
-bool SaysSomethingAboutTheNic(JobReport::Cause cause) { return cause != JobReport::Cause::kNotOurs; }
+bool IsAboutTheNic(JobReport::Cause cause) { return cause != JobReport::Cause::kNotOurs; }
 
 // A link that broke or fell silent may have done so at either end; the own link monitor speaks of the own end alone.
 bool MayBeThePeers(JobReport::Cause cause) { return cause == JobReport::Cause::kBroken || cause == JobReport::Cause::kSilent; }
@@ -45,7 +45,7 @@ std::vector<Evidence> JobEvidence(const std::string& node, const JobReport& repo
     own.detail = report.job + (report.peer.node.empty() ? "" : " to " + report.peer.ToString());
     return {own};
   }
-  if (!SaysSomethingAboutTheNic(report.cause)) return {};
+  if (!IsAboutTheNic(report.cause)) return {};
   own.kind = EvidenceKind::kJobFenced;
   const std::string from = report.lost.empty() ? "" : report.nic + " to " + report.peer.node + ": " + report.lost + "; ";
   const std::string gave_up = report.what == JobReport::What::kProofFailed ? " cannot open its link " : " gave up its link ";

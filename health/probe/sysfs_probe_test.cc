@@ -21,10 +21,10 @@ std::string Word(const Evidence& evidence) {
          (evidence.detail.empty() ? "" : " " + evidence.detail);
 }
 
-std::vector<std::string> Words(const std::vector<Evidence>& all) {
-  std::vector<std::string> words;
-  for (const Evidence& evidence : all) words.push_back(Word(evidence));
-  return words;
+std::vector<std::string> TextsOf(const std::vector<Evidence>& all) {
+  std::vector<std::string> texts;
+  for (const Evidence& evidence : all) texts.push_back(Word(evidence));
+  return texts;
 }
 
 SysfsPortFacts Facts(uint64_t rate, uint64_t crc_errors, uint64_t flips) {
@@ -38,7 +38,7 @@ SysfsPortFacts Facts(uint64_t rate, uint64_t crc_errors, uint64_t flips) {
 
 class PortJudgeTest : public testing::Test {
  protected:
-  std::vector<std::string> Judge(const SysfsPortFacts& facts) { return Words(judge_.Judge(facts, now_ += kNanosPerSecond)); }
+  std::vector<std::string> Judge(const SysfsPortFacts& facts) { return TextsOf(judge_.Judge(facts, now_ += kNanosPerSecond)); }
   PortJudge judge_{"n0", "r0", /*speaks_of_link=*/false};
   Nanos now_ = kNanosPerSecond;
 };
@@ -82,9 +82,9 @@ class SysfsProbeTest : public testing::Test {
     sysfs_.Set("class/net/eth0/statistics/rx_errors", "10");
   }
   std::vector<std::string> Reports() {
-    const std::vector<std::string> words = Words(reports_);
+    const std::vector<std::string> texts = TextsOf(reports_);
     reports_.clear();
-    return words;
+    return texts;
   }
 
   FakeExecutor executor_;
@@ -156,15 +156,15 @@ TEST(SysfsProbe, AnInfinibandPortIsKnownByItsGuid) {
   SysfsProbe probe(
       "n0", {{.name = "ib0", .port_guid = 0xa088c20300181000}}, &dgx, &executor, [&](const Evidence& one) { reports.push_back(one); },
       nullptr);
-  const auto received_words = [&] { return Words(std::exchange(reports, {})); };
+  const auto received_texts = [&] { return TextsOf(std::exchange(reports, {})); };
   probe.Start();
-  EXPECT_THAT(received_words(), ElementsAre("n0/ib0 link-up 0", "n0/ib0 rate 400000000000"));
+  EXPECT_THAT(received_texts(), ElementsAre("n0/ib0 link-up 0", "n0/ib0 rate 400000000000"));
   dgx.Set("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
   executor.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(received_words(), ElementsAre("n0/ib0 link-down 0 InfiniBand port is DOWN", "n0/ib0 errors 0"));
+  EXPECT_THAT(received_texts(), ElementsAre("n0/ib0 link-down 0 InfiniBand port is DOWN", "n0/ib0 errors 0"));
   dgx.Remove("class/infiniband/mlx5_0/ports/1/gids/0");
   executor.Advance(kSysfsProbeInterval);
-  EXPECT_THAT(received_words(), ElementsAre("n0/ib0 link-down 1 /sys shows no InfiniBand port with GUID 0xa088c20300181000"));
+  EXPECT_THAT(received_texts(), ElementsAre("n0/ib0 link-down 1 /sys shows no InfiniBand port with GUID 0xa088c20300181000"));
 }
 
 TEST(SysfsProbe, NothingIsSampledAfterItsEnd) {

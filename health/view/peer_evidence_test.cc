@@ -22,7 +22,7 @@ NodeState Peer(const std::vector<std::pair<std::string, NicState>>& nics) {
   return state;
 }
 
-std::string Words(const std::vector<Evidence>& all) {
+std::string TextOf(const std::vector<Evidence>& all) {
   std::string words;
   for (const Evidence& evidence : all) words += evidence.subject.ToString() + " " + EvidenceKindName(evidence.kind) + "; ";
   return words;
@@ -33,12 +33,12 @@ TEST(PeerEvidence, NicsThatFailOrComeBack) {
   const NodeState bad = Peer({{"r0", NicState::kFailed}, {"r1", NicState::kHealthy}});
   const NodeState proving = Peer({{"r0", NicState::kProving}, {"r1", NicState::kDrained}});
   const NodeState fewer = Peer({{"r1", NicState::kHealthy}});
-  EXPECT_EQ(Words(PeerEvidence(nullptr, good, 1)), "");
-  EXPECT_EQ(Words(PeerEvidence(nullptr, bad, 1)), "n1/r0 peer-nic-failed; ");
-  EXPECT_EQ(Words(PeerEvidence(&good, bad, 1)), "n1/r0 peer-nic-failed; ");
-  EXPECT_EQ(Words(PeerEvidence(&bad, bad, 1)), "");
-  EXPECT_EQ(Words(PeerEvidence(&bad, proving, 1)), "n1/r0 peer-nic-back; ");
-  EXPECT_EQ(Words(PeerEvidence(&bad, fewer, 1)), "n1/r0 peer-nic-back; ");
+  EXPECT_EQ(TextOf(PeerEvidence(nullptr, good, 1)), "");
+  EXPECT_EQ(TextOf(PeerEvidence(nullptr, bad, 1)), "n1/r0 peer-nic-failed; ");
+  EXPECT_EQ(TextOf(PeerEvidence(&good, bad, 1)), "n1/r0 peer-nic-failed; ");
+  EXPECT_EQ(TextOf(PeerEvidence(&bad, bad, 1)), "");
+  EXPECT_EQ(TextOf(PeerEvidence(&bad, proving, 1)), "n1/r0 peer-nic-back; ");
+  EXPECT_EQ(TextOf(PeerEvidence(&bad, fewer, 1)), "n1/r0 peer-nic-back; ");
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ TEST_F(RailJudgeTest, TheVerdictEndsIfNoWitnessIsLeft) {
   EXPECT_FALSE(verdict().silent);
 }
 
-TEST_F(RailJudgeTest, APathIsHeldUntilProbesOverItAreLost) {
+TEST_F(RailJudgeTest, APathIsPendingUntilProbesOverItAreLost) {
   const NicKey peer = {"n1", "r0"};
   const Fault fault = Of(FaultKind::kPath, {peer});
   pairs_ = {Pair("n1", PairState::kSilent), Pair("n2", PairState::kUp, 1)};
@@ -186,7 +186,7 @@ TEST_F(RailJudgeTest, APathIsHeldUntilProbesOverItAreLost) {
   EXPECT_FALSE(judge_.AnyVerdict());
 }
 
-TEST_F(RailJudgeTest, APathThatAnswersIsNotHeldOn) {
+TEST_F(RailJudgeTest, APathThatAnswersIsNotPending) {
   const Fault fault = Of(FaultKind::kPath, {{"n1", "r0"}});
   pairs_ = {Pair("n1", PairState::kSilent), Pair("n2", PairState::kUp, 1)};
   Judge(fault, 100 * kMs);

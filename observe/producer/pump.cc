@@ -129,7 +129,7 @@ bool Pump::CheckCopied(const Item& item) {
   RecordTrailer trailer;
   std::memcpy(&header, item.to, sizeof(header));
   std::memcpy(&trailer, item.to + item.bytes - sizeof(trailer), sizeof(trailer));
-  const char* wrong = WhatIsWrong(header, trailer, item.bytes);
+  const char* wrong = FindError(header, trailer, item.bytes);
   if (wrong == nullptr && (header.step != item.entry.step || header.sequence != item.sequence)) wrong = "another step than its entry";
   if (wrong != nullptr) Fail("the record of step " + std::to_string(item.entry.step) + " has " + wrong);
   return wrong == nullptr;

@@ -29,7 +29,7 @@ struct Position {
   uint64_t dropped_host = 0;
 };
 
-// Adds up a reader's records. REQUIRES: WhatIsWrong() found nothing.
+// Adds up a reader's records. REQUIRES: FindError() found nothing.
 class Account {
  public:
   // A record, with the count of host drops in its ring. False: it cannot follow what was seen before, and nothing changes. `gap`:

@@ -2,7 +2,7 @@
 
 namespace r2cc::observe {
 
-const char* WhatIsWrong(const RecordHeader& header, const RecordTrailer& trailer, uint64_t bytes) {
+const char* FindError(const RecordHeader& header, const RecordTrailer& trailer, uint64_t bytes) {
   if (header.magic != kRecordMagic) return "a foreign magic number";
   if (header.version != kRecordVersion) return "another version than 1";
   if (header.kind != static_cast<uint8_t>(RecordKind::kRecord) && header.kind != static_cast<uint8_t>(RecordKind::kClosing))

@@ -62,7 +62,7 @@ constexpr R2CC_OBSERVE_BOTH uint64_t RecordBytes(uint64_t payload_end) {
 constexpr uint64_t kRecordBytesLeast = RecordBytes(sizeof(RecordHeader));
 
 // Null if the header can be that of a record of `bytes` that ends where its trailer states; else what is wrong with it.
-const char* WhatIsWrong(const RecordHeader& header, const RecordTrailer& trailer, uint64_t bytes);
+const char* FindError(const RecordHeader& header, const RecordTrailer& trailer, uint64_t bytes);
 
 }  // namespace r2cc::observe
 

@@ -26,12 +26,12 @@ RecordTrailer TrailerOf(const RecordHeader& header) { return {kTrailerMagic, 0, 
 
 TEST(Record, EveryFieldThatIsWrongIsFound) {
   const RecordHeader good = Header(9, 4, 5);
-  ASSERT_EQ(WhatIsWrong(good, TrailerOf(good), 256), nullptr);
+  ASSERT_EQ(FindError(good, TrailerOf(good), 256), nullptr);
   const auto wrong = [&](auto change) {
     RecordHeader header = good;
     RecordTrailer trailer = TrailerOf(good);
     change(&header, &trailer);
-    const char* const found = WhatIsWrong(header, trailer, 256);
+    const char* const found = FindError(header, trailer, 256);
     return std::string(found == nullptr ? "" : found);
   };
   EXPECT_EQ(wrong([](RecordHeader* h, RecordTrailer*) { h->magic = 0; }), "a foreign magic number");

@@ -135,7 +135,7 @@ RingReader::Found RingReader::Take(RecordView* view) {
   const auto header = CopyOf<RecordHeader>(bytes.data());
   const auto trailer = CopyOf<RecordTrailer>(bytes.data() + bytes.size() - sizeof(RecordTrailer));
   const std::string label = "record at " + std::to_string(position_) + ": ";
-  const char* wrong = WhatIsWrong(header, trailer, bytes.size());
+  const char* wrong = FindError(header, trailer, bytes.size());
   if (wrong == nullptr && header.kind != static_cast<uint8_t>(RecordKind::kRecord)) wrong = "a kind that is not in a ring";
   if (wrong != nullptr) return Broken(label + wrong);
   Known* const known = LayoutOf(header.layout);

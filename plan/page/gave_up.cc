@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 
 // What is wrong with a rail, without its name.
-std::string WhatIsWrong(const GaveUp& gave_up, const GaveUpRail& rail) {
+std::string CauseOf(const GaveUp& gave_up, const GaveUpRail& rail) {
   std::string text;
   if (rail.dead_port == DeadPort::kPeer) text = "port of " + gave_up.peer + " ";
   if (rail.dead_port == DeadPort::kOwn) text = "port of " + gave_up.node + " ";
@@ -75,10 +75,9 @@ std::string GaveUpText(const GaveUp& gave_up) {
   const std::vector<GaveUpRail>& rails = gave_up.rails;
   if (rails.empty()) text += "no rail reached it";
   for (size_t first = 0, last = 0; first < rails.size(); first = last + 1) {
-    const std::string wrong = WhatIsWrong(gave_up, rails[first]);
+    const std::string wrong = CauseOf(gave_up, rails[first]);
     last = first;
-    while (last + 1 < rails.size() && Follows(rails[last].rail, rails[last + 1].rail) && WhatIsWrong(gave_up, rails[last + 1]) == wrong)
-      ++last;
+    while (last + 1 < rails.size() && Follows(rails[last].rail, rails[last + 1].rail) && CauseOf(gave_up, rails[last + 1]) == wrong) ++last;
     text += (first == 0 ? "" : ", ") + rails[first].rail;
     if (last > first) text += ".." + rails[last].rail.substr(NumberAt(rails[last].rail));
     text += " " + wrong;

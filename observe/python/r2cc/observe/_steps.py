@@ -42,9 +42,9 @@ class Steps:
       call(*arguments)
     except Exception as error:  # pylint: disable=broad-except
       self._broken = True
-      self._say(str(error))
+      self._print(str(error))
 
-  def _say(self, line):
+  def _print(self, line):
     self._error = self._error or line
     if line not in self._warned and len(self._warned) < 16:
       self._warned.add(line)
@@ -169,7 +169,7 @@ class Steps:
     if not self._in_step:
       return
     if self._never:
-      self._say("never fired by the end of the first step: " + ", ".join(self._patterns[group].text for group in sorted(self._never)))
+      self._print("never fired by the end of the first step: " + ", ".join(self._patterns[group].text for group in sorted(self._never)))
       self._never.clear()
     if self._broken or not self._fired:
       self._abandon()
