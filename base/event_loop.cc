@@ -28,7 +28,7 @@ void Drain(int fd) {
   }
 }
 
-// What RunAndWait waits for. Fulfilled by the task, or by the destruction of the task unrun.
+// RunAndWait waits for this. Fulfilled by the task, or by the destruction of the task unrun.
 class Promise {
  public:
   void Settle(bool ran) {
@@ -174,7 +174,7 @@ void EventLoop::RunPosted() {
     }
     if (TurnIsOver()) break;
   }
-  // The rest of the batch is for the next turn, and so is what was posted behind it, whose wake-up may have been drained.
+  // The remaining tasks of the batch are for the next turn, and so are those posted behind it, whose wake-up may have been drained.
   bool more = !batch_.empty();
   if (!more) {
     const MutexLock lock(mutex_);

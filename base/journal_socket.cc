@@ -18,7 +18,7 @@ std::unique_ptr<JournalSocket> JournalSocket::Open(const std::string& path) {
 
 JournalSocket::~JournalSocket() { close(fd_); }
 
-// Not connected: a journal that is started again has another socket at the path. A journal that stands still is not waited for.
+// Not connected: a journal that is started again has another socket at the path. Nothing waits for a journal that is stuck.
 bool JournalSocket::Send(const std::string& entry) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -68,7 +68,7 @@ spdlog::logger& Logger() {
 std::atomic<bool> for_journal = false;
 std::atomic<bool> as_json = false;
 std::atomic<const JournalSocket*> journal = nullptr;  // never destroyed, as the logger
-std::atomic<LogOutput*> output = nullptr;             // likewise
+std::atomic<LogOutput*> output = nullptr;             // the same
 
 Mutex capture_mutex;
 ScopedLogCapture::Sink* capture R2CC_GUARDED_BY(capture_mutex) = nullptr;
@@ -89,7 +89,7 @@ bool Plain(std::string_view value) {
   return true;
 }
 
-// One line whatever the text holds.
+// One line for any text.
 void AppendEscaped(std::string_view text, bool quotes, std::string* out) {
   constexpr char kHex[] = "0123456789abcdef";
   for (const char c : text) {

@@ -55,7 +55,7 @@ void AppendJournalField(std::string_view name, std::string_view value, std::stri
   *entry += '\n';
 }
 
-// Of the UTF-8 character that `text` begins with; 0: there is none.
+// The length of the UTF-8 character that `text` begins with; 0: there is none.
 size_t CharacterBytes(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);

@@ -7,13 +7,13 @@
 namespace r2cc {
 namespace {
 
-// What the maker of a package writes over (deploy/debian/elf_stamp.py): fixed places, so that nothing else of the file changes.
+// The maker of a package overwrites these (deploy/debian/elf_stamp.py): fixed places, so that nothing else of the file changes.
 struct Stamp {
   char release[32];
   char revision[64];
 };
 
-// In a section of its own, by whose name it is found. Volatile: the compiler must not believe that it knows what stands there.
+// In a section of its own, by whose name it is found. Volatile: the compiler must not believe that it knows the content.
 [[gnu::section(".r2cc_release"), gnu::used]] const volatile Stamp stamp = {R2CC_RELEASE, ""};
 
 std::string Text(const volatile char* begin, size_t bytes) {

@@ -23,7 +23,7 @@ struct Request {
   uint8_t attributes[2 * RTA_SPACE(kAddressBytesMax)];
 };
 
-// The numbers of bytes of an answer; negative: none, and errno says why.
+// The numbers of bytes of an answer; negative: none, and errno has the cause.
 ssize_t Ask(const Request& request, uint8_t* answer, size_t size) {
   const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd < 0) return -1;

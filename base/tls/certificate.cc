@@ -85,7 +85,7 @@ std::string Sha256Of(const X509* certificate) {
   return absl::AsciiStrToUpper(absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), bytes)));
 }
 
-// X509_verify_cert's reason as a person would say it.
+// X509_verify_cert's reason in plain English.
 std::string WhyRefused(int error, const Certificate& certificate) {
   switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED: return absl::StrCat("expired on ", DateText(certificate.not_after_s()));

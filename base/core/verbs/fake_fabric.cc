@@ -13,7 +13,7 @@ namespace r2cc::verbs {
 void FakeFabric::AddDevice(int host, const std::string& name, const std::string& driver, uint8_t ports) {
   FakeDevice device;
   device.info = {name, driver, static_cast<uint64_t>(host) << 32 | devices_.size()};
-  // As a ConnectX-6 says.
+  // The limits of a ConnectX-6.
   device.limits = {.ports = ports,
                    .queue_pairs = 131'072,
                    .requests = 32'768,
@@ -285,7 +285,7 @@ void FakeFabric::ToError(FakeQueuePair* pair) {
   FlushReceives(pair);
 }
 
-// The target's own engine makes these completions, after whatever it is busy with.
+// The target's own engine makes these completions, after its present work.
 void FakeFabric::FlushReceives(FakeQueuePair* pair) {
   if (!pair->flush_due || pair->placing > 0 || !pair->deliveries.empty()) return;
   for (const FakeReceive& receive : std::exchange(pair->receives, {}))

@@ -11,9 +11,9 @@ namespace {
 
 // Requests of one queue pair on their way: soft-RoCE stops at 64 packets.
 constexpr size_t kWindow = 16;
-// What a packet takes of its port beyond its bytes.
+// The cost of a packet at its port in addition to its bytes.
 constexpr uint64_t kHeaderBytes = 64;
-// Of the timer with which a target answers that it has no receive: the exponent's table begins with 655 ms and then goes up from 10 us,
+// The timer with which a target answers that it has no receive: the exponent's table begins with 655 ms and then goes up from 10 us,
 // doubling about every two steps; 12 is 640 us.
 Nanos RnrWait(uint8_t timer) { return 10'000 * (Nanos{1} << (timer / 2)); }
 Nanos Timeout(uint8_t exponent) { return 4'096 * (Nanos{1} << exponent); }
@@ -204,7 +204,7 @@ void FakeFabric::Fail(FakeQueuePair* pair, Status status) {
   if (pair->works.empty() || pair->state != QueuePairState::kReadyToSend) return;
   const FakeWork work = std::move(pair->works.front());
   pair->works.pop_front();
-  // Nothing but the name and the status: the rest is what a driver leaves there.
+  // Nothing but the name and the status: a driver leaves the other fields undefined.
   Complete(
       pair->limits.send_completions,
       {{.wr_id = work.request.wr_id, .status = status, .vendor_error = 0x81, .queue_pair_number = pair->number}, pair->id, work.sequence});
@@ -259,7 +259,7 @@ void FakeFabric::Arrive(const Packet& packet) {
   }
   target->seen |= uint64_t{1} << packet.index;
   const bool whole = ++target->arrived == packet.count;
-  // What follows is not looked at before this one's bytes have all come.
+  // The target does not look at later requests before all bytes of this one have come.
   if (whole) {
     ++target->expected;
     target->arrived = 0;
@@ -272,13 +272,13 @@ void FakeFabric::Arrive(const Packet& packet) {
   if (whole) Deliver(target, packet);
 }
 
-// The completion at the target waits for all that is being placed; the acknowledgement does not: it says that the device has it.
+// The completion at the target waits for all that is being placed; the acknowledgement does not: it means that the device has it.
 void FakeFabric::Deliver(FakeQueuePair* target, const Packet& packet) {
   const SendRequest& request = packet.work.request;
   std::vector<std::byte> read;
   if (request.kind == SendKind::kRead &&
       RegionOf(target->domain, request.remote_key, true, request.remote_address, packet.work.bytes, kRemoteRead) != nullptr) {
-    // What came before it by the same queue pair is there.
+    // Earlier data of the same queue pair is there.
     FinishPlacements([id = target->id](const Placement& placement) { return placement.queue_pair == id; });
     const auto* const from = reinterpret_cast<const std::byte*>(request.remote_address);
     read.assign(from, from + packet.work.bytes);

@@ -10,7 +10,7 @@ namespace {
 
 // As mlx5 gives.
 constexpr uint32_t kInlineBytesMost = 512;
-// Of real devices; the lowest free one is used.
+// As on real devices; the lowest free one is used.
 constexpr uint32_t kFirstNumber = 0x11;
 
 }  // namespace
@@ -289,7 +289,7 @@ int FakeVerbs::DestroyQueuePair(QueuePairId id) {
   }
   const bool dead = fabric_->Dead(pair->context);
   fabric_->FinishPlacements([id](const auto& placement) { return placement.queue_pair == id; });
-  // What nobody has polled of it vanishes.
+  // Its completions that nobody has polled vanish.
   for (auto& [queue_id, queue] : fabric_->queues_)
     std::erase_if(queue.queue, [id](const FakeCompletion& completion) { return completion.queue_pair == id; });
   fabric_->pairs_.erase(id);

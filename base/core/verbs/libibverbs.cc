@@ -29,7 +29,7 @@ int Error(int returned) {
   return errno != 0 ? errno : EIO;
 }
 
-// Of a call that returned no object.
+// The error of a call that returned no object.
 int NoObject() { return errno != 0 ? errno : EIO; }
 
 template <typename Id, typename Object>
@@ -71,7 +71,7 @@ int PostLists(std::span<const Request> requests, size_t* posted, const Post& pos
     if (count == 0) return EINVAL;  // more segments than any list holds
     Work* bad = nullptr;
     if (const int error = Error(post(list.data(), &bad)); error != 0) {
-      // Where the library does not say which one it refused, it took none.
+      // If the library does not name the one that it refused, it took none.
       if (bad >= list.data() && bad < list.data() + count) *posted += static_cast<size_t>(bad - list.data());
       return error;
     }
