@@ -17,7 +17,7 @@ Completions CompleteArguments(const CompletionQuery& query) {
 Parsed ParseArguments(std::vector<std::string> arguments, absl::Time now, absl::TimeZone zone) {
   CommandTree tree(now, zone);
   AddAllCommands(&tree);
-  // Before anything is parsed: what stands behind it is half a command line.
+  // Before anything is parsed: half a command line follows it.
   if (arguments.size() > 2 && arguments[0] == "completion" && arguments[1] == "words")
     return CompletionQuery{{arguments.begin() + 2, arguments.end()}};
   // As words, which people try.

@@ -149,7 +149,7 @@ constexpr LogLine kLines[] = {
      "the profiler was loaded without the plugin", "`NCCL_NET_PLUGIN=r2cc`", "`NCCL_PROFILER_PLUGIN`"},
 };
 
-// What an operator looks at for a cause.
+// The place where an operator looks for a cause.
 absl::string_view CauseAdvice(plan::EvidenceCause cause) {
   switch (cause) {
     case plan::EvidenceCause::kNone: return "-";

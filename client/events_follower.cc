@@ -4,7 +4,7 @@ namespace r2cc::client {
 
 bool EventsFollower::IsNews(const v1::Event& event) {
   reached_ = true;
-  // Another history, or a daemon that counts again: only time tells.
+  // Another history, or a daemon that counts again: only time distinguishes them.
   if (again_ && (event.instance() != instance_ || instance_ == 0) && event.time_ns() <= time_ns_) return false;
   sequence_ = event.sequence();
   instance_ = event.instance();

@@ -24,7 +24,7 @@ std::string Canonical(const std::string& address) {
   return "";
 }
 
-// Of "HOST:PORT" or "[HOST]:PORT".
+// The host of "HOST:PORT" or "[HOST]:PORT".
 std::string Host(const std::string& host_port) {
   const size_t colon = host_port.rfind(':');
   const std::string host = host_port.substr(0, colon);

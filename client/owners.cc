@@ -94,7 +94,7 @@ absl::StatusOr<v1::NicActionReply> Owners::Act(const v1::NicActionRequest& reque
   if (certificates_.empty()) return asked_->ActOnNic(request);
   const absl::StatusOr<std::string> address = AddressOf(request.node());
   if (!address.ok()) return address.status();
-  // The daemon that is asked knows best what to say of a node that has no address.
+  // The daemon that is asked has the best error for a node that has no address.
   if (address->empty()) return asked_->ActOnNic(request);
   const absl::StatusOr<Client*> owner = ClientOf(request.node(), *address);
   if (!owner.ok()) return owner.status();

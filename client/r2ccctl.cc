@@ -53,7 +53,7 @@ bool WantsColour() {
   return isatty(STDOUT_FILENO) && (no_colour == nullptr || *no_colour == '\0') && (term == nullptr || absl::string_view(term) != "dumb");
 }
 
-// Columns and rows of the terminal; 0: standard output is none, or it does not say.
+// Columns and rows of the terminal; 0: standard output is none, or its size is unknown.
 std::pair<size_t, size_t> TerminalSize() {
   winsize size{};
   if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
@@ -89,7 +89,7 @@ int WriteJson(const google::protobuf::Message& message) {
   return std::cout ? 0 : kExitFailed;
 }
 
-// What `run` writes for a person, with `json` as a document.
+// The output of `run` for a person, with `json` as a document.
 int WriteLocal(bool json, const std::function<absl::Status(std::ostream& out)>& run) {
   std::ostringstream text;
   if (const absl::Status status = run(json ? text : std::cout); !status.ok()) return Fail(status.message(), kExitFailed);
@@ -117,7 +117,7 @@ int AnswerShell(const r2cc::client::CompletionQuery& query) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Its complaints would stand beside our one line; whoever looks for them can still set it.
+  // Its complaints would be next to our one line; a user who looks for them can still set it.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const r2cc::client::Parsed parsed =
       r2cc::client::ParseArguments(std::vector<std::string>(argv + 1, argv + argc), absl::Now(), absl::LocalTimeZone());

@@ -44,7 +44,7 @@ struct Runner {
   // The daemon is this machine's.
   const bool local;
 
-  // Of NICs of this machine's own node, what this machine knows more of than its daemon may. Others are nothing to look up here.
+  // Adds what this machine knows more than its daemon may read, for NICs of its own node. NICs of others are not looked up here.
   void AddParts(std::vector<v1::ExplainNicReply*> replies) {
     const absl::StatusOr<v1::StatusReply> own =
         local ? client.Health(std::chrono::seconds(1)) : absl::StatusOr<v1::StatusReply>(absl::NotFoundError(""));
@@ -218,7 +218,7 @@ struct Runner {
       return WriteText(output == Output::kJson ? ToJsonLine(event) : FormatEvent(event, style, columns), out);
     });
   }
-  // What a program takes too long for waits in the daemon's log of events. One that fails is told of, and the next event comes.
+  // Events that a program is too slow for wait in the daemon's log of events. A failure is reported, and the next event follows.
   absl::Status operator()(const HookCommand& command) {
     constexpr int kRunMs = 30'000;
     constexpr size_t kOutputBytesMax = 4096;

@@ -14,7 +14,7 @@ namespace r2cc::client {
 namespace {
 
 constexpr size_t kEventsShown = 10;
-// Of more nodes than fit on a screen only what is not well is shown.
+// If there are more nodes than fit on a screen, only those that are not well are shown.
 constexpr uint32_t kNodesMax = 20;
 // Home, and clear what is below.
 constexpr char kRedraw[] = "\x1b[H\x1b[J";
@@ -63,7 +63,7 @@ std::string Picture(const v1::StatusReply& status, const v1::ListNicsReply& nics
   const std::string whole = head + list + Lines(events, newest, style);
   if (fits(whole)) return whole;
   std::string shown;
-  size_t used = 1;  // the last line says what is missing
+  size_t used = 1;  // the last line names what is missing
   const std::vector<std::string> lines = absl::StrSplit(absl::StripSuffix(whole, "\n"), '\n');
   for (size_t i = 0; i < lines.size(); ++i) {
     used += RowsOf(lines[i] + "\n", style.width);

@@ -10,7 +10,7 @@ extern "C" __attribute__((visibility("hidden"))) void arc4random_buf(void* buffe
   char* at = static_cast<char*>(buffer);
   while (bytes > 0) {
     const ssize_t got = getrandom(at, bytes, 0);
-    // As glibc's: who asks for random bytes has no way to hear that there are none.
+    // As glibc's: the caller cannot get an error.
     if (got < 0 && errno != EINTR) std::abort();
     if (got <= 0) continue;
     at += got;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kPeersTried = 8;
 constexpr uint32_t kEventsMax = 20'000;
-// NICs that are explained: of a cluster that has lost a switch the first ones say it.
+// NICs that are explained: if a switch is lost, the first ones show it.
 constexpr int kExplainedMax = 16;
 
 class Contents {
@@ -94,7 +94,7 @@ void AddDaemon(Client& client, const Style& style, std::string* node, Contents* 
   v1::ListJobsRequest ended;
   ended.set_ended(true);
   contents->Add("jobs-ended.json", Json(client.ListJobs(ended)));
-  // What is on the jobs' page, and why.
+  // The content of the jobs' page, with the reasons.
   contents->Add("page.json", Json(client.GetPlan({})));
   contents->Add("page-why.json", Json(client.ExplainPlan({})));
   const auto config = client.GetConfig({});
@@ -115,7 +115,7 @@ void AddDaemon(Client& client, const Style& style, std::string* node, Contents* 
 }
 
 absl::Status Write(const std::string& path, const std::string& bytes) {
-  // Made anew, for its owner alone from the first moment on.
+  // Made new, for its owner alone from the first moment on.
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0)
     return absl::FailedPreconditionError(absl::StrCat("cannot make ", path, ": ", std::strerror(errno), "; --out names another file"));

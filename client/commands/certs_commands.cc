@@ -9,11 +9,11 @@
 namespace r2cc::client {
 namespace {
 
-// A node's certificate is replaced while it serves, by whatever renews it; an authority is to outlive its machines.
+// A node's certificate is replaced while it serves, by any tool; an authority is to outlive its machines.
 constexpr int kNodeDays = 397;
 constexpr int kAuthorityDays = 3650;
 constexpr int kDaysMax = 36500;
-// Where the packages' configuration looks for them, and who reads them there.
+// The place in the packages' configuration, and the users that read them there.
 constexpr char kInstalled[] = "/etc/r2cc/tls";
 constexpr char kServiceUser[] = "r2ccd";
 

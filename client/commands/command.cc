@@ -37,7 +37,7 @@ std::string DidYouMean(const std::string& typed, const std::vector<std::string>&
   return nearest.empty() ? "" : absl::StrCat("; did you mean '", nearest, "'?");
 }
 
-// `root` has been parsed. CLI11 says what it could not use; this says which thing it is and what was probably meant.
+// `root` has been parsed. CLI11 names the text that it could not use; this names the option and the probable intent.
 std::string ExplainUsage(const CLI::App& root, const CLI::ParseError& error) {
   const CLI::App* deepest = &root;
   while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
@@ -89,7 +89,7 @@ const Option& Option::Default(const std::string& value) const {
   return *this;
 }
 
-// CLI11 leaves the default out where the value has a word of its own.
+// CLI11 leaves the default out if the value has a placeholder.
 void Option::AppendDefault() const {
   const std::string& placeholder = option_->get_option_text();
   if (!placeholder.empty() && !option_->get_default_str().empty())

@@ -14,7 +14,7 @@
 namespace r2cc::client {
 namespace {
 
-// Of what may be done to many NICs at once.
+// The actions that are possible on many NICs at once.
 constexpr char kMany[] = "; 'rail0/*' is a whole rail, 'rack3-*/*' the nodes of a leaf";
 
 struct NicTyped {

@@ -28,7 +28,7 @@ constexpr int kNodesPerPage = 16;
 // 65,536 nodes.
 constexpr int kPagesMax = 4096;
 constexpr char kComponent[] = "r2cc-conditions";
-// Of Kubernetes.
+// The limit of Kubernetes.
 constexpr size_t kNamespaceBytesMax = 63;
 // No node is called so.
 constexpr char kView[] = "the view";
@@ -61,7 +61,7 @@ std::string PatchOf(const NodeConditions::Write& write, bool turned, const std::
   Set(condition, "reason", write.condition.reason);
   Set(condition, "message", write.condition.message);
   Set(condition, "lastHeartbeatTime", now);
-  // What is not in a patch stays.
+  // Fields that are not in a patch stay.
   if (turned) Set(condition, "lastTransitionTime", now);
   return ToJson(patch);
 }
@@ -113,7 +113,7 @@ Struct ConditionIn(const Struct& node) {
   return {};
 }
 
-// The manager of the condition's heartbeat, whose writer wrote last. Empty: Kubernetes does not say.
+// The manager of the condition's heartbeat, whose writer wrote last. Empty: Kubernetes does not name it.
 std::string WriterOf(const Struct& node) {
   const Struct& metadata = In(node, "metadata");
   const auto managed = metadata.fields().find("managedFields");

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kCallDeadline{10};
 constexpr std::chrono::milliseconds kOwnNodeDeadline{800};
 constexpr std::chrono::milliseconds kSoonDeadline{200};
 
-// gRPC tells "no such socket", "nobody listens" and "not allowed" apart only in prose; connect(2) does it properly.
+// gRPC distinguishes "no such socket", "nobody listens" and "not allowed" only in its text; connect(2) has error numbers.
 absl::Status CheckListening(const std::string& socket_path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -64,7 +64,7 @@ absl::Status CheckListening(const std::string& socket_path) {
 // The codes of gRPC and of absl::Status are the same numbers.
 absl::Status FromGrpc(const grpc::Status& status, const std::string& socket_path, std::chrono::milliseconds waited = kCallDeadline) {
   if (status.ok()) return absl::OkStatus();
-  // What a daemon says of a bad configuration may be several lines.
+  // A daemon's error about a bad configuration may have several lines.
   if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) return absl::InvalidArgumentError(status.error_message());
   const std::string first_line{*absl::StrSplit(status.error_message(), '\n').begin()};
   const std::string reason = TransportReason(first_line);
@@ -104,7 +104,7 @@ std::string ListeningSocket(const std::string& socket_path) {
   return access(old.c_str(), F_OK) == 0 ? old : socket_path;
 }
 
-// Who follows a daemon over its restart tries again each half second; gRPC would wait for up to two minutes.
+// A follower of a daemon that restarts tries again each half second; gRPC would wait for up to two minutes.
 grpc::ChannelArguments SoonAgain(grpc::ChannelArguments arguments) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);

@@ -30,7 +30,7 @@ absl::StatusOr<std::string> Read(const std::string& path) {
   return text.str();
 }
 
-// `node` empty: every node's daemon of the authority is believed, as the operator has said by its address which one it is.
+// `node` empty: every node's daemon of the authority is believed, because the operator has named it by its address.
 ServerVerifier::Judge NodeOf(Authorities authorities, const std::string& node) {
   return [authorities = std::make_shared<const Authorities>(std::move(authorities)), node](const std::string& pem) -> absl::Status {
     const auto identity = ServerIdentity(pem, *authorities, absl::ToUnixSeconds(absl::Now()));

@@ -24,7 +24,7 @@ size_t Offset(absl::string_view text, size_t count) {
   return at;
 }
 
-// At most `width` characters: the beginning and the end, which tells names of one kind apart.
+// At most `width` characters: the beginning and the end, which distinguishes names of one kind.
 std::string Shortened(absl::string_view text, size_t width) {
   const size_t characters = DisplayWidth(text);
   if (characters <= width) return std::string(text);

@@ -49,7 +49,7 @@ void CheckConfiguration(const DaemonFacts& daemon, Findings* found) {
     found->push_back(Warn("configuration", "insecure: true: everybody who can reach the daemons' port may command this node",
                           "r2ccctl certs makes certificates; set tls and take insecure away"));
   for (const std::string& alarm : daemon.status.alarms())
-    // Those of the configuration are told above.
+    // Those of the configuration are reported above.
     if (!absl::StrContains(alarm, "the configuration")) found->push_back(Warn("alarm", alarm, "r2ccctl status"));
   if (config.refused().empty() && config.needs_restart().empty() && !daemon.status.insecure())
     found->push_back(

@@ -17,11 +17,11 @@
 namespace r2cc::client {
 namespace {
 
-// Two daemons of one name tell of it once; longer ago it may be over.
+// Two daemons of one name report it once; an older report may be over.
 constexpr int64_t kDuplicatesNs = 3'600'000'000'000;
 // With the IP header: what every network takes.
 constexpr int kSmallPacketBytes = 84;
-// Of a NIC that has no interface of its own.
+// The value of a NIC that has no interface of its own.
 constexpr int kPlainMtu = 1500;
 constexpr int kLargestPacketBytes = 65'535;
 
@@ -107,7 +107,7 @@ void LookAtRails(Machine& machine, Facts* facts) {
   }
 }
 
-// Of ports like those that a job's processes listen on, the first one that nobody answers for.
+// The first port without an answer, among ports like those that a job's processes listen on.
 absl::Status TryJobPorts(Machine& machine, const Source& source, const std::string& destination) {
   const auto range = machine.Read("/proc/sys/net/ipv4/ip_local_port_range");
   if (!range.ok()) return range.status();
@@ -149,7 +149,7 @@ void LookAtPair(Machine& machine, const RailFacts& rail, const std::string& peer
   if (!pair.interface.empty()) pair.route = machine.Route(pair.address, pair.peer_address);
   pair.full_bytes = std::min(rail.interface.mtu > 0 ? rail.interface.mtu : kPlainMtu, kLargestPacketBytes);
   pair.small_ping = machine.Ping(source, pair.peer_address, kSmallPacketBytes);
-  // Of a way that is dead the size says nothing.
+  // The size means nothing on a dead way.
   pair.full_ping = pair.small_ping.ok() ? machine.Ping(source, pair.peer_address, pair.full_bytes) : pair.small_ping;
   pair.probes = ProbeState(facts->daemon, pair, facts->now_ns);
   const bool alive = pair.small_ping.ok() || pair.probes == "up" || pair.probes == "late";
@@ -207,7 +207,7 @@ void LookAtDaemon(Machine& machine, const std::string& run_dir, DaemonFacts* dae
 JobFacts LookAtJob(Machine& machine, const std::string& run_dir) {
   JobFacts job;
   job.environment = machine.Environment();
-  // As NCCL does it: the user's file or the one that he names, and then the system's; what is set already stays.
+  // As NCCL does it: the user's file or the one that is named, and then the system's; a variable that is set already stays.
   const auto value = [&](const std::string& name) {
     const auto found = job.environment.find(name);
     return found == job.environment.end() ? std::string() : found->second;
@@ -222,7 +222,7 @@ JobFacts LookAtJob(Machine& machine, const std::string& run_dir) {
   if (const auto text = machine.Read(absl::StrCat(beside, kRailsFileName)); text.ok() && !beside.empty())
     if (auto file = ParseRailsFile(absl::StrCat(*text, "\n")); file.has_value()) job.daemon_rails = std::move(file->rails);
   if (job.attach_path != "none") job.attach = machine.UnixAccepts(job.attach_path);
-  // Where another one is named that is told, and this one is looked for all the same.
+  // If another one is named, that is reported, and this one is looked for all the same.
   std::string plugin = absl::StrContains(value("NCCL_NET_PLUGIN"), "r2cc") ? value("NCCL_NET_PLUGIN") : "r2cc";
   if (absl::StrContains(plugin, "/")) {
     job.plugin_files = {plugin};
@@ -266,7 +266,7 @@ DaemonFacts AskDaemon(Client& client, int64_t now_ns) {
   v1::EventsRequest events;
   events.add_kinds("duplicate-node");
   events.set_since_ns(now_ns - kDuplicatesNs);
-  // Without it they are not known to be there, which the missing line of another check says too.
+  // Without it they are not known to be there, which the missing line of another check also shows.
   (void)client.Events(events, [&](const v1::Event& event) {
     daemon.duplicates.push_back(event);
     return true;

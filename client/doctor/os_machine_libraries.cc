@@ -21,14 +21,14 @@
 namespace r2cc::client {
 namespace {
 
-// Where Debian's loader looks by itself, and where distributions put what they add.
+// The directories of Debian's loader, and those that distributions add.
 constexpr const char* kLibraryDirectories[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/local/lib", "/usr/lib64",
                                                "/usr/lib"};
 // A library's constructors may hang.
 constexpr int kChildMs = 10'000;
 constexpr size_t kAnswerBytesMax = 4096;
 
-// What `work` writes in a child process: a library may crash, print and change whatever it likes there.
+// The output of `work` in a child process: a library may crash, print and change anything there.
 absl::StatusOr<std::string> InChild(const std::function<std::string()>& work) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");

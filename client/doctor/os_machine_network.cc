@@ -99,7 +99,7 @@ absl::StatusOr<std::string> OsMachine::Route(const std::string& address, const s
 absl::Status OsMachine::Ping(const Source& source, const std::string& destination, int bytes) {
   const auto target = V4(destination);
   if (!target.ok()) return target.status();
-  // Whoever may not have a raw socket has one for echoes alone, where net.ipv4.ping_group_range lets him.
+  // A user without the right to a raw socket gets one for echoes alone, if net.ipv4.ping_group_range permits it.
   const int echo = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_ICMP);
   const bool raw = echo < 0;
   const UniqueFd fd(raw ? socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP) : echo);
@@ -146,7 +146,7 @@ absl::Status OsMachine::TcpAnswers(const Source& source, const std::string& dest
   const int error = ConnectError(fd.get(), Any(*target), sizeof(*target), kTcpMs);
   if (error == 0 || error == ECONNREFUSED) return absl::OkStatus();
   const std::string what = absl::StrCat("TCP port ", port, ": ", error == ETIMEDOUT ? "no answer" : std::strerror(error));
-  // What a router or a firewall says instead of the host is no answer of it.
+  // A reply of a router or a firewall is no answer of the host.
   if (error == ETIMEDOUT || error == EHOSTUNREACH || error == EACCES || error == EPERM) return absl::DeadlineExceededError(what);
   return absl::UnavailableError(what);
 }

@@ -156,7 +156,7 @@ void CheckArp(const std::vector<RailFacts>& rails, Findings* found) {
                                        " are in one network, and each answers ARP for the other's address"),
                           found);
     }
-  // Whatever their addresses say: they did answer.
+  // Independent of their addresses: they did answer.
   for (const RailFacts& rail : rails)
     if (!rail.own_owners.empty())
       return WarnOfFlux(
@@ -211,7 +211,7 @@ void CheckReach(const PairFacts& pair, Findings* found) {
     const absl::Status& why = pair.small_ping.ok() ? pair.full_ping : pair.small_ping;
     found->push_back(Unchecked("path mtu", absl::StrCat(way, ": ", NoAnswer(why) ? "pings are not answered, probes are" : why.message())));
   }
-  // Where pings have no answer either, a firewall is not the first to look at.
+  // If pings have no answer either, a firewall is not the first suspect.
   if (pair.probes == "silent" && !NoAnswer(pair.small_ping))
     found->push_back(Fail("probe port",
                           absl::StrCat(way, ": r2ccd's probes (UDP) have no answer", pair.small_ping.ok() ? ", pings have" : ""),

@@ -136,7 +136,7 @@ std::string Run(const SuggestCommand& command, Machine& machine) {
     InterfaceToName& one = interfaces.emplace_back();
     one.has_device = machine.Read(entry + "/device/uevent").ok();
     int64_t megabits = 0;
-    // Some drivers say -1.
+    // Some drivers report -1.
     if (const auto speed = machine.Read(entry + "/speed"); speed.ok() && absl::SimpleAtoi(*speed, &megabits) && megabits > 0)
       one.megabits = megabits;
     one.facts = std::move(facts);

@@ -11,7 +11,7 @@
 namespace r2cc::client {
 namespace {
 
-// What was found of a peer's daemon, or of one rail to one peer.
+// The finding about a peer's daemon, or about one rail to one peer.
 struct Way {
   std::string nic;  // empty: the daemon
   std::string peer;

@@ -87,7 +87,8 @@ std::string JobCounts(const v1::ListJobsReply& reply) {
                       "\n\n");
 }
 
-// "24 h: 2 faults masked, 1 restart avoided, 0.5 to 3.0 GPU hours; 30 days: ..."; empty: nothing was, or 0.2.0 does not say.
+// "24 h: 2 faults masked, 1 restart avoided, 0.5 to 3.0 GPU hours; 30 days: ..."; empty: nothing was saved, or a daemon of 0.2.0 does not
+// report it.
 std::string SavedText(const v1::StatusReply& reply) {
   std::vector<std::string> parts;
   for (const v1::Saved& saved : reply.saved()) {
@@ -121,7 +122,7 @@ Cell Reach(const v1::StatusReply& reply, const std::string& node) {
   return {reply.store().empty() ? "it calls here" : "through the store", Colour::kDim};
 }
 
-// Without a connection what is shown of `node` is what its daemon said last.
+// Without a connection the shown state of `node` is its daemon's last report.
 Cell Health(const v1::StatusReply& reply, const v1::NodeView& node) {
   for (const v1::PeerStatus& peer : reply.peers())
     if (peer.node() == node.node() && !peer.connected() && node.word() != v1::NODE_UNREACHABLE)
@@ -159,7 +160,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool 
     add("refused", {Printable(absl::StrCat(refusal.times(), " on ", refusal.listener(), ": ", refusal.reason(), "; the last ",
                                            Ago(refusal.last_ns(), style), ": ", refusal.last())),
                     Colour::kYellow});
-  // Last, as it says nothing of how things are.
+  // Last, because it is no state.
   if (epochs) {
     add("view", EpochText(reply.epoch()));
     add("plan", EpochText(reply.plan_epoch()));
@@ -168,7 +169,7 @@ std::string FormatStatus(const v1::StatusReply& reply, const Style& style, bool 
   Table table({"NODE", "HEALTH", "NICS", "DAEMON"});
   for (const v1::NodeView& node : reply.nodes())
     table.AddRow({node.node(), Health(reply, node), StateCounts(node), Reach(reply, node.node())});
-  // A peer of the configuration that never said a word has no view.
+  // A peer of the configuration that never sent anything has no view.
   for (const v1::PeerStatus& peer : reply.peers()) {
     bool seen = false;
     for (const v1::NodeView& node : reply.nodes()) seen = seen || node.node() == peer.node();
@@ -202,7 +203,7 @@ std::string FormatNics(const v1::ListNicsReply& reply, const Style& style, bool 
   return text + (!table.empty() ? table.Render(style.colour, style.width) : only_bad ? "none is bad\n" : "no NICs\n");
 }
 
-// What an operator has to know before the daemon ends.
+// An operator has to know this before the daemon ends.
 static std::string NotKept(const v1::NicActionReply& reply) {
   if (reply.not_kept().empty()) return "";
   return Printable(absl::StrCat("NOT KEPT over a restart of r2ccd yet: ", reply.not_kept(), "; r2ccd tries again each 5 s")) + "\n";
@@ -265,7 +266,7 @@ std::string FormatEvent(const v1::Event& event, const Style& style, const EventC
     if (absl::ConsumePrefix(&message, absl::StrCat(from, " -> ", to))) absl::ConsumePrefix(&message, ": ");
     details.push_back(absl::StrCat(from, " -> ", Paint(to, StateColour(event.to_state()), style.colour)));
   }
-  // The message says it all; 0.2.0's had no words for people.
+  // The message is complete; messages of 0.2.0 had no text for people.
   if (event.kind() == "failover" && message.empty()) {
     if (!event.peer_node().empty()) details.push_back(Printable(absl::StrCat("to ", NicName(event.peer_node(), event.peer_nic()))));
     if (!event.cause().empty()) details.push_back(Printable(CauseText(event.cause())));
@@ -325,13 +326,13 @@ std::string FormatJobs(const v1::ListJobsReply& reply, const Style& style) {
                                  Right("FAILOVERS"),
                                  Right("LOST"),
                                  "PEERS"};
-  // Of interest where they are not all the daemon's own.
+  // Shown if they are not all the daemon's own.
   const bool skewed = !reply.release().empty() && std::any_of(reply.jobs().begin(), reply.jobs().end(),
                                                               [&](const v1::Job& job) { return job.release() != reply.release(); });
   if (skewed) columns.push_back("PLUGIN");
   Table table(std::move(columns));
   for (const v1::Job& job : reply.jobs()) {
-    // Its first rail stands on the job's own line, the others below it.
+    // Its first rail is on the job's own line, the others below it.
     std::vector<Cell> job_cells = {absl::StrCat(job.pid(), job.pid_claimed() ? "?" : ""), UserOf(job, style), job.job(), job.process_id(),
                                    Ago(job.attached_ns(), style)};
     Cell lost(job.evidence_dropped() == 0 ? "" : absl::StrCat(job.evidence_dropped()), Colour::kYellow);

@@ -19,7 +19,7 @@ std::string Notes(const v1::ConfigState& state, const std::string& prefix, const
 
 }  // namespace
 
-// A file again: what it has to say beside is a comment.
+// A valid file again: all other text is a comment.
 std::string FormatConfig(const v1::ConfigReply& reply, const Style& style) {
   const v1::ConfigState& state = reply.state();
   std::string text = absl::StrCat(Printable(absl::StrCat("# in force, read ", Ago(state.read_ns(), style),

@@ -24,7 +24,7 @@ class HealthSink {
 // At the Unix socket `path`. Waits for an answer for some seconds at most.
 std::unique_ptr<HealthSink> ConnectHealthSink(const std::string& path);
 
-// Looks at the node each second, as long as `wait` (milliseconds) is true. `own`: the view that r2ccd has of this node. `tell`: gets a line
+// Looks at the node each second, as long as `wait` (milliseconds) is true. `own`: the view that r2ccd has of this node. `log`: gets a line
 // for the log when something changes in what can be read or delivered.
 void FollowHealth(const std::string& node, const std::function<absl::StatusOr<v1::NodeView>()>& own, HealthSink* sink,
                   const std::function<int64_t()>& now_realtime_ns, const std::function<void(const std::string&)>& log,

@@ -12,7 +12,7 @@ constexpr uint32_t kVersion = 1;
 // "" is no name of a NIC.
 constexpr char kNode[] = "";
 
-// A drill, an operator's word and a port without a cable are no faults. Nothing: it is not decided.
+// A drill, an operator's setting and a port without a cable are no faults. Nothing: it is not decided.
 std::optional<bool> IsIll(const v1::NicView& nic) {
   if (nic.state() == v1::PROVING || nic.state() == v1::SUSPECT) return std::nullopt;
   return (nic.state() == v1::FAILED && !nic.drill_failed()) || nic.state() == v1::DEGRADED;

@@ -9,7 +9,7 @@ namespace {
 
 // As the programs know them; what needs no other value is left out.
 constexpr char kRunDir[] = "/run/r2cc";
-// Where the init container of a pod puts the plugin.
+// The path at which the init container of a pod puts the plugin.
 constexpr char kPodPlugins[] = "/opt/r2cc";
 // As the package installs it.
 constexpr char kPlugin[] = "/usr/lib/x86_64-linux-gnu/libnccl-net-r2cc.so";
@@ -32,7 +32,7 @@ Variables VariablesOf(const JobEnvCommand& command) {
   return variables;
 }
 
-// For a shell: a quote ends the quoted text, stands alone, and begins it again.
+// For a shell: a quote ends the quoted text, is written alone, and begins it again.
 std::string Quoted(const std::string& value) {
   if (value.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:^=-") == std::string::npos) return value;
   std::string text = "'";
@@ -40,7 +40,7 @@ std::string Quoted(const std::string& value) {
   return text + "'";
 }
 
-// What the user has already stays behind the plugin's directory.
+// The user's own directories follow the plugin's.
 std::string Value(const std::string& name, const std::string& value) {
   return name == "LD_LIBRARY_PATH" ? absl::StrCat(Quoted(value), "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}") : Quoted(value);
 }
@@ -100,7 +100,7 @@ std::string Yaml(const std::string& value) {
   return absl::StrCat("\"", quoted, "\"");
 }
 
-// What node-problem-detector makes a condition of the node of.
+// node-problem-detector makes a condition of the node from this.
 std::string ProblemDetector(const std::string& run_dir) {
   std::string arguments = "\"ready\", \"--min-rails\", \"1\"";
   if (run_dir != kRunDir) absl::StrAppend(&arguments, ", \"--run_dir\", ", Yaml(run_dir));

@@ -23,7 +23,7 @@ constexpr double kNanosPerHour = 3600e9;
 // Nodes that a line names; the table has all.
 constexpr int kNodesNamed = 8;
 
-// What the job would have moved meanwhile at its mean rate.
+// The bytes that the job would have moved meanwhile at its mean rate.
 v1::Figure GoodputLost(const v1::JobReport& report, int64_t running_ns) {
   v1::Figure figure;
   figure.set_unit("bytes");
@@ -84,7 +84,7 @@ void AddDeath(const v1::JobSums& sums, const JobAccount& account, v1::JobReport*
   for (const std::string& line : sums.gave_up()) report->add_died(line);
   report->set_died_ns(account.died_ns);
   for (const v1::JobFailure* const failure : FailuresByCause(sums)) {
-    // The line of the process that gave up says more.
+    // The line of the process that gave up has more details.
     if (failure->failure() == static_cast<uint32_t>(plan::Failure::kDeadline) && sums.gave_up_size() > 0) continue;
     const std::string rank = failure->rank_plus_one() > 0 ? absl::StrCat(" (rank ", failure->rank_plus_one() - 1, ")") : "";
     report->add_died(absl::StrCat(failure->node(), rank, " lost ", failure->peer_node(), ": ",
@@ -92,7 +92,7 @@ void AddDeath(const v1::JobSums& sums, const JobAccount& account, v1::JobReport*
                                   plan::FailureText(failure->failure())));
   }
   if (report->died_size() > 0 || sums.attached() > 0) return;
-  // Nobody says why, and it ended without progress past a fault.
+  // No process reports a cause, and it ended without progress past a fault.
   for (const v1::ReportedFault& fault : report->faults())
     if (!fault.masked())
       report->add_died(absl::StrCat("it ended without progress after ", absl::StrJoin(fault.nodes(), " "), " lost ", fault.nic(), ": ",

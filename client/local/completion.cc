@@ -8,7 +8,7 @@
 namespace r2cc::client {
 namespace {
 
-// What stands for a value or a positional argument: of these names the daemon, or the disk, knows what fits.
+// Placeholders of a value or a positional argument for which the daemon, or the disk, knows the candidates.
 const std::map<std::string, Asked>& KnownValues() {
   static const auto* const kValues =
       new std::map<std::string, Asked>{{"NODE/NIC", Asked::kNics}, {"NODE", Asked::kNodes}, {"PEER", Asked::kNodes},
@@ -29,7 +29,7 @@ Asked Find(const std::map<std::string, Asked>& known, const std::string& name) {
   return at == known.end() ? Asked::kNothing : at->second;
 }
 
-// Where the words have led.
+// The command that the words have selected.
 class Walk {
  public:
   explicit Walk(const CommandHelp* root) : path_{root} {}

@@ -1,4 +1,4 @@
-// What the shells read. All that they know is to ask: r2ccctl itself has the words, so that they fit the program that is installed.
+// The scripts that the shells read. They only ask: r2ccctl itself has the words, so that they fit the program that is installed.
 #include <map>
 
 #include "client/local/completion.h"
