@@ -79,7 +79,7 @@ std::string HostName() {
   return name;
 }
 
-// Null: there is none, which is told; the daemon serves all the same, and forgets with its end. Two daemons may not share one.
+// Null: there is none, which is reported; the daemon serves all the same, and forgets with its end. Two daemons may not share one.
 absl::StatusOr<std::unique_ptr<LockFile>> TakeStateDir(const Config& config) {
   absl::Status status;
   if (mkdir(config.state_dir.c_str(), 0750) != 0 && errno != EEXIST)
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<LockFile>> TakeStateDir(const Config& config) {
   return nullptr;
 }
 
-// Where peers may reach us, for people and messages: a wildcard says nothing to another machine.
+// The address at which peers may reach us, for people and messages: a wildcard means nothing to another machine.
 std::string PeerAddress(const std::string& listen, int port) {
   const auto address = ParseHostPort(listen, /*allow_port_zero=*/true);
   const std::string host = !address.ok() || address->host == "0.0.0.0" || address->host == "::" ? HostName() : address->host;
@@ -107,7 +107,7 @@ std::string ListenAlarm(const std::string& listen) {
   return address.ok() ? LoopbackAlarm(address->host, FirstAddressOf(address->host)) : "";
 }
 
-// What r2ccd has open when it begins to serve, measured at 90 with two NICs and two peers, with room for more of them.
+// The files that r2ccd has open when it begins to serve, measured at 90 with two NICs and two peers, with room for more of them.
 constexpr int kDescriptorsMin = 256;
 
 // Every attached job takes two descriptors. Fails if there are too few to begin with: loops, gRPC's too, cannot do without.
@@ -133,7 +133,7 @@ absl::Status RaiseDescriptorLimit() {
 // idle. False: it cannot be had.
 bool SetNice(const Config& config) { return getpriority(PRIO_PROCESS, 0) == config.nice || setpriority(PRIO_PROCESS, 0, config.nice) == 0; }
 
-// For the calling thread alone, the core's, on which the jobs' page depends: whoever connects is served by others, and must not take the
+// For the calling thread alone, the core's, on which the jobs' page depends: other threads serve connections, and must not take the
 // processors from the jobs.
 void SetCorePriority(const Config& config, bool is_nice) {
   const sched_param realtime{.sched_priority = config.realtime_priority};
@@ -149,14 +149,14 @@ void SetCorePriority(const Config& config, bool is_nice) {
              {{"nice", config.nice}, {"reason", std::strerror(errno)}});
 }
 
-// The manager that started this process, if it wants to hear of it.
+// The manager that started this process, if it wants notifications.
 struct Manager {
   std::unique_ptr<NotifySink> sink;  // null: there is none
   Nanos watchdog = 0;                // how long it waits for a sign of life; 0: it does not
-  std::unique_ptr<HandedDescriptors> handed = std::make_unique<HandedDescriptors>();  // what it kept of the life before
+  std::unique_ptr<HandedDescriptors> handed = std::make_unique<HandedDescriptors>();  // kept from the former run
 };
 
-// Takes its words out of the environment.
+// Takes its variables out of the environment.
 Manager FindManager() {
   Manager manager;
   manager.handed = std::make_unique<HandedDescriptors>(
@@ -171,7 +171,7 @@ Manager FindManager() {
   return manager;
 }
 
-// Jobs that come while this node has no r2ccd wait in the socket's queue: the manager keeps it from one life to the next.
+// Jobs that come while this node has no r2ccd wait in the socket's queue: the manager keeps it from one run to the next.
 void AdoptAttachSocket(const Manager& manager, SocketAttachServer* jobs) {
   for (const std::string& name : manager.handed->names()) jobs->Adopt(manager.handed->Take(name), name);
 }
@@ -266,7 +266,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
                                      [&config] { return LinkOldControlSocket(config.run_dir); }}});
   {
     const LoopGuard guard(&loop, world->disk(), [&servers](bool turns) { servers->SetServing(turns); });
-    // The first plan is on the page, and whoever waited for this unit is answered.
+    // The first plan is on the page, and units that waited for this one are answered.
     if (notifier.has_value()) notifier->Ready();
     SetCorePriority(config, is_nice);
     loop.Run();
@@ -281,7 +281,7 @@ absl::Status Serve(const LoadedConfig& loaded, ConfigLoader* loader, Signals* si
   return absl::OkStatus();
 }
 
-// What the service could not read that root can.
+// Files that root can read and the service could not.
 absl::Status CheckAsService(const Config& config, const std::string& user) {
   if (geteuid() != 0) return absl::OkStatus();
   std::vector<std::string> files;
@@ -300,7 +300,7 @@ absl::Status Start(const ConfigFlags& flags, ConfigLoader* loader, Signals* sign
   return Serve(loaded, loader, signals, manager);
 }
 
-// What is no mistake, and still not what was meant, mostly.
+// Settings that are no mistake, and mostly not intended.
 std::vector<std::string> ConfigWarnings(const LoadedConfig& loaded) {
   std::vector<std::string> warnings = RolesLost(loaded.config, loaded.grants);
   if (std::string alarm = ListenAlarm(loaded.config.listen); !alarm.empty()) warnings.insert(warnings.begin(), std::move(alarm));
@@ -359,7 +359,7 @@ int Main(int argc, char** argv) {
   if (for_journal) LogForJournal(JournalSocket::kPath);
   // The distributions' abseil looks for deadlocks at every lock, by a graph of all locks: for those who debug.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // A core, or a debugger of r2ccd's user, would have the node's key: the unit says so too, and containers have no unit.
+  // A core, or a debugger of r2ccd's user, would have the node's key: the unit sets the same, and containers have no unit.
   prctl(PR_SET_DUMPABLE, 0);
   if (const absl::Status status = RaiseDescriptorLimit(); !status.ok() && !check_config) {
     std::fprintf(stderr, "%sr2ccd: %s\n", for_journal ? JournalPrefix(Severity::kError).c_str() : "",

@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<RealWorld>> RealWorld::Make(const LoadedConfig& l
   auto page = SharedPage::Create();
   if (!page.ok()) return absl::Status(page.status().code(), absl::StrCat("cannot make the page: ", page.status().message()));
   std::unique_ptr<RealWorld> world(new RealWorld(loaded, loader, credentials, loop, *std::move(page)));
-  // What is observed is the longest that a turn since the last look can have taken.
+  // The observed value is the longest time that a turn since the last look can have taken.
   loop->ObserveTurns([turns = &world->turns_, last = Nanos{0}, next = Nanos{0}]() mutable {
     const Nanos now = NanosOf(CLOCK_MONOTONIC);
     if (now < next) return;

@@ -99,7 +99,7 @@ absl::Status Wiring::Start() {
   RestoreFormerRuns();
   if (world_.refusals != nullptr)
     world_.refusals->Subscribe([this, alive = alive_, core = world_.core](const Refusals::Line& line) {
-      // What a known person may not do is written where he asked for it.
+      // The handler of a request audits the refusal of a known caller.
       if (line.reason == "role") return;
       core->Post([this, alive, line] {
         if (*alive) kept_.audit.AddRefused({line.listener, line.reason, line.who, line.what, line.times});
@@ -273,7 +273,7 @@ bool Wiring::UpdateOwn(Nanos now) {
 
 void Wiring::UpdatePlan(Nanos now) {
   if (cluster_.revision() == publisher_.revision()) return;
-  // A change of the own node does not wait: only this daemon tells its jobs.
+  // A change of the own node does not wait: only this daemon informs its jobs.
   const health::NodeEntry* const own = cluster_.Find(config_.node);
   const bool own_changed = own != nullptr && own->revision > publisher_.revision();
   if (const Nanos when = pace_.pacer.PlanAt(cluster_.nodes().size()); when > now && !own_changed) return AdvanceAt(when);
@@ -303,7 +303,7 @@ void Wiring::PublishOwnView() {
 
 void Wiring::PublishAgain() {
   if (std::exchange(pace_.again_scheduled, true)) return;
-  // Where two daemons have one name, each does so: not as fast as the store turns.
+  // If two daemons have one name, each does so: not as fast as the store turns.
   world_.core->RunAfter(kOwnEntryInterval, [this, alive = alive_] {
     if (!*alive) return;
     pace_.again_scheduled = false;
@@ -330,7 +330,7 @@ std::string Wiring::StatusLine() const {
       absl::StrAppend(&ill, ill.empty() ? " (" : ", ", nic.identity.name, " ", health::NicStateName(nic.state));
   const std::vector<v1::PeerStatus> peers = peer_set_.Peers();
   const auto connected = std::count_if(peers.begin(), peers.end(), [](const v1::PeerStatus& peer) { return peer.connected(); });
-  // What the service manager shows is where one looks first after a reload.
+  // An operator looks first at the service manager's status after a reload.
   std::vector<std::string> alarms = configured_.reload.Alarms();
   for (const auto& [about, alarm] : alarms_.named) alarms.push_back(alarm);
   return absl::StrCat(alarms.empty() ? "" : alarms.front() + "; ", "node ", config_.node, ": ", pace_.own.nics.size(), " NICs", ill,

@@ -1,4 +1,4 @@
-// What the daemon takes up from its former lives, and what it keeps for the next one.
+// Restores the state of the daemon's former runs, and keeps the state for the next one.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -46,7 +46,7 @@ void Wiring::RestoreFormerRuns() {
   }
 }
 
-// Soon after something happened; what jobs move is told again by their plugins, and kept for those that end while no daemon runs.
+// Soon after something happened; plugins report their jobs' bytes again, and these are kept for jobs that end while no daemon runs.
 void Wiring::KeepJobs() {
   constexpr Nanos kAtLeastEvery = kNanosPerSecond;
   constexpr Nanos kAtMostEvery = 60 * kNanosPerSecond;

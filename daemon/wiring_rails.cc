@@ -1,4 +1,4 @@
-// The part of the wiring that tells people and jobs of this node's rails.
+// The part of the wiring that reports this node's rails to people and jobs.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,7 +31,7 @@ void Wiring::FollowRailAlarms() {
   alarms_.rails = std::move(alarms);
 }
 
-// Those that nobody named are what a job takes anyway; it says so itself if one of them may be there for management.
+// A job takes the unnamed ones anyway; it reports itself if one of them may be there for management.
 void Wiring::OfferRails(bool by_default) {
   RailsFile file{world_.netns_inode, {}};
   for (const NicSpec& nic : nics_) {

@@ -178,7 +178,7 @@ absl::Status ReadStore(const v1::DaemonConfig& file, const ConfigPlaces& places,
   return absl::OkStatus();
 }
 
-// Who may speak with this daemon, and where it listens for him.
+// The callers that may speak with this daemon, and the addresses at which it listens.
 absl::Status ReadTrust(const v1::DaemonConfig& file, const ConfigPlaces& places, Config* config) {
   config->insecure = file.insecure();
   config->drills = file.drills().allow();

@@ -8,7 +8,7 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr int kHttpHostsMax = 64;
-// Of a host's name in DNS.
+// The limit of a host's name in DNS.
 constexpr size_t kHostBytesMax = 253;
 
 bool IsHostPattern(const std::string& text) {

@@ -47,7 +47,7 @@ std::optional<v1::Event> EventLog::After(uint64_t sequence, const Wanted& wanted
   std::optional<v1::Event> found;
   for (bool more = true; more && !found.has_value();) {
     absl::MutexLock lock(&mutex_);
-    // Of both rings, in the order of their numbers.
+    // The events of both rings, in the order of their numbers.
     const auto above = [&](const Ring& ring) {
       return std::upper_bound(ring.begin(), ring.end(), from,
                               [](uint64_t number, const v1::Event& one) { return number < one.sequence(); });

@@ -21,8 +21,8 @@ bool Covers(const Grant& grant, const Caller& caller) {
   switch (caller.kind) {
     case Caller::Kind::kNobody: return false;
     case Caller::Kind::kNode:
-      return false;  // a daemon has no words of its own to say here: it forwards those of people
-    // Another node's word that an operator has asked it is no proof: whoever has a certificate shows it where the request is done.
+      return false;  // a daemon makes no requests of its own here: it forwards those of people
+    // Another node's claim that an operator has asked it is no proof: an operator shows the certificate to the node that acts.
     case Caller::Kind::kOperator: return (!caller.forwarded() || Names(grant.on_nodes, caller.via)) && Names(grant.operators, caller.name);
     case Caller::Kind::kLocal: break;
   }
@@ -31,7 +31,7 @@ bool Covers(const Grant& grant, const Caller& caller) {
          std::any_of(caller.groups.begin(), caller.groups.end(), [&](uint32_t group) { return grant.gids.contains(group); });
 }
 
-// What a caller without `role` can do.
+// The advice for a caller without `role`.
 std::string WayOut(const Caller& caller, Role role, const std::string& node) {
   if (caller.forwarded())
     return absl::StrCat("ask on ", node, " itself, use an operator's certificate (--server, --certs), or set grants with on_nodes: \"",

@@ -66,7 +66,7 @@ void HttpAnswers::Next() {
     });
     done(std::move(response));
   };
-  // Who asked has gone by now.
+  // The client has gone by now.
   if (loop_->Now() > first.until) return then(HttpError(503, "many documents are asked for"));
   first.make(then);
 }

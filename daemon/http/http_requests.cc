@@ -1,4 +1,4 @@
-// What the HTTP server does with a request.
+// Handles the requests of the HTTP server.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// Of events that are put into one write.
+// The limit of events in one write.
 constexpr size_t kFramesBytes = 64 << 10;
 
 }  // namespace
@@ -18,7 +18,7 @@ std::variant<Caller, HttpRefusal> HttpServer::Judge(const Connection& connection
   Caller caller;
   caller.address = connection.address;
   if (clear_) {
-    // Of a client on loopback nothing is known but that it runs here. So it may see what every user of this node may see.
+    // A client on loopback is only known to run here. So it may see what every user of this node may see.
     caller.kind = Caller::Kind::kLocal;
     caller.uid = caller.gid = UINT32_MAX;
     if (parts_.backend->Allow(caller, Role::kView).ok()) return caller;
@@ -36,7 +36,7 @@ std::variant<Caller, HttpRefusal> HttpServer::Judge(const Connection& connection
 // Takes one request, if there is a whole one.
 bool HttpServer::Serve(Connection* connection) {
   if (connection->state == Connection::State::kStreaming) {
-    connection->in.clear();  // nothing is left to say
+    connection->in.clear();  // nothing is left to answer
     return true;
   }
   if (connection->state != Connection::State::kReading || connection->in.empty()) return true;
@@ -76,7 +76,7 @@ bool HttpServer::Serve(Connection* connection) {
 
 bool HttpServer::Refuse(Connection* connection, const HttpRefusal& refusal) {
   if (!refusal.reason.empty()) parts_.refusals->Count(kHttpListener, refusal.reason, connection->address, refusal.text);
-  // What follows a request that is not understood is not understood either.
+  // Bytes after a request that is not understood are not understood either.
   if (refusal.reason == "garbage") connection->close = true;
   return Respond(connection, HttpError(refusal.status, refusal.text));
 }

@@ -22,10 +22,10 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kChunkBytes = 16 << 10;
-// What the kernel keeps of an answer for a client that does not read.
+// The part of an answer that the kernel keeps for a client that does not read.
 constexpr int kSendBufferBytes = 256 << 10;
 constexpr Nanos kSweepInterval = kNanosPerSecond;
-// Whoever connects without end does not keep the thread from those that are connected.
+// A client that connects without end does not keep the thread from those that are connected.
 constexpr int kAcceptsPerTurn = 16;
 // After a connection could not be taken, for want of descriptors mostly.
 constexpr Nanos kPause = 100 * kNanosPerMs;
@@ -174,7 +174,7 @@ bool HttpServer::Greet(Connection* connection) {
 bool HttpServer::Read(Connection* connection) {
   if (connection->state == Connection::State::kGreeting) return true;
   std::array<char, kChunkBytes> chunk;
-  // One who has asked is not read further until he has his answer; but that he goes is seen.
+  // A client that has asked is not read further until it has its answer; but its end is noticed.
   while (connection->in.size() <= RequestParser::kHeaderBytesMax) {
     const ssize_t got = connection->end->Read(chunk.data(), chunk.size());
     if (got == ClientEnd::kAgain) return true;
@@ -221,7 +221,7 @@ bool HttpServer::Write(Connection* connection) {
     }
     std::string().swap(connection->out);
     connection->out_at = 0;
-    // What is next goes with the next turn of the loop: others have theirs in between.
+    // The next part goes with the next turn of the loop: others have theirs in between.
     if (connection->state == Connection::State::kStreaming) return FeedStream(connection);
     if (std::exchange(connection->large, false)) --large_;
     if (connection->close) {

@@ -47,7 +47,7 @@ RequestParser::State RequestParser::Parse(std::string* bytes) {
   if (!parser.is_done()) return bytes->size() > kHeaderBytesMax ? Refuse(431) : State::kMore;
   const auto& message = parser.get();
   if (message.version() != 10 && message.version() != 11) return Refuse(505);
-  // Of two names one is a lie.
+  // One of two names is false.
   if (message.count(http::field::host) > 1 || message.count(http::field::origin) > 1) return Refuse(400);
   const auto text = [](boost::beast::string_view view) { return std::string(view.data(), view.size()); };
   request_ = {.method = text(message.method_string()),

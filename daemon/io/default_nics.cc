@@ -17,7 +17,7 @@ int Number(const health::Sysfs& sysfs, const std::string& path) {
   return text.ok() && absl::SimpleAtoi(*text, &number) ? number : 0;
 }
 
-// ARPHRD_LOOPBACK of <linux/if_arp.h>, which cannot stand beside <net/if.h>.
+// ARPHRD_LOOPBACK of <linux/if_arp.h>, which cannot be included with <net/if.h>.
 constexpr int kLoopbackType = 772;
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// Config and state are small; whatever is larger is not one of ours.
+// Config and state are small; a larger file is not one of ours.
 constexpr size_t kFileBytesMax = 16 << 20;
 
 absl::Status Failed(const char* verb, const std::string& path, int error) {
@@ -31,7 +31,7 @@ bool WriteAll(int fd, const std::string& contents) {
   return true;
 }
 
-// A name must be on the disk too. A file system that cannot sync a folder says EINVAL: nothing more to be done there.
+// A name must be on the disk too. A file system that cannot sync a folder returns EINVAL: nothing more to be done there.
 absl::Status SyncFolder(const std::string& path) {
   const std::string folder = FolderOf(path);
   UniqueFd directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -14,7 +14,7 @@ namespace r2cc::daemon {
 absl::StatusOr<std::unique_ptr<LockFile>> LockFile::Take(const std::string& path, const std::string& what, const std::string& flag) {
   const int fd = OpenOrMakeFile(path, O_RDWR, 0600);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  // Whoever may open it may hold the lock: nobody else, whatever mode a former release gave it.
+  // A process that may open it may hold the lock: nobody else, also if a former release gave it another mode.
   (void)fchmod(fd, 0600);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;

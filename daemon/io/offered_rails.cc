@@ -19,7 +19,7 @@ absl::Status OfferRails(const std::string& directory, const RailsFile& rails) {
   const std::string temporary = path + ".new";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", temporary));
-  // Whatever the umask.
+  // Independent of the umask.
   const bool written = fchmod(fd, 0644) == 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   const int error = errno;
   if (close(fd) == 0 && written && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();

@@ -76,7 +76,7 @@ std::string CgroupOf(pid_t pid) { return ReadProc(pid, "cgroup"); }
 
 std::vector<uint32_t> PeerGroups(int fd) {
   static_assert(sizeof(gid_t) == sizeof(uint32_t));
-  // A directory service gives a user hundreds of groups: with ERANGE the kernel says how many.
+  // A directory service gives a user hundreds of groups: with ERANGE the kernel returns the number.
   std::vector<uint32_t> groups(64);
   socklen_t bytes = static_cast<socklen_t>(groups.size() * sizeof(groups[0]));
   int result = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes);

@@ -55,7 +55,7 @@ absl::Status MakeControlDir(const std::string& run_dir) {
 
 absl::Status LinkOldControlSocket(const std::string& run_dir) {
   const std::string path = OldControlSocket(run_dir);
-  // The socket of a 0.2.0 that died, or a link of a life before.
+  // The socket of a 0.2.0 that died, or a link of a former run.
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return absl::ErrnoToStatus(errno, absl::StrCat("cannot remove ", path));
   if (symlink(LinkTarget(run_dir).c_str(), path.c_str()) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", path));
   return absl::OkStatus();

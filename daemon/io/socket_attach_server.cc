@@ -203,7 +203,7 @@ void SocketAttachServer::OnReadable(JobId id) {
   }
 }
 
-// Its packets wait in the socket for a moment: whoever rings without end must not have the core.
+// Its packets wait in the socket for a moment: a job that rings without end must not take the core.
 void SocketAttachServer::Pause(JobId id) {
   Connection& connection = connections_.at(id);
   if (std::exchange(connection.paused, true)) return;
@@ -261,7 +261,7 @@ void SocketAttachServer::Refuse(JobId id, plan::AttachStatus status, const std::
   Connection& connection = connections_.at(id);
   LogRefused(connection.uid, connection.pid, reason);
   plan::AttachReply reply = EmptyReply(status);
-  // Who spoke a version of ours takes no other in the answer.
+  // A job that spoke one of our versions takes no other in the answer.
   if (status != plan::AttachStatus::kWrongVersion && connection.version != 0) reply.version = connection.version;
   plan::SetText(reason, reply.reason);
   SendReply(connection.fd, reply, {});
@@ -274,7 +274,7 @@ void SocketAttachServer::LogRefused(uint32_t uid, int32_t pid, const std::string
     LogWarning("a job was refused", {{"uid", uid}, {"pid", pid}, {"reason", reason}, {"suppressed_before", *suppressed}});
 }
 
-// Of a container, if it can be seen that the process is in one.
+// The container's share, if it can be seen that the process is in one.
 std::string SocketAttachServer::ShareOf(int32_t pid, uint32_t uid) {
   static const ProcessView own = ViewProcess(0);
   const std::string tenant = pid > 0 && IsContained(own, ViewProcess(pid)) ? TenantOf(CgroupOf(pid)) : "";
@@ -291,7 +291,7 @@ bool SocketAttachServer::Allows(int fd, uint32_t uid, uint32_t gid) const {
 bool SocketAttachServer::Drain(JobId id) {
   Connection& connection = connections_.at(id);
   std::vector<plan::EvidenceRecord> records;
-  // What a user may not say now stays in the ring until the rings are looked at again.
+  // Records beyond a user's rate stay in the ring until the rings are looked at again.
   const int allowed = users_.TakeRecords(connection.share, kRecordsPerTurn, loop_->Now());
   const int taken = connection.ring->Take(allowed, &records);
   users_.GiveBack(connection.share, allowed - taken);
@@ -317,7 +317,7 @@ void SocketAttachServer::End(JobId id) {
   if (found == connections_.end()) return;
   Connection& connection = found->second;
   if (connection.attached) {
-    // What the job said last; no more than a full ring.
+    // The job's last records; no more than a full ring.
     for (uint32_t turn = 0; turn <= plan::kRingRecords / kRecordsPerTurn && !Drain(id); ++turn) continue;
     callbacks_.on_end(id);
   }

@@ -20,7 +20,7 @@ void HangWatch::Totals(JobId id, bool changed, Nanos now) {
   const auto found = processes_.find(id);
   if (found == processes_.end()) return;
   found->second.last_received = now;
-  // The first ones say what was before this daemon.
+  // The first ones are about the time before this daemon.
   if (std::exchange(found->second.reports, true) && changed) found->second.moved = now;
 }
 

@@ -42,7 +42,7 @@ void JobRegistry::Add(JobId id, const JobProcess& process, const plan::AttachReq
   }
   ++users_[entry.job.share()];
   changed_ = true;
-  // It was attached before: to a former life of the daemon, mostly.
+  // It was attached before: to a former run of the daemon, mostly.
   if (std::optional<v1::Job> known = TakeKnown(entry.job); known.has_value()) {
     known->set_pid(entry.job.pid());
     known->set_pid_claimed(entry.job.pid_claimed());
@@ -90,7 +90,7 @@ bool JobRegistry::Record(JobId id, const plan::EvidenceRecord& record) {
   switch (kind) {
     case plan::EvidenceRecordKind::kLinkFenced: rail->set_failovers(rail->failovers() + 1); return true;
     case plan::EvidenceRecordKind::kRailTotals:
-      // A plugin of 0.2.0 does not say when it began. One that has moved something by the time of its first word began before.
+      // A plugin of 0.2.0 does not report when it began. One that has moved something by its first record began before.
       if (!std::exchange(entry.has_totals, true) && !entry.job.says_run() && record.bytes > 0)
         entry.job.set_watched_since_ns(entry.attached_ns);
       rail->set_sent_bytes(record.bytes);
@@ -265,7 +265,7 @@ void JobRegistry::Note(JobId id, const plan::EvidenceRecord& record, const Recor
       job.set_run(CleanText(record.peer_node, sizeof(record.peer_node)));
       job.set_run_is_shared(!job.run().empty() && record.replayed_bytes == 1);
       job.set_rank_plus_one(static_cast<uint32_t>(std::min<uint64_t>(record.bytes, UINT32_MAX)));
-      // What happened before the first attachment is in the numbered records.
+      // Events before the first attachment are in the numbered records.
       job.set_attached_ns(std::min(job.attached_ns(), when.realtime_ns));
       break;
     case plan::EvidenceRecordKind::kEnding: job.set_ended_in_order(true); break;

@@ -36,7 +36,8 @@ health::JobReport::Cause CauseOf(plan::EvidenceCause cause) {
   }
 }
 
-// What a link does not carry, for a person; empty: the cause says all. The numbers are a job's word: what makes no sense is not repeated.
+// The traffic that a link does not carry, for a person; empty: the cause is complete. The numbers are a job's claim: impossible ones are
+// not repeated.
 std::string LostText(const plan::EvidenceRecord& record) {
   const auto cause = static_cast<plan::EvidenceCause>(record.cause);
   if (cause == plan::EvidenceCause::kLargeLost)
@@ -183,10 +184,10 @@ void JobService::OnRecord(JobId id, const plan::EvidenceRecord& record) {
     event.set_duration_ns(static_cast<int64_t>(std::min<uint64_t>(record.duration_ns, INT64_MAX)));
   }
   if (unproven) event.set_cause(cause_name);
-  // A link that cannot be opened says so once a second.
+  // A link that cannot be opened reports that once a second.
   if ((!unproven || IsNews(id, record)) && MayReport(shares_[id])) reporter_->Report(std::move(event));
 
-  // What waited for this daemon says nothing of now.
+  // Records that waited for this daemon prove nothing about the present.
   if (rail.nic().empty() || now.monotonic_ns - when > kRecordAgeMax) return;
   health::JobReport::What what = health::JobReport::What::kLinkUp;
   if (fenced) what = health::JobReport::What::kLinkFenced;

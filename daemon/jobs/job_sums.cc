@@ -177,7 +177,7 @@ void AddProcess(const v1::Job& process, const std::string& node, int64_t now_ns,
   }
   MergeReduced(process.reduced(), now_ns, sums.mutable_reduced());
   WatchedSince(process.watched_since_ns(), &sums);
-  // A plugin that says in which run it is says also that it ends.
+  // A plugin that reports its run also reports its end.
   const bool silent = process.ended_ns() != 0 && !process.end_not_seen() && !process.ended_in_order() && process.says_run();
   if (silent) sums.set_ended_silently(sums.ended_silently() + 1);
   if (process.end_not_seen()) sums.set_ends_not_seen(sums.ends_not_seen() + 1);

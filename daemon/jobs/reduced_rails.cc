@@ -42,7 +42,7 @@ void Shorten(std::vector<Span>* spans) {
       if (const int64_t between = (*spans)[i + 1].begun - (*spans)[i].ended; between < least) least = between, nearest = i;
     Span& first = (*spans)[nearest];
     const Span& second = (*spans)[nearest + 1];
-    // The one that lasted longer says how many rails.
+    // The one that lasted longer gives the number of rails.
     if (second.ended - second.begun > first.ended - first.begun) first.usable = second.usable, first.rails = second.rails;
     first.ended = second.ended;
     spans->erase(spans->begin() + static_cast<ptrdiff_t>(nearest) + 1);

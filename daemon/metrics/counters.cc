@@ -8,7 +8,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// A label has the values that the code knows: what an event says beyond is "other".
+// A label has the values that the code knows: any other value of an event is "other".
 constexpr size_t kCausesMax = 24;
 constexpr std::string_view kActions[] = {"drain",   "drain-now", "undrain", "weight",    "fail",
                                          "restore", "forget",    "reload",  "drill-end", "stranger"};

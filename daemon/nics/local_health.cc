@@ -16,7 +16,7 @@ namespace {
 constexpr Nanos kRefreshIntervalMin = 100 * kNanosPerMs;
 // A cable that flaps all day is an event so often; the evidence has each second.
 constexpr Nanos kFlapsInterval = 60 * kNanosPerSecond;
-// In one sample, of about a second. A link that goes down and comes back is two, and is told as changes of state.
+// In one sample, of about a second. A link that goes down and comes back is two, and is reported as changes of state.
 constexpr int64_t kCarrierFlipsMin = 4;
 
 std::array<uint8_t, 6> ParseMac(const std::string& text) {

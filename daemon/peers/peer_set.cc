@@ -14,11 +14,11 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kComplaintsMax = 256;
-// Where a view comes from that no daemon has sent us.
+// The source of a view that no daemon has sent us.
 constexpr char kTheStore[] = "the store";
-// Who has left is looked for so often: it is a walk over all nodes, for days.
+// The interval of the search for nodes that have left: a walk over all nodes, for absences of days.
 constexpr Nanos kForgetInterval = 60 * kNanosPerSecond;
-// That a node's other daemon is not believed is told so often at most: it may make a new life with every word.
+// The least interval of reports that a node's other daemon is not believed: each of its messages may have a new boot id.
 constexpr Nanos kPendingInterval = 10 * kNanosPerSecond;
 
 }  // namespace
@@ -76,7 +76,7 @@ bool PeerSet::Take(const v1::NodeView& message, const Speaker& from) {
   if (message.node().empty()) return false;
   if (const std::string foreign = ForeignProtocol(message); !foreign.empty()) return Complain(from.from, "a view was refused: " + foreign);
   if (message.node() == node_) {
-    // Our own words come back to nobody but through the store (OnOwnEntry).
+    // Our own view comes back only through the store (OnOwnEntry).
     if (message.epoch().incarnation() != incarnation_) ReportDuplicate(node_, peer_address_, Where(message.peer_address(), from));
     return false;
   }
@@ -100,7 +100,7 @@ bool PeerSet::Believe(const health::NodeState& state, const About& about, const 
     ReportPending(node, where, judgement);
     return false;
   }
-  // What its former life left in the store counts only if that turns out to live.
+  // An entry that its former run left in the store counts only if that run turns out to be alive.
   const health::NodeEntry* const entry = view_->Find(node);
   if (entry != nullptr && incarnations_.EntryIs(node, judgement.before))
     pending_[node] = {entry->state, about_[node]};
@@ -229,7 +229,7 @@ void PeerSet::OnOwnEntry(const StoreChange& change) {
     own_entry_ = true;
     return;
   }
-  // Until ours is there, it is what our former life left.
+  // Until ours is there, it is the entry of our former run.
   if (!std::exchange(own_entry_, false)) return;
   outputs_.on_own_entry_lost();
   if (!sound) return;
@@ -243,7 +243,7 @@ void PeerSet::NoteAlive(const std::string& node) {
 void PeerSet::OnStoreState(const std::string& state) {
   if (std::exchange(store_state_, state) == state) return;
   LogInfo("store", {{"state", state}});
-  // Without the store nobody tells us of the leases' ends.
+  // Without the store nobody reports the leases' ends.
   if (!absl::StartsWith(state, "lost")) return;
   std::vector<std::string> lost;
   for (const auto& [node, entry] : view_->nodes())
@@ -328,7 +328,7 @@ PeerSet::Complaints* PeerSet::NewsOf(const std::string& from, const std::string&
 }
 
 bool PeerSet::Complain(const std::string& from, const std::string& what) {
-  // A text that changes all the time makes no news, and one that says it from another port is no other; nor does it hide what others say.
+  // A text that changes all the time makes no news, and a sender at another port is no other; nor does it hide the reports of others.
   Complaints* const complaints = NewsOf(from == kTheStore ? from : from.substr(0, from.rfind(':')), what);
   if (complaints == nullptr) return false;
   if (complaints->allowed.Take(reporter_->Now().monotonic_ns))
@@ -379,7 +379,7 @@ std::vector<v1::PeerStatus> PeerSet::Peers() const {
     status.set_node(node);
     status.set_address(peer.address);
     status.set_connected(peer.connected);
-    // What is shown of its NICs is as old.
+    // The shown state of its NICs is as old.
     const Nanos lost_for = peer.lost == 0 ? 0 : reporter_->Now().monotonic_ns - peer.lost;
     status.set_error(peer.lost == 0 ? peer.error : absl::StrCat(peer.error, ", for ", lost_for / kNanosPerSecond, " s"));
     status.set_known(view_->Find(node) != nullptr);

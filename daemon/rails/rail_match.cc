@@ -42,7 +42,7 @@ std::string Match(const plan::AttachRail& rail, const std::vector<MatchableNic>&
       [&](const MatchableNic& nic) { return same_netns && !nic.interface.empty() && nic.interface == name; },
   };
   std::vector<const MatchableNic*> candidates;
-  // Two different devices cannot be one NIC, whatever else agrees: addresses repeat between namespaces.
+  // Two different devices cannot be one NIC, also if all else agrees: addresses repeat between namespaces.
   for (const MatchableNic& nic : nics)
     if (pci.empty() || nic.pci.empty() || CanonicalPci(nic.pci) == pci) candidates.push_back(&nic);
   for (const auto& fits : keys) {

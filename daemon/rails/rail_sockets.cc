@@ -11,7 +11,7 @@ namespace {
 
 // How often a socket that could not be opened is tried again.
 constexpr Nanos kOpenInterval = kNanosPerSecond;
-// Of a NIC, as everybody on its rail can make up addresses and fill the log with them.
+// Each NIC has its own limit, because any sender on its rail can invent addresses and fill the log with them.
 constexpr Nanos kBlockedLogInterval = 60 * kNanosPerSecond;
 
 }  // namespace
@@ -125,7 +125,7 @@ std::string RailSockets::OpenOne(const std::string& name, Rail* rail) {
   return "";
 }
 
-// What is read late is as good as lost: real answers wait behind a flood.
+// A late packet is as good as lost: real answers wait behind a flood.
 void RailSockets::OnDrops(const std::string& name, Rail* rail, uint64_t dropped) {
   const bool news = !DropsNow(*rail);
   rail->dropped_at = executor_->Now();

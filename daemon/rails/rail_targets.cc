@@ -10,7 +10,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// Of pairs that this node looks at for others.
+// The limit of pairs that this node looks at for others.
 constexpr uint32_t kNobody = UINT32_MAX;
 
 // To whose account each node's pairs go, by a number: of those that talk to it the one with the fewest nodes, whose are probed most often.
@@ -24,7 +24,7 @@ std::map<std::string_view, uint32_t> UserOfNodes(const JobPeers& job_peers) {
   return user_of;
 }
 
-// The n-th active pair of each user stands before the n+1-th of any.
+// The n-th active pair of each user comes before the n+1-th of any.
 void TakeTurns(std::vector<health::RailTarget>* targets) {
   std::map<uint32_t, size_t> next;
   std::vector<std::pair<size_t, health::RailTarget>> ranked;

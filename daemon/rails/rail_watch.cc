@@ -9,9 +9,10 @@
 namespace r2cc::daemon {
 namespace {
 
-// Where nothing is to be judged, what else is done at intervals has time.
+// If nothing is to be judged, the other periodic work can wait.
 constexpr Nanos kQuietInterval = kNanosPerSecond;
-// Verdicts are looked at so often when nothing changes: for what is held, and for doubts, which are forgotten unless repeated.
+// The interval at which verdicts are judged when nothing changes: for pending faults, and for inconclusive ones, which are forgotten unless
+// repeated.
 constexpr Nanos kJudgeInterval = 100 * kNanosPerMs;
 
 // NICs that do not answer are looked for on other rails' networks so often: the first ping of each may wait for an ARP answer, and is lost

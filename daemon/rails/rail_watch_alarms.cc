@@ -1,4 +1,4 @@
-// The part of the rail watch that looks for what no verdict says.
+// The part of the rail watch that looks for conditions that no verdict covers.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace {
 
 // An answer counts for several rounds of questions.
 constexpr Nanos kStrayAnswerCounts = 8 * kNanosPerSecond;
-// NICs of other nodes that are looked for in one round. Where more are silent at once, no two cables are crossed.
+// NICs of other nodes that are looked for in one round. If more are silent at once, no two cables are crossed.
 constexpr size_t kSoughtMax = 8;
 
 }  // namespace

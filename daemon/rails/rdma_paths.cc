@@ -16,7 +16,7 @@ RdmaPaths::~RdmaPaths() {
 void RdmaPaths::SetPort(const std::string& nic, const std::optional<health::RdmaPortName>& port, Nanos now) {
   if (pairs_ == nullptr) return;
   ports_.erase(nic);
-  // At once: a device that is gone may wait for whoever has it open. What its port says explains the rest.
+  // At once: a device that is gone may wait for the processes that have it open. The state of its port explains the rest.
   for (auto& [key, path] : paths_)
     if (key.own.nic == nic) pairs_->Drop(std::exchange(path.id, {}));
   std::erase_if(paths_, [&](const auto& path) { return path.first.own.nic == nic; });
@@ -55,7 +55,7 @@ void RdmaPaths::OnPing(const health::RailPing& ping, Nanos now) {
   if (found == paths_.end() || entry == nullptr) return;
   Path& path = found->second;
   if (std::exchange(path.incarnation, entry->state.epoch.incarnation) != entry->state.epoch.incarnation) {
-    // The end that it met went with the former life. What failed since then says nothing.
+    // The former run's end is gone. Failures since then prove nothing.
     if (path.end.has_value() && path.end->meets != 0) Abandon(&path);
     path.judge.Forget();
     path.back_off.Reset();

@@ -47,7 +47,7 @@ Addresses::Map KnownAddresses(const Config* in_force) {
   return addresses;
 }
 
-// What a running daemon lacks already is no news.
+// A NIC that a running daemon lacks already is no news.
 MayLack LackedBy(const Config* in_force, Absent absent) {
   MayLack may_lack{.everything = absent == Absent::kAccept};
   if (in_force == nullptr) return may_lack;
@@ -115,7 +115,7 @@ absl::StatusOr<LoadedConfig> FileConfigLoader::Load(const Config* in_force) {
   LoadedConfig loaded;
   ASSIGN_OR_RETURN(loaded.config, ReadConfig(flags_, in_force, Absent::kRefuse));
   std::vector<std::string> wrong = CheckAllTlsFiles(loaded.config, now_s_()).wrong;
-  // The default grants are others where nobody proves who he is, and whether that is so does not change while it runs.
+  // The default grants differ if callers do not prove their identity, and that does not change while it runs.
   Config as_it_runs = loaded.config;
   if (in_force != nullptr) as_it_runs.insecure = in_force->insecure;
   absl::StatusOr<std::vector<Grant>> grants = ResolveGrants(as_it_runs);

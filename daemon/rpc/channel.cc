@@ -28,15 +28,15 @@ constexpr int kReconnectMsMax = 2000;
 constexpr int kConnectTimeoutMs = 2000;
 // A connection over which nothing is asked for so long is ended; a client connects again when it has something to ask.
 constexpr int kIdleMs = 60'000;
-// Of one server's conversations together: their buffers, and the calls under way.
+// The memory of one server's conversations together: their buffers, and the calls under way.
 constexpr size_t kQuotaBytes = 64 << 20;
 constexpr int kMetadataBytesMax = 8192;
 constexpr int kMessageBytesMax = 4 << 20;
-// gRPC measures a connection's bandwidth by a ping after what it reads, to make the window larger. What daemons say to each other fits into
+// gRPC measures a connection's bandwidth by a ping after what it reads, to make the window larger. Messages between daemons fit into
 // the window that there is, and the pings would be most of what they send while nothing happens.
 constexpr int kMeasureBandwidth = 0;
 
-// For a channel that connects again as long as it lives, and finds out by itself that nobody answers.
+// For a channel that reconnects until it is destroyed, and detects that nobody answers.
 grpc::ChannelArguments ChannelArguments(int ping_interval_ms) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMsMin);

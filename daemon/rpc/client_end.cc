@@ -12,7 +12,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// Of what a client shows. A certificate of ours has about 1 KiB.
+// The limit of a client's certificates. One of ours has about 1 KiB.
 constexpr long kChainBytesMax = 16 << 10;
 // The protocols' names in a TLS greeting (RFC 7540, 3.3; RFC 7301, 6), each with its length before it.
 constexpr unsigned char kHttp2[] = {2, 'h', '2'};
@@ -76,7 +76,7 @@ class TlsEnd final : public ClientEnd {
     X509* const leaf = SSL_get1_peer_certificate(ssl_.get());
     if (leaf == nullptr) return pem;
     AppendPem(leaf, &pem);
-    // The server's end has the owner's certificate beside the chain, not in it.
+    // The server's end has the owner's certificate next to the chain, not in it.
     const STACK_OF(X509)* const chain = SSL_get_peer_cert_chain(ssl_.get());
     for (int i = 0; chain != nullptr && i < sk_X509_num(chain); ++i)
       if (X509* const other = sk_X509_value(chain, i); X509_cmp(other, leaf) != 0) AppendPem(other, &pem);
@@ -121,7 +121,7 @@ absl::StatusOr<SslContextPtr> MakeServerTls(const TlsContents& contents, TlsProt
   SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_max_cert_list(c, kChainBytesMax);
-  // Any certificate passes here, and none: the caller judges, who can say whom it refuses and why.
+  // Any certificate passes here, and none: the caller judges, because it can name the client and the reason of a refusal.
   SSL_CTX_set_verify(c, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
   SSL_CTX_set_alpn_select_cb(c, protocol == TlsProtocol::kHttp2 ? Choose<kHttp2> : Choose<kHttp1>, nullptr);
   bool leaf = true;

@@ -21,8 +21,8 @@
 namespace r2cc::daemon {
 namespace {
 
-// Who waits for events, woken on a thread of its own: the core, which appends them, takes note that there is something, and that costs the
-// same however many wait.
+// The followers of events, woken on a thread of their own: the core, which appends them, takes note that there is something, and that costs
+// the same however many wait.
 class Followers {
  public:
   explicit Followers(EventLog* log) : log_(log), thread_("r2ccd-events") {
@@ -183,7 +183,7 @@ class ControlService final : public v1::Control::WithCallbackMethod_Events<v1::C
     return call;
   }
 
-  // Who asks for what this daemon says itself.
+  // A caller asks for this daemon's own events.
   absl::StatusOr<Caller> Viewer(grpc::CallbackServerContext* context, const std::string& what, Role role = Role::kView) {
     auto caller = authenticator_->Person(*context, what);
     if (!caller.ok()) return caller;

@@ -23,7 +23,7 @@ std::string PrefixEnd(std::string prefix) {
   return prefix;
 }
 
-// What is handed over in one turn of the core. A view with 1,016 pairs, and a certificate that is new, takes 2.6 ms.
+// The bytes that are handed over in one turn of the core. A view with 1,016 pairs, and a certificate that is new, takes 2.6 ms.
 constexpr size_t kChangesPerTurn = 4;
 
 // A member of a cluster without a leader knows nothing new, and ends the stream instead of staying silent.
@@ -120,7 +120,7 @@ void EtcdStore::OnPage(const grpc::Status& status, const pb::RangeResponse& page
 
 void EtcdStore::HandOver(std::shared_ptr<const std::vector<StoreChange>> changes, size_t from, Task done) {
   const size_t to = std::min(changes->size(), from + kChangesPerTurn);
-  // What hears of a change may end this connection.
+  // The callback for a change may end this connection.
   const std::shared_ptr<bool> session = session_;
   for (size_t i = from; i < to && *session; ++i) callbacks_.on_change((*changes)[i]);
   if (!*session) return;
@@ -209,7 +209,7 @@ void EtcdStore::SendPut(const std::string& key, const std::string& value, int64_
     if (lease->second.id == 0) return done(false);  // the grant's answer puts again
     request.set_lease(lease->second.id);
   }
-  // Answered whatever becomes of the connection: the next put of this key waits for it.
+  // Answered also if the connection ends: the next put of this key waits for it.
   Call<pb::PutResponse>(
       request,
       [kv = endpoint().kv.get()](auto* context, auto* sent, auto* reply, auto end) { kv->async()->Put(context, sent, reply, end); },

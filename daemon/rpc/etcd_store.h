@@ -52,7 +52,7 @@ class EtcdStore final : public Store {
     Nanos answered = 0;  // that it does
   };
 
-  // Posts tasks to the core's thread while `*life`.
+  // Posts tasks to the core's thread while `*session`.
   Poster MakePoster(const std::shared_ptr<bool>& session) const;
   template <typename Reply, typename Request, typename Begin>
   void Call(const Request& request, Begin begin, Poster post, std::function<void(const grpc::Status&, const Reply&)> done);

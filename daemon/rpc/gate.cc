@@ -20,8 +20,8 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr size_t kChunkBytes = 16 << 10;
-// What one conversation may move before the others have their turn: 256 KiB in each direction, as much as the largest message. It takes
-// some 40 us, measured, so that a thousand conversations in full flow have a turn each 40 ms.
+// The bytes that one conversation may move before the others have their turn: 256 KiB in each direction, as much as the largest message. It
+// takes some 40 us, measured, so that a thousand conversations in full flow have a turn each 40 ms.
 constexpr int kRoundsPerTurn = 16;
 constexpr Nanos kSweepInterval = kNanosPerSecond;
 

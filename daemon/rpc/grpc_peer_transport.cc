@@ -24,8 +24,8 @@ constexpr std::chrono::milliseconds kActDeadline(3000);
 
 }  // namespace
 
-// One life of the stream to one peer. Writes the broadcaster's newest view whenever it rings; one write at a time, so a slow peer gets the
-// newest view next and never a backlog.
+// One connection of the stream to one peer. Writes the broadcaster's newest view whenever it rings; one write at a time, so a slow peer
+// gets the newest view next and never a backlog.
 class GrpcPeerTransport::ExchangeCall final
     : public ClientCall<grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>, grpc::ByteBuffer> {
  public:

@@ -14,7 +14,7 @@ constexpr Nanos kTickInterval = 250 * kNanosPerMs;
 
 }  // namespace
 
-// One life of the watch.
+// One connection of the watch.
 class GrpcStore::WatchCall final : public ClientCall<grpc::ClientReadReactor<v1::WatchReply>, v1::WatchReply> {
  public:
   struct Functions {  // called on gRPC's threads

@@ -17,7 +17,7 @@ namespace r2cc::daemon {
 namespace {
 
 constexpr int kBacklog = 128;
-// Whoever connects without end does not keep the thread from those that are connected.
+// A client that connects without end does not keep the thread from those that are connected.
 constexpr int kAcceptsPerTurn = 16;
 // After a connection could not be taken, for want of descriptors mostly: they come back as others leave.
 constexpr Nanos kPause = 100 * kNanosPerMs;
@@ -48,7 +48,7 @@ absl::StatusOr<int> LocalListener::Listen() {
     return absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path_));
   };
   if (fd < 0) return failed("make a socket for");
-  unlink(path_.c_str());  // of a daemon that died: the lock file says that no other lives
+  unlink(path_.c_str());  // of a daemon that died: the lock file shows that no other one runs
   if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return failed("listen on");
   if (chmod(path_.c_str(), static_cast<mode_t>(mode_)) != 0) return failed("set the mode of");
   if (listen(fd, kBacklog) != 0) return failed("listen on");

@@ -17,7 +17,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// Whoever connects without end does not keep the thread from those that are connected.
+// A client that connects without end does not keep the thread from those that are connected.
 constexpr int kAcceptsPerTurn = 16;
 // After a connection could not be taken, for want of descriptors mostly: they come back as others leave.
 constexpr Nanos kPause = 100 * kNanosPerMs;

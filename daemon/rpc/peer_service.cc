@@ -82,13 +82,13 @@ class ExchangeStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
       absl::MutexLock lock(&mutex_);
       node_ = node;
     }
-    // The next is read once this one was looked at: what a peer says meanwhile waits at its end, where the newest takes the others' place.
+    // The next is read once this one was looked at: a peer's later views wait at its end, where the newest takes the others' place.
     backend_->ReceiveView(std::move(*request.mutable_view()), stream_, from_, [self = self_] {
       absl::MutexLock lock(&self->mutex);
       if (self->stream != nullptr) self->stream->ReadOn();
     });
-    // The first is answered at once, which tells the caller that it is connected; later on the broadcaster says when there is something to
-    // say.
+    // The first is answered at once, which shows the caller that it is connected; later on the broadcaster rings when there is something to
+    // send.
     if (!std::exchange(answered_, true)) Wake();
   }
 
@@ -168,7 +168,7 @@ class ExchangeStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, gr
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// The only answer that a stranger's stream gets.
+// The only answer that an unauthenticated caller's stream gets.
 class RefusedStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit RefusedStream(const absl::Status& why) { Finish(ToGrpc(why)); }

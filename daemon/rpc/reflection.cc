@@ -21,11 +21,11 @@ using google::protobuf::FileDescriptor;
 using google::protobuf::UnknownField;
 using google::protobuf::UnknownFieldSet;
 
-// Numbers of fields, as published. Of a request, one of:
+// Numbers of fields, as published. A request has one of:
 constexpr int kFileByName = 3;
 constexpr int kFileContainingSymbol = 4;
 constexpr int kListServices = 7;
-// Of a response:
+// A response has:
 constexpr int kOriginalRequest = 2;
 constexpr int kFiles = 4;
 constexpr int kServices = 6;
@@ -33,11 +33,11 @@ constexpr int kError = 7;
 
 // The health service of gRPC is left out: nothing describes it here.
 constexpr char kControl[] = "r2cc.v1.Control";
-// Of one stream. A client asks once for each of a few files; streams are limited like all calls.
+// The limit of one stream. A client asks once for each of a few files; streams are limited like all calls.
 constexpr int kQuestionsMax = 256;
 constexpr size_t kEchoBytesMax = 1024;
 
-// What Control speaks of, and nothing else that is linked: files with their bytes.
+// The files that Control refers to, and nothing else that is linked: files with their bytes.
 using Files = std::map<const FileDescriptor*, std::string>;
 
 void Gather(const FileDescriptor* file, Files* files) {

@@ -15,9 +15,9 @@
 namespace r2cc::daemon {
 namespace {
 
-// What is under way has so long to end when the daemon does.
+// The time that calls under way have to end when the daemon ends.
 constexpr std::chrono::milliseconds kShutdownGrace(100);
-// Everybody may connect: what he may do is judged by who he is.
+// Everybody may connect: the caller's identity decides what it may do.
 constexpr int kControlMode = 0666;
 
 // A node's view with all its pairs, or its signed value in the store, has some 30 KiB.
@@ -67,7 +67,7 @@ void RedirectGrpcLog() {
 absl::StatusOr<std::unique_ptr<RpcServers>> RpcServers::Start(const Parts& parts, const std::string& socket_path, const std::string& listen,
                                                               const Credentials& credentials) {
   std::unique_ptr<RpcServers> servers(new RpcServers);
-  // For all servers of this process that do not say otherwise: gRPC has no other way to it.
+  // For all servers of this process without a setting of their own: gRPC has no other way to it.
   grpc::EnableDefaultHealthCheckService(true);
   RETURN_IF_ERROR(servers->StartPeers(parts, listen, credentials));
   RETURN_IF_ERROR(servers->StartControl(parts, socket_path));
@@ -79,7 +79,7 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
   remote_control_ = MakeControlService(parts.backend, parts.authenticator, std::make_shared<PendingReplies>());
   grpc::ServerBuilder builder;
   SetServerOptions(&builder, kPeerBounds);
-  // Who has not proved who he is gets no answer here, not even that one.
+  // An unauthenticated caller gets no answer here, not even that one.
   builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
   builder.RegisterService(peer_.get());
   builder.RegisterService(remote_control_.get());
@@ -100,7 +100,7 @@ absl::Status RpcServers::StartPeers(const Parts& parts, const std::string& liste
       caller.address = address;
       peer_gate_->Take(MakeTlsEnd(fd, server_tls_.Get(files.get())), std::move(caller));
     };
-  // Without TLS also those are taken who will be refused: they hear why.
+  // Without TLS also callers that will be refused are taken: they get the reason.
   if (credentials.insecure || credentials.tls == nullptr)
     takers.clear = [this](int fd, const std::string& address) {
       Caller caller;

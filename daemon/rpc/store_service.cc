@@ -13,12 +13,12 @@
 namespace r2cc::daemon {
 namespace {
 
-// Keys that one watcher may lag behind with; then it is told to begin again from the present entries. Of nodes that are, each has one.
+// Keys that one watcher may lag behind with; then it has to begin again from the present entries. Each node has one.
 constexpr size_t kBacklogMax = 2 * StoreTable::kEntriesMax;
 constexpr Nanos kExpireInterval = 250 * kNanosPerMs;
 
-// Writes what has changed, as fast as the client takes it. What waits is a set of keys: a value is looked up when it is its turn, so that
-// who does not read costs no copy of it, and who reads slowly gets the newest.
+// Writes what has changed, as fast as the client takes it. Pending changes are a set of keys: a value is looked up when it is its turn, so
+// that who does not read costs no copy of it, and who reads slowly gets the newest.
 class WatchStream final : public grpc::ServerWriteReactor<v1::WatchReply> {
  public:
   WatchStream(StoreService* service, const std::string& prefix, std::string caller) : service_(service), caller_(std::move(caller)) {

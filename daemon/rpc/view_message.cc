@@ -13,7 +13,7 @@ using google::protobuf::internal::WireFormatLite;
 constexpr int kView = v1::PushRequest::kViewFieldNumber;
 static_assert(kView == v1::PushReply::kViewFieldNumber);
 
-// Adds the fields up to the limit of `in`, and within a view also those of it. What is garbled ends the count.
+// Adds the fields up to the limit of `in`, and within a view also those of it. A garbled field ends the count.
 void CountFields(google::protobuf::io::CodedInputStream* in, bool of_view, size_t* count) {
   while (*count <= kViewFieldsMax) {
     const uint32_t tag = in->ReadTag();

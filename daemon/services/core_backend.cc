@@ -23,7 +23,7 @@ CoreBackend::CoreBackend(const Parts& parts, std::shared_ptr<const bool> alive)
         const Caller& from = received.from;
         parts_.peer_set->Receive(received.view, {received.stream, from.address});
         if (!received.taken) return;
-        // Who proves nothing is whom he says he is, at his address.
+        // A sender without a certificate is the node that it claims, at its address.
         const std::string claimed = absl::StrCat(from.address.substr(0, from.address.rfind(':')), " ", received.view.node());
         LetSpeak(from.name.empty() ? claimed : from.name, from, std::move(received.taken));
       }) {}
@@ -43,7 +43,7 @@ void CoreBackend::LetSpeak(const std::string& who, const Caller& from, std::func
 }
 
 void CoreBackend::ReceiveView(v1::NodeView view, uint64_t stream, const Caller& from, std::function<void()> taken) {
-  // Without room the speaker may say it again.
+  // Without room the sender may send it again.
   if (!received_.Push({std::move(view), stream, from, false, taken}) && taken) taken();
 }
 

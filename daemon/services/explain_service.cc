@@ -38,7 +38,7 @@ std::string InterfaceOf(const health::NicStatus& status) {
 NicVerdict VerdictOfDownLink(const health::NicKey& nic, const health::NicStatus& status, const health::NicKey* cable,
                              const health::NicStatus* far_end) {
   const std::string name = nic.ToString();
-  // As health/probe/link_probe.cc says it.
+  // The text of health/probe/link_probe.cc.
   if (status.reason.starts_with("interface ") && status.reason.ends_with(" is gone"))
     return {
         "port",
@@ -205,7 +205,7 @@ void ExplainService::ExplainNic(const v1::ExplainNicRequest& request, const Call
     return parts_.peers->ExplainNic(*peer, forwarded, or_from_afar);
   }
   if (!who.ok()) return answer(who);
-  // So that the verdict and the state that follows from it are said together.
+  // So that the verdict and the state that follows from it are shown together.
   parts_.rails->Judge();
   const health::NicStatus* status = parts_.local->health().Snapshot().Find(request.nic());
   if (status == nullptr) return answer(parts_.operators->UnknownNic(request.nic()));
@@ -321,7 +321,7 @@ v1::ExplainPlanReply ExplainService::ExplainPlan(const std::string& after_node) 
     if (node == nodes.end()) continue;
     for (const plan::NicModel& nic : node->second->nics)
       if (nic.name == planned.nic()) reason->set_reason(plan::WeightReason(*node->second, nic));
-    // What is wrong with it, where that takes nothing of its weight: some of its paths may be forbidden.
+    // A fault that takes nothing of its weight: some of its paths may be forbidden.
     const health::NicStatus* const status = parts_.view->Find(health::NicKey{planned.node(), planned.nic()});
     if (status != nullptr && status->state == health::NicState::kDegraded)
       reason->set_reason(absl::StrCat(reason->reason(), "; ", status->reason));

@@ -13,7 +13,7 @@ std::string Clean(const std::string& text) { return CleanText(text.data(), std::
 
 }  // namespace
 
-// What one asker is owed.
+// The answer that one caller waits for.
 struct ForgetService::Round {
   v1::ForgetNodeRequest request;
   Caller caller;
@@ -30,7 +30,7 @@ void ForgetService::Forget(const v1::ForgetNodeRequest& request, const Caller& c
                            Answer<v1::ForgetNodeReply> answer) {
   v1::ForgetNodeReply reply;
   const absl::Status here = may.ok() ? ForgetHere(request, &reply) : may;
-  // Where nobody is to be forgotten here he may be elsewhere: an earlier request may have met him alive there.
+  // If there is nothing to forget here, other nodes may still have it: an earlier request may have found it alive there.
   const bool others = !caller.forwarded() && !request.only_here() && (here.ok() || absl::IsNotFound(here));
   std::vector<std::string> to_ask = others ? Others(request.node()) : std::vector<std::string>();
   const std::string handed_on = to_ask.empty() ? "" : absl::StrCat("and forwarded to ", to_ask.size(), " other daemons");
@@ -66,7 +66,7 @@ void ForgetService::AskOthers(const std::shared_ptr<Round>& round) {
     const std::string node = std::move(round->to_ask.back());
     round->to_ask.pop_back();
     ++round->under_way;
-    // The answer comes on whatever thread, and perhaps at once.
+    // The answer comes on any thread, and perhaps at once.
     const Answer<v1::ForgetNodeReply> note = [this, alive = alive_, core = parts_.executor, round,
                                               node](const absl::StatusOr<v1::ForgetNodeReply>& reply) {
       core->Post([this, alive, round, node, reply] {
@@ -86,7 +86,7 @@ void ForgetService::AskOthers(const std::shared_ptr<Round>& round) {
 }
 
 void ForgetService::OnAnswer(Round* round, const std::string& node, const absl::StatusOr<v1::ForgetNodeReply>& reply) {
-  // Who did not know it has nothing to forget.
+  // A node that did not know it has nothing to forget.
   if (absl::IsNotFound(reply.status())) return;
   if (reply.ok()) {
     if (!round->here.ok()) round->reply.set_silent_ns(std::max(round->reply.silent_ns(), reply->silent_ns()));
@@ -105,7 +105,7 @@ void ForgetService::OnAnswer(Round* round, const std::string& node, const absl::
 void ForgetService::Finish(Round* round) {
   if (std::exchange(round->answered, true)) return;
   round->reply.set_pending(static_cast<uint32_t>(round->under_way + round->to_ask.size()));
-  // Nobody has forgotten it. Who cannot be reached, or does not let the asker, says nothing of it.
+  // No node has forgotten it. A node that cannot be reached, or refuses the caller, proves nothing.
   const bool nobody = !round->here.ok() && round->reply.others() == 0;
   const absl::Status why = round->refusal.ok() ? round->here : round->refusal;
   if (!round->here.ok())

@@ -109,7 +109,7 @@ void MetricsService::AddJobs(MetricFacts* facts) {
       traffic[kFailovers + rail.nic()][source] += rail.failovers();
     }
     dropped[""][source] = job.evidence_dropped();
-    // Who makes up names makes no series.
+    // Invented names make no series.
     const bool known = jobs.contains(job.job()) || jobs.size() < kJobFactsMax;
     JobFacts& of = jobs[known ? job.job() : kOther];
     of.rails_usable = of.processes == 0 ? rails_usable : std::min(of.rails_usable, rails_usable);

@@ -16,7 +16,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// A disk that takes longer may not hold up the operator: what was said is in force, and is written when the disk lets it.
+// A disk that takes longer may not hold up the operator: the setting is in force, and is written when the disk permits it.
 constexpr Nanos kSaveWait = kNanosPerSecond / 2;
 
 // A line stays a line in a large cluster.
@@ -126,7 +126,7 @@ void OperatorService::Forward(const v1::NicActionRequest& request, const Caller&
   }
   v1::NicActionRequest forwarded = request;
   *forwarded.mutable_asker() = ToAsker(caller, parts_.reporter->node());
-  // The answer comes on whatever thread.
+  // The answer comes on any thread.
   const auto note = [this, alive = alive_, core = parts_.executor, request, caller](const absl::Status& status, bool changed) {
     core->Post([this, alive, request, caller, status, changed] {
       if (*alive) Note(request, caller, status, status.ok() && !changed ? "it already was so" : "", /*forwarded=*/true);
@@ -206,7 +206,7 @@ absl::Status OperatorService::CheckNotLast(const v1::NicActionRequest& request, 
            std::none_of(state.nics.begin(), state.nics.end(),
                         [&](const health::NicStatus& nic) { return nic.identity.name != request.nic() && carries(nic, job); });
   };
-  // What is said of all jobs takes it also from those that run here and that other NICs are drained for.
+  // A setting for all jobs takes it also from those that run here and that other NICs are drained for.
   std::set<std::string> affected = {request.job()};
   if (request.job().empty() && parts_.jobs_on)
     for (const health::NicStatus& nic : state.nics)

@@ -23,7 +23,7 @@ constexpr int64_t kDayNs = 24 * 3600 * int64_t{1'000'000'000};
 
 std::string Line(const absl::Status& status) { return CleanText(status.message().data(), status.message().size()); }
 
-// What one restart is assumed to cost at least, and at most.
+// The assumed cost of one restart, at least and at most.
 std::pair<RestartCost, RestartCost> CostsOf(const v1::ReportJobsRequest& request) {
   RestartCost low = kRestartCostLow, high = kRestartCostHigh;
   if (request.restart_ns() > 0) low.restart_ns = high.restart_ns = std::min(request.restart_ns(), kCostMostNs);
@@ -56,7 +56,7 @@ bool MetSomething(const v1::JobSums& sums, int64_t since_ns) {
   return something && (sums.attached() > 0 || sums.ended_ns() >= since_ns);
 }
 
-// The jobs that the request is about, as this node's processes told them.
+// The jobs that the request is about, as this node's processes reported them.
 WholeJobs Here(const JobRegistry& registry, const v1::ReportJobsRequest& request, const std::string& node, int64_t now_ns) {
   v1::ListJobsRequest wanted;
   wanted.set_job_glob(request.job_glob());
@@ -74,7 +74,7 @@ WholeJobs Here(const JobRegistry& registry, const v1::ReportJobsRequest& request
 
 }  // namespace
 
-// What one asker is owed.
+// The answer that one caller waits for.
 struct ReportService::Round {
   v1::ReportJobsRequest request;
   Answer<v1::ReportJobsReply> answer;
@@ -86,7 +86,7 @@ struct ReportService::Round {
   v1::ReportJobsReply reply = {};
   bool answered = false;
   std::string share = {};  // that it counts in; empty: it asks no others
-  bool sums_up = false;    // the asker hears what was saved, and no jobs
+  bool sums_up = false;    // the caller gets the savings, and no jobs
 
   void Ask(const google::protobuf::RepeatedPtrField<std::string>& nodes) {
     for (const std::string& node : nodes) AskNode(node);
@@ -154,7 +154,7 @@ void ReportService::AskMore(const std::shared_ptr<Round>& round) {
     round->to_ask.pop_front();
     round->waited_for.insert(node);
     ++round->under_way;
-    // The answer comes on whatever thread, and perhaps at once.
+    // The answer comes on any thread, and perhaps at once.
     const Answer<v1::ReportJobsReply> note = [this, alive = alive_, core = parts_.executor, round,
                                               node](const absl::StatusOr<v1::ReportJobsReply>& reply) {
       core->Post([this, alive, round, node, reply] {

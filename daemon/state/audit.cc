@@ -43,7 +43,7 @@ class Audit::File {
       const auto text = path == newer_.path() ? newer_.Read() : files_->Read(path);
       if (absl::IsNotFound(text.status())) continue;
       if (!text.ok()) {
-        // Too large is none of ours. What cannot be read may be whole, and stays.
+        // Too large is none of ours. A file that cannot be read may be whole, and stays.
         const std::string aside = path + ".damaged";
         const bool foreign = absl::IsInvalidArgument(text.status());
         const absl::Status moved = foreign ? files_->Rename(path, aside) : absl::OkStatus();

@@ -32,7 +32,7 @@ class EventHistory::File {
       if (absl::IsNotFound(text.status())) continue;
       if (!text.ok()) {
         is_whole_ = false;
-        // Lack of permission is no damage: the file stays, and this life's events go to no file.
+        // Lack of permission is no damage: the file stays, and this run's events go to no file.
         if (path == newer_.path()) unreadable_ = true;
         *trouble =
             absl::StrCat(text.status().message(), "; events of before are missing", unreadable_ ? ", and new ones will not be kept" : "");

@@ -30,7 +30,7 @@ absl::Status LineFile::Turn() {
 }
 
 absl::Status LineFile::Append(const std::string& lines) {
-  // What a crash has cut short is a line of its own.
+  // A line that a crash has cut short is a line of its own.
   const std::string text = torn_ ? "\n" + lines : lines;
   const absl::Status status = files_->Append(path_, text);
   torn_ = !status.ok();

@@ -24,10 +24,10 @@ class LineFile {
 
   const std::string& path() const { return path_; }
   std::string older() const { return path_ + ".1"; }
-  // Bytes of the newer generation: what an earlier life left in it, and what was written since.
+  // Bytes of the newer generation: what an earlier run left in it, and what was written since.
   size_t bytes() const { return bytes_; }
 
-  // The newer generation, as an earlier life left it. Once, before the first Append.
+  // The newer generation, as an earlier run left it. Once, before the first Append.
   absl::StatusOr<std::string> Read();
   // The newer generation becomes the older one, which is lost. A newer one that somebody removed is no error.
   absl::Status Turn();

@@ -12,10 +12,10 @@
 namespace r2cc::daemon {
 namespace {
 
-// Far more than a node has NICs in its life.
+// Far more than the NICs that a node ever has.
 constexpr size_t kCabledMax = 1024;
 
-// The caller says in one line that the file is garbled; the parser's own lines would go to standard error.
+// The caller reports in one line that the file is garbled; the parser's own lines would go to standard error.
 class Silent : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int, int, const std::string&) override {}

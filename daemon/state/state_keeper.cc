@@ -26,7 +26,7 @@ absl::StatusOr<SavedState> StateKeeper::Load(std::string* trouble) {
                                          : "mend the disk, or move the file away to start without them"));
   auto state = text.ok() ? DecodeState(*text, path_) : absl::StatusOr<SavedState>(text.status());
   if (state.ok()) return *std::move(state);
-  // The first is the one that may hold what operators said: a later one does not take its place.
+  // The first is the one that may hold operators' settings: a later one does not take its place.
   std::string aside = path_ + ".damaged";
   for (int number = 2; number <= kDamagedMax && files_->Read(aside).status().code() != absl::StatusCode::kNotFound; ++number)
     aside = absl::StrCat(path_, ".damaged.", number);
@@ -53,7 +53,7 @@ void StateKeeper::Write(std::string text, Done done) {
 }
 
 void StateKeeper::OnWritten(const std::string& text, const absl::Status& status) {
-  // What was written in the order of the saves is as old as it is said here: a later one that fails is heard of later.
+  // What was written in the order of the saves is as old as reported here: a later one that fails is reported later.
   const bool turned = trouble_.ok() != status.ok();
   trouble_ = status;
   if (turned) on_turn_(status);

@@ -14,7 +14,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// Of what the C library needs for one entry: a group of a large directory has thousands of members.
+// The memory that the C library needs for one entry: a group of a large directory has thousands of members.
 constexpr size_t kEntryBytesMin = 4096;
 constexpr size_t kEntryBytesMax = 16 << 20;
 

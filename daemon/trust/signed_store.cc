@@ -16,15 +16,15 @@ namespace {
 // A node's certificate with what leads to the authority has 1 to 4 KiB, a view with all its pairs 30 KiB.
 constexpr size_t kPemBytesMax = 16 << 10;
 constexpr size_t kValueBytesMax = 128 << 10;
-// For a new certificate, which is there days before the old one expires, and for lives of minutes.
+// For a new certificate, which is there days before the old one expires, and for lifetimes of minutes.
 constexpr Nanos kRenewalInterval = 5 * kNanosPerSecond;
 
 constexpr int64_t kNoEnd = INT64_MAX;
-// Of ValueLife: a tag of two bytes and a number of eight.
+// The size of ValueLife: a tag of two bytes and a number of eight.
 constexpr size_t kLifetimeBytes = 10;
 
-// Takes the life off the end of a signed `value`. kNoEnd: there is none, as a daemon of 0.2.0 signed it. A view ends in random bytes, and
-// one that begins its last ten with this field's tag by chance is taken for one with a life: one of 65,536 of 0.2.0.
+// Takes the lifetime off the end of a signed `value`. kNoEnd: there is none, as a daemon of 0.2.0 signed it. A view ends in random bytes,
+// and one that begins its last ten with this field's tag by chance is taken for one with a lifetime: one of 65,536 of 0.2.0.
 int64_t TakeLifetime(std::string* value) {
   if (value->size() < kLifetimeBytes) return kNoEnd;
   const std::string end = value->substr(value->size() - kLifetimeBytes);
@@ -192,7 +192,7 @@ absl::StatusOr<std::string> SignedStore::NodeOf(const std::string& node, const s
   if (identity->kind != Identity::Kind::kNode) return absl::PermissionDeniedError(absl::StrCat(Describe(*identity), " wrote it"));
   if (!certificate->Signed(text, signature))
     return absl::PermissionDeniedError(absl::StrCat("its signature is not that of node ", identity->name));
-  // Only what is believed is kept: a certificate stands in every value of its node, for everybody to copy.
+  // Only what is believed is kept: a certificate is in every value of its node, for everybody to copy.
   const int64_t until = certificate->not_after_s();
   if (identity->name == node) known_.insert_or_assign(node, Known{std::move(digest), *std::move(certificate), until, contents});
   return identity->name;

@@ -17,7 +17,7 @@ constexpr Nanos kLookInterval = kNanosPerSecond;
 constexpr char kIssue[] = "`r2ccctl certs issue` makes one";
 constexpr char kCopyAuthority[] = "copy the ca.crt of `r2ccctl certs init` there";
 
-// As docs/start/install.md says: a key is the service's alone.
+// As in docs/start/install.md: a key is the service's alone.
 std::string OpenToService(const std::string& file, bool secret) {
   return secret ? absl::StrCat("chown r2ccd: ", file, " && chmod 400 ", file) : absl::StrCat("chmod 644 ", file);
 }
@@ -52,7 +52,7 @@ absl::StatusOr<T> Named(const std::string& file, absl::StatusOr<T> parsed) {
   return parsed;
 }
 
-// Who is not believed any more. The files need not be there; one that cannot be read is an error, as it may name a thief.
+// The revoked certificates. The files need not be there; one that cannot be read is an error, as it may name a thief.
 absl::Status ReadRefused(const TlsSpec& spec, Authorities* authorities) {
   OsFiles files;
   if (const auto lines = files.Read(spec.refused_file()); lines.ok()) {

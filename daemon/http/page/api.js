@@ -1,4 +1,4 @@
-// What the page asks its daemon.
+// The requests of the page to its daemon.
 
 // The daemon answers within 5 s, or that it cannot.
 const PATIENCE_MS = 10000;

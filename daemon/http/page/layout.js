@@ -1,4 +1,4 @@
-// Where the map has which cell. Pure.
+// Places the cells of the map. Pure.
 
 const HEADER = 16; // names of rails, or of a column's first node
 const GAP = 10; // between two columns of nodes
@@ -56,7 +56,7 @@ export function cellAt(layout, x, y) {
   return rail < 0 || rail >= layout.rails || node >= layout.nodes ? null : {node, rail};
 }
 
-// Where a key leads from `at`; null: the key moves nothing.
+// The cell to which a key leads from `at`; null: the key moves nothing.
 export function moved(layout, at, key) {
   const last = {node: layout.nodes - 1, rail: layout.rails - 1};
   const to = {...at};

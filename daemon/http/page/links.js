@@ -1,4 +1,4 @@
-// Where the page of another node is. Pure.
+// The address of another node's page. Pure.
 
 // A host's name without a domain: a node of another name could be anybody's host.
 const HOST = /^[a-z0-9]+(-[a-z0-9]+)*$/i;

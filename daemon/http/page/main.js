@@ -106,7 +106,7 @@ function showRows() {
 function showPanel() {
   const section = find('nic');
   const nic = state.selected === '' ? null : nicOf(state.model, state.selected);
-  // What a person types stays.
+  // Text that a person types stays.
   if (nic !== null && section.contains(document.activeElement) && document.activeElement.tagName === 'INPUT') return;
   section.hidden = nic === null;
   if (nic === null) return;
@@ -142,7 +142,7 @@ async function asking(work) {
     await work();
     state.heardMs = Date.now();
   } catch (error) {
-    // The stream shows whether the daemon lives; a refusal is shown as it is.
+    // The stream shows whether the daemon runs; a refusal is shown as it is.
     if (error.status === 401 || error.status === 403) {
       setText(find('answer'), `Not known: ${clean(error.message)}`);
     }

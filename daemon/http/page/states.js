@@ -1,4 +1,4 @@
-// The states of a NIC as the page shows them: a word, a glyph and a rank, the worst first. The colour is in colours.css.
+// The states of a NIC as the page shows them: a name, a glyph and a rank, the worst first. The colour is in colours.css.
 
 // `loss`: it carries less than it should, so a person may have to act.
 export const KINDS = {

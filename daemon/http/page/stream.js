@@ -1,6 +1,6 @@
 // Follows /api/v1/events, over restarts of the daemon.
 
-// The events of a text of server-sent events, and the rest that has no end yet. Pure.
+// The events of a text of server-sent events, and the last part that has no end yet. Pure.
 export function framesOf(text) {
   const frames = [];
   let from = 0;

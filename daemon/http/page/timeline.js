@@ -40,7 +40,7 @@ export function timelineOf(events, nowMs, current) {
       const bars = [];
       changes.forEach((change, i) => {
         let to = changes[i + 1]?.from ?? nowMs;
-        // What happened while the daemon did not run is no event: the last state ends where the next life of the daemon begins.
+        // What happened while the daemon did not run is no event: the last state ends where the next run of the daemon begins.
         if (i === changes.length - 1 && current(key) !== null && current(key) !== change.kind)
           to = starts.findLast((at) => at > change.from) ?? to;
         if (!isQuiet(change.kind) && to > change.from) bars.push({from: change.from, to, kind: change.kind, text: change.text});
