@@ -25,7 +25,7 @@ int QuestionOf(EvidenceKind kind) {
   }
 }
 
-// Kinds whose values are numbers of what happened since they were told before.
+// Kinds whose values count the events since their last report.
 bool AddsUp(EvidenceKind kind) { return kind == EvidenceKind::kCarrierFlips || kind == EvidenceKind::kLinkBounces; }
 
 // Numbers come from jobs and drivers: one that is far too large ends at the largest there is.

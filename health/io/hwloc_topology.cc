@@ -70,7 +70,7 @@ PcieDistance DistanceOf(const Found& a, const Found& b) {
   const hwloc_obj_t common = CommonAncestor(a.object, b.object);
   if (common != nullptr && IsHostBridge(common)) return PcieDistance::kSameHostBridge;
   if (common != nullptr && common->type == HWLOC_OBJ_BRIDGE) {
-    // Below a switch's upstream port a device stands behind one downstream port, and deeper behind another switch.
+    // Below a switch's upstream port a device is behind one downstream port, and deeper behind another switch.
     const int deepest = std::max(StepsUp(a.object, common), StepsUp(b.object, common));
     return deepest <= 2 ? PcieDistance::kSameSwitch : PcieDistance::kSameSwitches;
   }

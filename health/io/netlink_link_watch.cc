@@ -120,7 +120,7 @@ void NetlinkLinkWatch::Receive() {
   if (!changes.empty()) handler_(changes, false);
 }
 
-// Changes are told at once even while a list is coming in: a link that went down does not wait.
+// Changes are reported at once even while a list is coming in: a link that went down does not wait.
 void NetlinkLinkWatch::Take(const NetEvent& event, std::vector<LinkFact>* changes) {
   const bool present = event.kind == NetEvent::Kind::kLink;
   if (!present && event.kind != NetEvent::Kind::kLinkRemoved) return;

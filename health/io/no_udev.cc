@@ -1,5 +1,5 @@
 // The static hwloc refers to libudev, which has no static form. It uses it for facts that it also finds in files.
-// These definitions, hidden in what links them, say that it is not, so that r2ccd starts where libudev is missing.
+// These definitions, hidden in the binary that links them, report that it is not, so that r2ccd starts where libudev is missing.
 
 #define R2CC_NO_UDEV extern "C" __attribute__((visibility("hidden")))
 

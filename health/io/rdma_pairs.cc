@@ -82,7 +82,7 @@ int RdmaPairs::MakePair(Verbs* verbs, const Open& open, const RdmaPlace& place, 
   PortInfo port;
   if (const int error = verbs->QueryPort(open.context, place.port, &port); error != 0) return error;
   if (port.state != PortState::kActive) return ENETDOWN;
-  // Read anew each time: an index is not for ever.
+  // Read again each time: an index is not for ever.
   std::vector<GidEntry> gids;
   if (const int error = verbs->QueryGids(open.context, place.port, &gids); error != 0) return error;
   const GidEntry* const gid = Choose(gids, port.link_layer, place.address);

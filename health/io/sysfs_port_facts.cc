@@ -92,7 +92,7 @@ uint64_t PortGuid(const Sysfs& sysfs, const std::string& port) {
   return gid.ok() && gid->size() > kHalf ? ParseGuid(gid->substr(kHalf)) : 0;
 }
 
-// What /sys says below `device`, port `number`.
+// The facts of /sys below `device`, port `number`.
 void ReadRdmaPort(const Sysfs& sysfs, const std::string& device, uint32_t number, SysfsPortFacts* facts) {
   const std::string port = absl::StrCat("class/infiniband/", device, "/ports/", number);
   facts->rdma_device = device;

@@ -28,11 +28,12 @@ namespace r2cc::health {
 namespace {
 
 constexpr int kBatch = 32;
-// What one turn of the loop reads from one socket: a flood on a rail must not starve the others.
+// The datagrams that one turn of the loop reads from one socket: a flood on a rail must not starve the others.
 constexpr int kBatchesPerTurn = 4;
 // A socket beyond its rate is looked at again after this, so that it wakes up the loop no more than 50 times a second.
 constexpr Nanos kPauseLeast = 20 * kNanosPerMs;
-// What is read and dropped, as its sender is beyond its rate, costs a microsecond. A socket's buffer of 4 MiB holds 5,500 small datagrams.
+// A datagram that is read and dropped, as its sender is beyond its rate, costs a microsecond. A socket's buffer of 4 MiB holds 5,500 small
+// datagrams.
 constexpr int kReadsPerSecond = 20'000;
 constexpr int kReadsBurst = 8192;
 constexpr int64_t kStampAgeMax = 60 * kNanosPerSecond;
@@ -138,7 +139,7 @@ class UdpRailSocket final : public RailSocket {
       ++counts_.send_failed;
       return absl::InvalidArgumentError(absl::StrCat("cannot send ", bytes.size(), " bytes to '", to.address, "' on this rail"));
     }
-    // An error that an earlier datagram met is reported by the next call, once: it says nothing about this datagram.
+    // An error that an earlier datagram met is reported by the next call, once: it is not about this datagram.
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (sendto(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL | flags, address->get(), address->bytes) >= 0) {
         ++counts_.sent;
@@ -203,7 +204,7 @@ class UdpRailSocket final : public RailSocket {
     });
   }
 
-  // Drops of which the kernel tells only that there were some. A queue that was at most half full since the last look dropped nothing.
+  // Drops whose number the kernel does not report. A queue that was at most half full since the last look dropped nothing.
   void NoteDrops() {
     std::array<uint32_t, SK_MEMINFO_VARS> memory{};
     socklen_t bytes = sizeof(memory);
@@ -257,7 +258,7 @@ class UdpRailSocket final : public RailSocket {
     return count == most;
   }
 
-  // When it arrived, by what the kernel says beside a datagram.
+  // The arrival time, from the kernel's control message of a datagram.
   static Nanos TakeControl(const msghdr& header, int64_t realtime, Nanos now) {
     Nanos received = now;
     for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(const_cast<msghdr*>(&header), part)) {

@@ -28,7 +28,8 @@ constexpr int kAnswerTimeoutMs = 1000;
 constexpr int kAskRepeats = 3;
 // How long a thread waits before it looks whether it is to end.
 constexpr int kWaitMs = 200;
-// What a port's thread has posted and the executor has not taken. Beyond it MADs are dropped: the subnet administrator repeats its own.
+// The limit of MADs that a port's thread has posted and the executor has not taken. Beyond it MADs are dropped: the subnet administrator
+// repeats its own.
 constexpr int kPostedMax = 1024;
 
 template <typename Function>

@@ -173,7 +173,7 @@ void VerbsRdmaWatch::Lose(const std::string& name, const std::string& why) {
 
 void VerbsRdmaWatch::Close(const Device& device) {
   seams_.unwatch_fd(device.async_fd);
-  // After whatever it is still being asked.
+  // After the queries that are under way.
   seams_.blocking->Post([verbs = seams_.verbs, context = device.context] { verbs->Close(context); });
 }
 

@@ -20,7 +20,8 @@ constexpr CounterRule kRules[] = {
     // The same on InfiniBand.
     {"symbol_error", 10, kSecond, 0, UINT16_MAX},
     {"port_rcv_errors", 10, kSecond, 0, UINT16_MAX},
-    // The link trained again, or fell: each costs milliseconds to seconds. One is an event, which the link itself tells; more are a fault.
+    // The link trained again, or fell: each costs milliseconds to seconds. One is an event, which the link itself reports; more are a
+    // fault.
     {"link_error_recovery", 3, kMinute, 0, UINT8_MAX},
     {"link_downed", 3, kMinute, 0, UINT8_MAX},
     {"local_link_integrity_errors", 3, kMinute, 0, 15},
@@ -33,7 +34,7 @@ constexpr CounterRule kRules[] = {
     {"roce_adp_retrans", 100, kSecond, 1000},
 };
 
-// Counters of 32 bits, some of which wrap and some of which stop: what stands at the last value has stopped.
+// Counters of 32 bits, some of which wrap and some of which stop: a counter at the last value has stopped.
 bool IsFull(const CounterRule& rule, uint64_t count) { return count == UINT32_MAX || (rule.full != 0 && count == rule.full); }
 
 const CounterRule* RuleFor(const std::string& counter) {

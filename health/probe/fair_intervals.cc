@@ -11,7 +11,7 @@ std::map<uint32_t, Nanos> FairIntervals(const std::map<uint32_t, size_t>& pairs,
   for (const auto& [user, count] : pairs)
     if (count > 0) users.emplace_back(count, user);
   std::sort(users.begin(), users.end());
-  // Whoever wants least is served first; what he leaves is the others'.
+  // The smallest demand is served first; its unused part is the others'.
   std::map<uint32_t, Nanos> intervals;
   double left_per_s = rate_per_s;
   for (size_t i = 0; i < users.size(); ++i) {

@@ -107,7 +107,7 @@ void LargeJudge::Judge(Nanos now, Nanos patience, Nanos small_answered_sent) {
   misses_ = lost() ? 0 : misses;
   if (misses == 0) return;
   if (missed_since_ == 0) missed_since_ = first;
-  // What was under proof is lost again.
+  // The size under proof is lost again.
   proof_answers_ = 0;
   if (lost() || misses < MissesNeeded() || last - first < policy_.misses_span_min) return;
   flaps_.Count(now);

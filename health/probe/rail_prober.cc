@@ -127,7 +127,7 @@ void RailProber::Ask(const PairKey& key, Nanos now) {
 
 void RailProber::MarkSuspect(Pair* pair, Nanos now) { pair->suspect_until = suspect_until_ = now + policy_.suspicion; }
 
-// Late probes between two NICs may be the fault of either, or of what lies between: other pairs of both ends tell.
+// Late probes between two NICs may be the fault of either, or of what lies between: other pairs of both ends decide.
 void RailProber::SuspectAround(const Pair& late, Nanos now) {
   std::vector<Pair*> own;
   int peers = 0;
@@ -217,7 +217,7 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
     for (Pair* pair : by_node_.find(node)->second)
       if (now >= pair->suspect_until && now >= pair->due - policy_.together && !links_down_.contains(pair->target.key.own.nic))
         others.push_back(pair);
-  // What a suspect does not answer says nothing until its peer has answered elsewhere.
+  // Unanswered probes of a suspect prove nothing until its peer has answered elsewhere.
   const size_t suspect_count = suspects.size();
   for (size_t i = 0; i < suspect_count; ++i) {
     Pair* const witness = WitnessPair(*suspects[i]);

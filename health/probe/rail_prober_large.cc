@@ -7,7 +7,7 @@
 namespace r2cc::health {
 namespace {
 
-// What fits into the least packet of IPv4 says nothing that small pings do not.
+// A ping that fits into the least packet of IPv4 proves no more than small pings do.
 constexpr size_t kLeastPacketBytes = 576;
 
 }  // namespace
@@ -25,7 +25,7 @@ void RailProber::SizeLarge(Pair* pair, Nanos now) {
   size_t full = std::min<size_t>(mtu == mtus_.end() ? 0 : mtu->second, pair->target.packet_max);
   if (pair->path_mtu != 0) full = std::min<size_t>(full, pair->path_mtu);
   full = std::min(full, kRailProbeBytesMax + RailProbeHeaderBytes(pair->target.address));
-  // What fits into the least packet of IP says nothing that small pings do not.
+  // A ping that fits into the least packet of IP proves no more than small pings do.
   pair->large.SetFull(full <= kLeastPacketBytes ? 0 : full);
   NoteVerdict(pair);
 }
@@ -67,7 +67,7 @@ void RailProber::JudgeLarge(Pair* pair, Nanos now) {
   if (unsettled && pair->large_suspect_until - now < policy_.suspicion / 2) MarkLargeSuspect(*pair, now);
 }
 
-// As with a silent pair, others of both its ends tell where the fault is.
+// As with a silent pair, others of both its ends show where the fault is.
 void RailProber::MarkLargeSuspect(const Pair& suspect, Nanos now) {
   SuspectAround(suspect, now);
   for (auto& [key, pair] : pairs_)
@@ -78,7 +78,7 @@ Nanos RailProber::LargeInterval(const RailTarget& target) const {
   return target.active ? large_active_interval_ : large_auxiliary_interval_;
 }
 
-// Not while a small one is unanswered: a peer that stands still would find its buffer full of large ones when it goes on, with room for
+// Not while a small one is unanswered: a peer that is stopped would find its buffer full of large ones when it goes on, with room for
 // small ones alone.
 bool RailProber::LargeIsDue(const Pair& pair, Nanos now) const {
   if (pair.large.full() == 0 || pair.judge.state() != PairState::kUp || pair.Awaited()) return false;

@@ -1,4 +1,4 @@
-// What the prober says of its pairs.
+// The prober's report about its pairs.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -40,7 +40,7 @@ std::vector<RailPairStatus> RailProber::Pairs() const {
     ++silence.pairs;
     silence.since = std::max(silence.since, pair.judge.missed_since());
   }
-  // Where large packets are lost on one pair of a NIC, it counts of its others only that they pass since.
+  // If large packets are lost on one pair of a NIC, its other pairs count only if they pass since then.
   std::map<std::string_view, Nanos> losses;
   for (const auto& [key, pair] : pairs_) {
     if (!pair.large.lost()) continue;

@@ -20,7 +20,7 @@ T Get(std::span<const uint8_t> bytes, size_t at) {
   return static_cast<T>(value);
 }
 
-// The length is right for what it says of itself.
+// The length fits the kind and the length field.
 bool LengthFits(std::span<const uint8_t> bytes) {
   const size_t field = Get<uint16_t>(bytes, 6);
   switch (static_cast<RailProbeKind>(bytes[5])) {

@@ -157,7 +157,7 @@ void RdmaProbe::ReportState(const std::string& name, Nic* nic, const State& stat
   Emit(name, state.active ? EvidenceKind::kRdmaUp : EvidenceKind::kRdmaDown, 0, state.why);
 }
 
-// Where the kernel names a rate that is the NIC's, told by the sysfs probe.
+// If the kernel names a rate, that is the NIC's, reported by the sysfs probe.
 void RdmaProbe::ReportRate(const std::string& name, Nic* nic) {
   const RdmaPort* const port = PortOf(*nic);
   if (nic->facts.rate_bits_per_s != 0) nic->rate_bits_per_s = 0;

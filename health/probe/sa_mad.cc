@@ -15,12 +15,12 @@ constexpr uint8_t kMethodReportResponse = 0x86;
 constexpr uint16_t kAttributeNotice = 0x0002;
 constexpr uint16_t kAttributeInformInfo = 0x0003;
 
-// Of the MAD header.
+// Offsets in the MAD header.
 constexpr size_t kMethodAt = 3;
 constexpr size_t kStatusAt = 4;
 constexpr size_t kTransactionAt = 12;  // the lower half: the kernel puts the agent's number into the upper one
 constexpr size_t kAttributeAt = 16;
-// Of the SA header; RMPP's stays zero, as nothing here is longer than one MAD.
+// Offsets in the SA header; RMPP's part stays zero, as nothing here is longer than one MAD.
 constexpr size_t kComponentMaskAt = 48;
 constexpr size_t kDataAt = 56;
 // InformInfo.

@@ -48,7 +48,7 @@ size_t BadOf(const Nodes& nodes) {
 
 bool MostOf(const Nodes& nodes, size_t bad) { return bad >= kFleetNodesMin && 2 * bad > nodes.size(); }
 
-// What the bad nodes, in the order of their names, have in common.
+// The common part of the bad nodes, in the order of their names.
 std::vector<FleetFault> PartsOf(const std::string& nic, const Nodes& nodes) {
   const size_t bad = BadOf(nodes);
   if (MostOf(nodes, bad)) return {{nic, kAllNodes, bad, nodes.size()}};

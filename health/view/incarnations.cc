@@ -33,7 +33,7 @@ bool Incarnations::Observe(Node* node, uint64_t incarnation, const MessageSource
   if (source.stream != 0) {
     node->streams[source.stream] = {incarnation, now, source.from};
     if (node->streams.size() <= kStreamsMax) return true;
-    // Those of the current life last: no number of other streams takes its name away.
+    // Those of the current run last: no number of other streams takes its name away.
     const auto oldest = std::min_element(node->streams.begin(), node->streams.end(), [node](const auto& a, const auto& b) {
       const auto rank = [node](const Stream& stream) { return std::pair(stream.incarnation == node->current, stream.received); };
       return rank(a.second) < rank(b.second);
@@ -69,7 +69,7 @@ void Incarnations::TakeOver(Node* node, uint64_t incarnation, const MessageSourc
   node->from = source.from;
   node->received = source.stream != 0 ? now : 0;
   node->current_left_store = false;
-  // What the store still has of another one may be what that one left: it counts when it outlives its lease from now on.
+  // The store's entry of another run may be left over: it counts if it outlasts its lease from now on.
   if (node->in_store != incarnation) node->in_store_since = now;
   node->rival = {};
   node->duplicate_reported = false;
@@ -97,7 +97,7 @@ void Incarnations::NoteRival(Node* node, uint64_t incarnation, const MessageSour
     node->duplicate_reported = false;
   }
   rival.last_received = now;
-  // In the store each puts its entry over the other's: one that was replaced there and is back lives.
+  // In the store each puts its entry over the other's: one that was replaced there and is back is alive.
   const bool back = former && source.stream == 0 && node->current_left_store;
   if (back && !std::exchange(node->duplicate_reported, true)) node->duplicate = {true, node->from, source.from};
 }

@@ -14,7 +14,7 @@ constexpr NicStep kDrained = NicStep::kDrained;
 constexpr NicStep kMemory = NicStep::kRemembered;
 constexpr NicStep kNever = NicStep::kImpossible;
 
-// An event that says nothing new is dropped before it comes here. So e.g. (HEALTHY, link-up) cannot happen, because a healthy NIC's
+// An event without news is dropped before it comes here. So e.g. (HEALTHY, link-up) cannot happen, because a healthy NIC's
 // link is known to be up; and (FAILED, suspected) cannot, because complaints about a dead NIC are not kept. A failed NIC stays FAILED
 // under a drain, a drained one DRAINED under everything but a failure: what lies beneath is remembered and shows afterwards. A NIC without
 // a cable is UNCABLED under a drain, and a drill fails it like any other.

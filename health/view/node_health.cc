@@ -171,7 +171,7 @@ void NodeHealth::JudgeLinkDown(Nic* nic, const Evidence& evidence, std::vector<N
   FeedImpairments(nic, changes);
 }
 
-// Said again, it lasts from now on for as long as was said last.
+// If it is repeated, it lasts from now on for the last given time.
 void NodeHealth::JudgeDrill(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
   Feed(nic, NicEvent::kDrillFail, evidence.detail, changes);
   nic->machine.EndDrillAt(now_ + std::clamp(evidence.value > 0 ? evidence.value : kDrillDefault, kDrillMin, kDrillMax));
@@ -206,7 +206,7 @@ void NodeHealth::JudgeLarge(Nic* nic, const Evidence& evidence, std::vector<NicC
   FeedImpairments(nic, changes);
 }
 
-// Never more than DEGRADED: TCP may go on over the interface, and jobs that use the device hear it from the device.
+// Never more than DEGRADED: TCP may go on over the interface, and jobs that use the device get it from the device.
 void NodeHealth::JudgeRdma(Nic* nic, const Evidence& evidence, std::vector<NicChange>* changes) {
   nic->rdma_complaint = evidence.kind == EvidenceKind::kRdmaDown ? evidence.detail : "";
   FeedImpairments(nic, changes);

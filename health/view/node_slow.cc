@@ -1,4 +1,4 @@
-// The part of a node's health that weighs what jobs say of slow rails.
+// The part of a node's health that weighs jobs' reports of slow rails.
 #include <algorithm>
 #include <map>
 #include <string>

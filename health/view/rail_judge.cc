@@ -85,7 +85,7 @@ bool RailJudge::AnythingToJudge(const std::vector<RailPairStatus>& pairs) const 
          std::any_of(nics_.begin(), nics_.end(), [](const auto& nic) { return !nic.second.pending_paths.empty(); });
 }
 
-// Silence that this node hears itself with two others needs nobody's report; nor does that of a cable, which has one end.
+// Silence that this node observes itself with two others needs nobody's report; nor does that of a cable, which has one end.
 bool RailJudge::RestsOnFacts(Turn* turn) const {
   std::set<std::string_view> silent;
   Nanos answered = 0;
@@ -142,7 +142,7 @@ void RailJudge::JudgeSilence(Turn* turn) {
     turn->Do(RailAction::What::kRenew);
     turn->Report(EvidenceKind::kRailAnswers, {}, "");
   }
-  // Where everybody has gone nobody can end it, and the fault may be mended: jobs try the NIC, and report.
+  // If all other nodes have gone nobody can end it, and the fault may be mended: jobs try the NIC, and report.
   if (!verdict.silent || AnybodyLeft(*turn)) {
     nic.alone_since = 0;
   } else if (nic.alone_since == 0) {
@@ -200,8 +200,8 @@ void RailJudge::JudgePaths(Turn* turn) {
 void RailJudge::JudgeInconclusive(Turn* turn) {
   const Fault& fault = turn->fault;
   if (fault.kind == FaultKind::kInconclusive && !fault.unusable) {
-    // A peer that answers again, and still has to prove itself, is no reason for a doubt. Nor is what others report of a pair that this
-    // node does not probe: it probes, and judges by what it finds.
+    // A peer that answers again, and still has to prove itself, is no reason for an inconclusive report. Nor is what others report of a
+    // pair that this node does not probe: it probes, and judges by what it finds.
     for (const NicKey& peer : fault.peers)
       if (FindPair(turn->pairs, {turn->key, peer}) == nullptr) turn->Do(RailAction::What::kAsk, peer);
     const auto doubtful = std::find_if(fault.peers.begin(), fault.peers.end(), [&](const NicKey& peer) {

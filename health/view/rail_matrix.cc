@@ -12,7 +12,7 @@ namespace {
 
 // Nodes that look at a silent pair of others.
 constexpr int kVolunteersMax = 3;
-// A port whose node reports so many of its pairs is seen well enough without.
+// A port whose node reports this many of its pairs is seen well enough without.
 constexpr int kReportsEnough = 4;
 // Ends of silent pairs of others that one node looks at.
 constexpr size_t kSuspectedMax = 64;
@@ -21,7 +21,7 @@ constexpr int kVolunteeringMax = 256;
 
 using Names = std::pair<std::string_view, std::string_view>;
 
-// A dead port that its own daemon has told of is not reported by others any more. One that is failed because nobody answers it is: its
+// A dead port that its own daemon has reported is not reported by others any more. One that is failed because nobody answers it is: its
 // fault may be elsewhere.
 bool ExplainsSilence(const NicStatus& nic) { return !nic.link_up || nic.drill_failed || nic.port_dead; }
 
@@ -111,7 +111,7 @@ ProbeMatrix RailMatrix::MatrixOf(Question question, const std::vector<RailPairSt
     for (auto report = reports.begin(); report != reports.end(); ++report) {
       if (!all && !concerned.contains(report.peer_node())) continue;
       const PairReport pair = *report;
-      // Of a pair of its own this node knows best whether it answers; the other end may not have asked since.
+      // This node knows best whether a pair of its own answers; the other end may not have asked since.
       const PairVerdict small = pair.silent ? PairVerdict::kSilent : PairVerdict::kAnswering;
       const PairVerdict verdict = large ? pair.large : small;
       if (verdict == PairVerdict::kAnswering && pair.peer.node == node_ && known.contains({pair.peer.nic, name})) continue;
@@ -130,7 +130,7 @@ PairReports RailMatrix::Reports(std::vector<RailPairStatus> pairs, const RailFin
     if (pair.verdict == PairVerdict::kUnknown || VerdictNow(pair, verdicts) == PairVerdict::kUnknown ||
         (pair.verdict == PairVerdict::kAnswering && !pair.active && !lost(pair)))
       continue;
-    // Each report goes to all nodes. Where a dead port is known, it would tell them nothing.
+    // Each report goes to all nodes. If a dead port is known, it would be no news.
     const RailFinding& own = VerdictOn(pair.key.own.nic, verdicts);
     if (own.port_dead || ExplainsSilence(pair.key.peer)) continue;
     if (reports.size() >= kPairReportsMax) break;
