@@ -74,7 +74,7 @@ R2CC_EXPORT unsigned int la_objopen(link_map* map, Lmid_t space, uintptr_t* cook
   return 0;
 }
 
-// The program's own libraries are there, and it has not begun. What it loads later finds these functions before NCCL's.
+// The program's own libraries are there, and it has not begun. Libraries that it loads later find these functions before NCCL's.
 R2CC_EXPORT void la_preinit(uintptr_t*) { dlmopen(LM_ID_BASE, Found().path, RTLD_NOW | RTLD_GLOBAL); }
 
 R2CC_EXPORT uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned int, uintptr_t* from, uintptr_t* to, unsigned int*, const char* name) {

@@ -189,7 +189,7 @@ Result Interposer::Revoke(Comm comm, int flags) {
   if (inside.is_nested()) return parts_.nccl->Revoke(comm, flags);
   const std::shared_ptr<Shadow> shadow = Take(comm);
   const Comm child = shadow == nullptr ? nullptr : shadow->TakeChild();
-  // What is revoked reduces nothing any more; a child of its own has no other use.
+  // A revoked communicator reduces nothing any more; a child of its own has no other use.
   if (shadow != nullptr) shadow->LeaveMemory();
   if (child != nullptr) parts_.nccl->Abort(child, nullptr);
   return parts_.nccl->Revoke(comm, flags);

@@ -36,7 +36,7 @@ void LoadedRails::WatchForChild(size_t ranks) {
 bool LoadedRails::MarkChild() {
   const auto found = Find();
   if (!found.has_value()) return false;
-  // Before NCCL 2.28 the plugin cannot tell communicators apart: their flows stay on their own rails, and the seat is a little slower.
+  // Before NCCL 2.28 the plugin cannot distinguish communicators: their flows stay on their own rails, and the seat is a little slower.
   found->plugin->mark(1);
   return found->tuner->mark() != 0;
 }

@@ -119,7 +119,7 @@ Result Shadow::AllReduce(const AllReduceCall& call, bool in_group) {
     }
     if (machine_.is_switched() && BytesOf(call.type, call.count) >= machine_.bytes_min()) {
       by_collnet = machine_.wanted().way == plan::Way::kCollNet;
-      // Abort() may have taken it; the parent says so, too.
+      // Abort() may have taken it; the parent reports that, too.
       if (const Comm used = child(); used != nullptr && !by_collnet) comm = used;
     }
   }
@@ -170,7 +170,7 @@ Result Shadow::Boundary(Stream stream) {
     if (result != Result::kSuccess || machine_.is_off()) return result;
   }
   const Result result = BeginVector(stream);
-  // Where both are used from now on or were until now, what comes on other streams waits for this.
+  // If both are used from now on or were until now, later work on other streams waits for this.
   if (Went(result) && (used || machine_.uses_child())) {
     ordered_ = parts_.cuda->Record(order_, stream);
     last_ = stream;
@@ -208,7 +208,7 @@ Result Shadow::ReadVector(Stream stream) {
       Report({});
       break;
     case ShadowAction::kDrop:
-      // Within one or two nodes there is nothing to gain, and nothing to say.
+      // Within one or two nodes there is nothing to gain, and nothing to log.
       if (machine_.is_off() && !vector_.is_small) Log("stays NCCL's own: " + vector_.problem);
       if (machine_.state() == ShadowState::kRefused) Log("stays NCCL's own for now: a rank could not make the second communicator");
       Drop();

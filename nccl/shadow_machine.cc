@@ -78,7 +78,7 @@ ShadowCell ShadowTable(State state, Event event) { return kTable[static_cast<int
 
 Event ShadowMachine::EventOf(const Vector& vector) {
   if (!vector.problem.empty()) return Event::kUnfit;
-  // What is in use is kept for a smaller gain.
+  // A child that is in use is kept for a smaller gain.
   const bool holds = is_switched() || state_ == State::kMaking;
   plan::WayDecision decision = plan::DecideWay(vector.nodes, vector.collnet, holds ? wanted_ : plan::WayDecision());
   if (decision.way == plan::Way::kUsual) return Event::kStay;

@@ -6,7 +6,7 @@
 namespace r2cc::profiler {
 namespace {
 
-// What a handle names, in its lowest bits: NCCL leaves out children of an event that has no handle.
+// The kind of object that a handle names, in its lowest bits: NCCL leaves out children of an event that has no handle.
 enum class Kind : uint64_t { kOperation = 1, kPart = 2, kOther = 3 };
 constexpr uint64_t kKindBits = 2;
 // The first id is below this, so that a handle has room for each id that follows.

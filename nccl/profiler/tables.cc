@@ -123,7 +123,7 @@ Result Start(void* context, void** handle, Descriptor* descriptor) {
 Result Stop(void* handle) {
   return Caught([&] { Get().Stop(handle); });
 }
-// What changes within an event is not asked for.
+// Changes within an event are not requested.
 Result RecordState(void*, int, void*) { return Result::kSuccess; }
 Result Close(void* context) {
   return Caught([&] { Get().Close(context); });
