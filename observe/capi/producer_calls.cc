@@ -115,7 +115,7 @@ int r2cc_observe_open(const r2cc_observe_options* options, r2cc_observe_producer
     own.block_ns = static_cast<r2cc::Nanos>(options->block_ns);
     if (own.block_ns < 0 || own.block_ns > 3600 * r2cc::kNanosPerSecond || own.reader_timeout_ns < 0)
       return Failed(R2CC_OBSERVE_INVALID, "a step may wait for an hour at most");
-    // Readers could not tell them apart.
+    // Readers could not distinguish them.
     for (const FoundRun& other : FindRuns(own.run, "/proc"))
       if (other.rank == own.rank && static_cast<uint64_t>(other.holder_pid) == other.producer_pid)
         return Failed(R2CC_OBSERVE_INVALID, "run " + own.run + " has a producer of rank " + std::to_string(own.rank) +

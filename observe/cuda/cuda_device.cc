@@ -72,7 +72,7 @@ bool CudaDevice::Load(std::string* error) {
     gpu::Module module = nullptr;
     if (!driver_->Fine(calls().module_load(&module, image.data()), "load the kernels of tensor taps on", gpu_, error)) return false;
     const char* const names[kKernels] = {kGatherSmall, kGatherLarge, kFlatSmall, kFlatLarge, kInline, kRows, kHash, kWait};
-    for (size_t i = kernels.size(); i-- > 0;)  // the first one last: it says that all are there
+    for (size_t i = kernels.size(); i-- > 0;)  // the first one last: it shows that all are there
       if (!driver_->Fine(calls().module_get_function(&kernels[i], module, names[i]), "find the kernels of tensor taps on", gpu_, error))
         return false;
   }

@@ -14,7 +14,7 @@ namespace r2cc::observe {
 namespace {
 
 constexpr size_t kLayoutsMax = 1024;
-// Of all layouts together: 1 MiB.
+// The entries of all layouts together: 1 MiB.
 constexpr uint64_t kEntriesMax = 65536;
 // The copy thread looks again after a sixteenth of the time for which nothing has happened, within these bounds. The kernel wakes it up to
 // kSlackNs later, by default 50 us.
@@ -72,7 +72,7 @@ CudaProducer::CudaProducer(const ProducerOptions& options, const Clock* clock, s
 CudaProducer::~CudaProducer() { Close(); }
 
 bool CudaProducer::Prepare(std::string* error) {
-  // What RunMemory mapped, which begins with a RingStart.
+  // The memory that RunMemory mapped, which begins with a RingStart.
   uint8_t* const locked = memory_->ring().data() - sizeof(RingStart);
   registered_ = device_->Register(locked, memory_->ring().size() + sizeof(RingStart), error);
   if (!registered_) {
@@ -136,7 +136,7 @@ void CudaProducer::RunCopies() {
     const Nanos now = clock_->Now();
     if (pump_->Turn(now)) {
       since = now;
-      // Whoever asks for counts comes in.
+      // A caller that asks for counts gets the lock in between.
       lock.Unlock();
       lock.Lock();
       continue;

@@ -10,7 +10,7 @@ namespace {
 
 // A block copies so much at a time: 10-20 GB/s a block, so a small tap needs one and a large one many.
 constexpr uint64_t kChunkBytes = 16384;
-// Of a launch: enough for all processors of an H100, 8 a processor; of flat taps what runs there at once.
+// The blocks of a launch: enough for all processors of an H100, 8 a processor; for flat taps as many as run there at once.
 constexpr uint32_t kBlocksMost = 1056, kFlatBlocksMost = 132 * kFlatBlocksOfProcessor;
 
 uint64_t Address(const void* of) { return reinterpret_cast<uint64_t>(of); }
@@ -147,7 +147,7 @@ bool CudaProducer::Hold(uint32_t layout, Phase phase, std::span<const TensorSour
     const MutexLock lock(mutex_);
     pump_->Hold(std::move(held));
   }
-  // Behind the kernels that made the tensors: its publication says that they are there.
+  // Behind the kernels that made the tensors: its publication shows that they are there.
   if (!LaunchStep(CudaDevice::Kernel::kGatherSmall, 1, nullptr, error)) return false;
   *id = p.hold;
   return true;

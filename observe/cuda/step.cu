@@ -6,7 +6,7 @@
 namespace r2cc::observe {
 namespace {
 
-// What one thread does, and all of a block together.
+// The operations of one thread, and of all threads of a block together.
 class CudaOps {
  public:
   static __device__ uint64_t Lane() { return threadIdx.x; }
@@ -32,11 +32,11 @@ class CudaOps {
     return atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
   }
 
-  // In the largest units that both ends and the length allow, the rest by bytes.
+  // In the largest units that both ends and the length allow, the remaining bytes one by one.
   __device__ void Copy(uint64_t to, uint64_t from, uint64_t bytes) { CopyBy(to, from, bytes, threadIdx.x, blockDim.x); }
   __device__ void CopyAlone(uint64_t to, uint64_t from, uint64_t bytes) { CopyBy(to, from, bytes, 0, 1); }
 
-  // Of 16 bytes, both ends aligned. The lines are not needed again soon: other data stays in the cache.
+  // Units of 16 bytes, both ends aligned. The lines are not needed again soon: other data stays in the cache.
   __device__ void CopyUnits(uint64_t to, uint64_t from, uint64_t units) {
     uint4* const __restrict__ target = reinterpret_cast<uint4*>(to);
     const uint4* const __restrict__ source = reinterpret_cast<const uint4*>(from);
@@ -108,7 +108,7 @@ __device__ uint64_t Nanoseconds() {
   return now;
 }
 
-// One thread, whatever the others do.
+// One thread, independent of the others.
 class CudaOpsOfOne : public CudaOps {
  public:
   static __device__ uint64_t Lane() { return 0; }

@@ -1,4 +1,4 @@
-// A library with the names of the CUDA driver's that stands for one GPU in host memory: a kernel of observe/cuda/step.cu runs on the thread
+// A library with the names of the CUDA driver's that emulates one GPU in host memory: a kernel of observe/cuda/step.cu runs on the thread
 // that launches it, block by block, by the code that the kernel is made of. A stream that is captured runs nothing until stub_replay().
 #include <cstdint>
 #include <cstdlib>

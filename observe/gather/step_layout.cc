@@ -5,7 +5,7 @@
 namespace r2cc::observe {
 namespace {
 
-// Of an output, or of a row of it.
+// The bytes of an output, or of a row of it.
 uint64_t EntryBytes(const Tap& tap) {
   uint64_t bytes = BytesOf(tap.RecordDtype());
   for (const uint64_t of : tap.op == Operator::kCopy ? tap.shape : std::vector<uint64_t>()) bytes *= of;

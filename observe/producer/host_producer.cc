@@ -188,7 +188,7 @@ bool HostProducer::Finish(std::string* error) {
         return false;
       }
       if (slots[i].offset == 0) continue;
-      // Of what was there before nothing is left.
+      // Nothing of the former content is left.
       std::memset(step_.to + end, 0, slots[i].offset - end);
       end = slots[i].offset + slots[i].bytes;
     }

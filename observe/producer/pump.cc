@@ -151,7 +151,7 @@ void Pump::WriteEnds(const Item& item) {
                             1,
                             static_cast<uint32_t>(item.entry.unwanted)};
   const RecordTrailer trailer{kTrailerMagic, 0, header.step, header.sequence, header.bytes};
-  // Of what was in the ring before nothing is left between tensors.
+  // Nothing of the ring's former content is left between tensors.
   uint64_t end = sizeof(header);
   for (const std::vector<Slot>* const slots : {&item.held.slots.tags, &item.held.slots.taps})
     for (const Slot& slot : *slots) {

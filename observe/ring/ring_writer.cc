@@ -36,7 +36,7 @@ bool RingWriter::Reclaim(uint64_t from, Nanos now) {
   }
   oldest_ = to;
   StoreRelease(&control_->oldest, to);
-  // What is written from here on is not seen without that.
+  // Later writes are not visible without that.
   std::atomic_thread_fence(std::memory_order_release);
   return true;
 }

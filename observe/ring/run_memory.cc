@@ -71,7 +71,7 @@ bool ReadFrom(const std::string& path, T* value, size_t bytes = sizeof(T)) {
   return read;
 }
 
-// What one process holds, by identity.
+// The memories that one process holds, by identity.
 void FindIn(int pid, const std::string& run, const std::string& proc, std::map<uint64_t, FoundRun>* found) {
   const std::string folder = proc + "/" + std::to_string(pid) + "/fd";
   std::map<uint64_t, FoundRun> here;

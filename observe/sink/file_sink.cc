@@ -134,7 +134,7 @@ bool FileSink::ReadSome() {
       case RingReader::Found::kRecord: {
         if (segment_.empty()) segment_since_ = clock_->Now();
         segment_.Add(view);
-        // What was read in place is right only now. The producer is this process: it has cut us off because the disk is slow.
+        // Bytes that were read in place are right only now. The producer is this process: it has cut us off because the disk is slow.
         if (!reader_.Release()) {
           Refused("cut off while a record was copied: the disk is slower than the model");
           segment_.Undo();

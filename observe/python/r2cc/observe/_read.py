@@ -133,7 +133,7 @@ class Live(_Items):
     fits = [one for one in _library.find(run) if rank is None or one.rank == rank]
     if len({one.rank for one in fits}) > 1:
       raise _library.Error(f"run {run} has ranks {', '.join(str(one.rank) for one in fits)}: say which")
-    # Of several lives of one name the one that goes on.
+    # If several producers had one name, the one that goes on.
     fits.sort(key=lambda one: (one.life == 0 and one.alive, one.id))
     self._handle, self._follow, self._timeout_s = ctypes.c_void_p(), follow, timeout_s
     self._pid = os.getpid()

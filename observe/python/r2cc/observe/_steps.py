@@ -181,7 +181,8 @@ class Steps:
     of_tags = self._by_tags.setdefault(self._tags_signature(), [])
     if layout not in of_tags:
       of_tags.append(layout)
-    # What had to be copied at its point, or when the step began, was copied for this layout or not at all: a new one is known by now.
+    # A tensor that had to be copied at its point, or when the step began, was copied for this layout or not at all: a new
+    # one is known by now.
     early_is_lost = self._is_early() and not self._begun and not self._early_kept
     must_be_known = self._begun or layout.inline or early_is_lost
     if must_be_known and (is_new or layout is not self._expected or early_is_lost):
