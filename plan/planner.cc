@@ -32,7 +32,7 @@ uint64_t BestRate(const NodeModel& node) {
   return best;
 }
 
-// What `nic` can carry of the best NIC of its node. Not 0: that would forbid it.
+// The rate of `nic` relative to the best NIC of its node. Not 0: that would forbid it.
 uint16_t RatePermille(const NicModel& nic, uint64_t best_rate) {
   if (nic.rate_bits_per_s == 0 || best_rate == 0) return kFullWeightPermille;
   const double share = static_cast<double>(nic.rate_bits_per_s) / static_cast<double>(best_rate);
@@ -61,7 +61,7 @@ std::vector<BrokenPath> ForbiddenPaths(const ClusterModel& cluster) {
   return forbidden;
 }
 
-// What `plan` says of `node`.
+// The part of `plan` for `node`.
 auto NicsOf(const Plan& plan, const std::string& node) {
   const auto begin = std::partition_point(plan.nics.begin(), plan.nics.end(), [&](const PlannedNic& nic) { return nic.node < node; });
   const auto end = std::find_if(begin, plan.nics.end(), [&](const PlannedNic& nic) { return nic.node != node; });

@@ -14,7 +14,7 @@ namespace {
 
 // Members whose ports differ by less than this part are equal: shares and rates come from arithmetic.
 constexpr double kEqual = 1e-9;
-// A schedule must be faster by this part to be preferred to a simpler one, which stands before it.
+// A schedule must be faster by this part to be preferred to a simpler one, which comes before it.
 constexpr double kWorthIt = 1e-6;
 
 // By so much OptCC must be faster than the direct schedule.
@@ -45,7 +45,7 @@ uint32_t ChannelsOnARail(const Ports& ports) {
   return (ports.rails + left - 1) / left;
 }
 
-// What a ring gets of the slowest member if rails are not shared.
+// The rate that a ring gets from the slowest member if rails are not shared.
 double PinnedRate(const Ports& ports) {
   return ports.rails == 1 ? ports.bytes_per_s[SlowestMember(ports)] : ports.healthy_bytes_per_s / ChannelsOnARail(ports);
 }

@@ -44,7 +44,7 @@ WayDecision ByTree(const SeatNodes& nodes, const WayDecision& current) {
 }  // namespace
 
 WayDecision DecideWay(const SeatNodes& nodes, const CollNetOffer& collnet, const WayDecision& current) {
-  // Nothing is lost: nothing of NCCL's is changed, whatever would be faster.
+  // Nothing is lost: nothing of NCCL's is changed, also if another way would be faster.
   if (std::all_of(nodes.kept_permille.begin(), nodes.kept_permille.end(), [](uint32_t permille) { return permille >= 1000; })) return {};
   WayDecision tree = ByTree(nodes, current);
   WayDecision reduced = ByCollNet(nodes, collnet, current.way == Way::kCollNet);

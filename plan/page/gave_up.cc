@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 
-// What is wrong with a rail, without its name.
+// The fault of a rail, without its name.
 std::string CauseOf(const GaveUp& gave_up, const GaveUpRail& rail) {
   std::string text;
   if (rail.dead_port == DeadPort::kPeer) text = "port of " + gave_up.peer + " ";
@@ -55,7 +55,7 @@ bool Follows(const std::string& before, const std::string& name) {
 }
 
 std::string Command(const GaveUp& gave_up) {
-  // Whoever fell silent is asked about first: a link that is down explains itself.
+  // A silent end is named first: a link that is down explains itself.
   const auto silent = std::find_if(gave_up.rails.begin(), gave_up.rails.end(),
                                    [](const GaveUpRail& rail) { return rail.cause != EvidenceCause::kLinkDown && !rail.peer_nic.empty(); });
   if (silent != gave_up.rails.end() && silent->dead_port != DeadPort::kOwn)

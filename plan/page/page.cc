@@ -35,7 +35,7 @@ SipKey KeyIn(const PageLayout& page) { return {page.key, kPageMagic}; }
 
 uint64_t TagOf(const SipKey& key, const std::string& first, const std::string& second) { return SipHash24(key, first + '\0' + second); }
 
-// Where the entry of two names stands that is displaced.
+// The key of the displaced entry of two names.
 uint64_t DisplacedHash(const SipKey& key, const std::string& name) { return SipHash24({~key[0], ~key[1]}, name); }
 
 PageEntry EntryOf(const SipKey& key, const std::string& first, const std::string& second, bool displaced, PlannedState state,
@@ -50,7 +50,7 @@ PageEntry EntryOf(const SipKey& key, const std::string& first, const std::string
   return entry;
 }
 
-// Whose entries are displaced: all NICs whose hashes are those of one that goes before.
+// The NICs with displaced entries: all whose hashes are those of an earlier one.
 std::vector<bool> Displaced(const Plan& plan, const std::string& own_node, std::vector<PageConflict>* conflicts) {
   struct Hashes {
     uint64_t node, nic;
@@ -242,7 +242,7 @@ std::unique_ptr<PageWriter> PageWriter::Create(std::string* error) {
 PageWriter::~PageWriter() { UnmapShared(kPage, fd_, memory_); }
 
 bool PageWriter::Publish(const Plan& plan, Nanos now, std::string* error, const std::string& own_node) {
-  // A page is one life's.
+  // A page belongs to one run of a daemon.
   if (published_ == Epoch{} ? plan.epoch == Epoch{} : !plan.epoch.LaterThan(published_)) {
     *error = "plan's epoch is not later than the published one";
     return false;
@@ -319,7 +319,7 @@ PageReader::Read PageReader::Refresh() {
 
 bool PageReader::Stale(Nanos now) const {
   const auto* page = static_cast<const PageLayout*>(memory_);
-  // Without signs: whatever a foreign writer put there, the difference is defined.
+  // Unsigned: the difference is defined for any value of a foreign writer.
   const uint64_t writers_now = static_cast<uint64_t>(now) + to_writers_clock_;
   const uint64_t age = writers_now - LoadAcquire(&page->heartbeat_ns);
   const uint64_t limit = static_cast<uint64_t>(kPageStaleAfter);

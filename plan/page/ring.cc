@@ -21,7 +21,7 @@ constexpr SharedKind kRing = {"ring", kRingMagic, kRingVersion, kRingVersion, si
 static_assert((kRingRecords & (kRingRecords - 1)) == 0, "the counts wrap at 2^64: positions must not jump there");
 
 using Words = uint64_t[kRingRecordWords];
-// So many records are read at once.
+// The records that are read at once.
 constexpr uint64_t kBatch = 64;
 
 // The record as values of our own: validated when the producer cannot change it any more.
@@ -228,7 +228,7 @@ bool EvidenceRingWriter::Put(const EvidenceRecord& record) {
   }
   EvidenceRecord written = record;
   written.cause = static_cast<uint32_t>(CauseFor(static_cast<EvidenceCause>(record.cause), newest_cause_));
-  // Whatever the reader put there, a sum is defined; one that makes no sense is no time.
+  // The sum is defined for any value of the reader; one that makes no sense is no time.
   const bool overflows = __builtin_add_overflow(record.time_ns, to_readers_clock_, &written.time_ns);
   if (record.time_ns >= 0 && (overflows || written.time_ns < 0)) written.time_ns = 0;
   Words words;

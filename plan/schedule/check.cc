@@ -49,7 +49,7 @@ std::string CheckNames(const Schedule& schedule) {
   });
 }
 
-// That the counts leave nothing open that matters: what a send or an overwriting receive sees is the same in every execution. Of a
+// Checks that the counts leave nothing open that matters: what a send or an overwriting receive sees is the same in every execution. Of a
 // block's steps at one member, those that must come before one are exactly as many as it waits for.
 std::string CheckOrder(const Schedule& schedule) {
   struct Use {

@@ -14,14 +14,14 @@ namespace {
 double Slowest(std::span<const double> bytes_per_s) { return *std::min_element(bytes_per_s.begin(), bytes_per_s.end()); }
 double Fastest(std::span<const double> bytes_per_s) { return *std::max_element(bytes_per_s.begin(), bytes_per_s.end()); }
 
-// What one member of a ring of `members` moves each way in an AllReduce of one byte.
+// The bytes that one member of a ring of `members` moves each way in an AllReduce of one byte.
 double RingLoad(double members) { return 2 * (members - 1) / members; }
 
 double RingOf(double members, double bytes, double bytes_per_s, double latency_s, double overhead_bytes) {
   return 2 * (members - 1) * (latency_s + (bytes / members + overhead_bytes) / bytes_per_s);
 }
 
-// What a degraded member contributes goes out, and the sum comes in one chunk later.
+// A degraded member's contribution goes out, and the sum comes in one chunk later.
 double Exchange(double bytes, double bytes_per_s, uint32_t core, uint32_t chunks, double latency_s, double overhead_bytes) {
   if (chunks == 0) return bytes / bytes_per_s;
   const double pieces = R2ccPieces(core, chunks);
@@ -103,8 +103,8 @@ std::vector<double> DirectShares(std::span<const double> bytes_per_s, const std:
   const auto owners = static_cast<size_t>(std::count(may_own.begin(), may_own.end(), true));
   R2CC_CHECK(may_own.size() == members && owners > 0);
   std::vector<double> shares;
-  // What two members own costs neither of them anything: each sends and receives the whole vector. Halves keep both directions busy at
-  // once.
+  // The parts that two members own cost neither of them anything: each sends and receives the whole vector. Halves keep both directions
+  // busy at once.
   if (members == 2) {
     for (const bool may : may_own) shares.push_back(may ? 1.0 / static_cast<double>(owners) : 0);
     return shares;

@@ -11,12 +11,12 @@
 namespace r2cc::plan {
 namespace {
 
-// Blocks are of members that own something. Who owns nothing is sent nothing to add up and has no sums to send: two such members need no
-// path between them.
+// Blocks are of members that own something. A member that owns nothing is sent nothing to add up and has no sums to send: two such members
+// need no path between them.
 //
 // Members that are alike form a wheel, so that the schedule has a rotation. Lanes of the i-th of n on the wheel: lane o-1 sends to the
-// member o places on and receives from the one o places back; lane n-1+s is for the s-th member beside the wheel. Lanes of the s-th
-// beside: lane i for the i-th on the wheel, lane n+r for the r-th beside (that of itself stays empty).
+// member o places on and receives from the one o places back; lane n-1+s is for the s-th member outside the wheel. Lanes of the s-th
+// outside: lane i for the i-th on the wheel, lane n+r for the r-th outside (that of itself stays empty).
 class Direct final : public Schedule {
  public:
   Direct(Collective collective, uint64_t bytes, uint32_t segments, std::span<const double> shares, std::span<const double> like)
@@ -89,7 +89,7 @@ class Direct final : public Schedule {
     return owned;
   }
   uint32_t Owners() const { return static_cast<uint32_t>(owners_.size()); }
-  // What one member sends to another: of each segment what that one adds up, the sum that this one has, both or neither.
+  // The transfers of one member to another, for each segment: what that one adds up, the sum that this one has, both or neither.
   bool Reduces(uint32_t to) const { return collective_ != Collective::kAllGather && share_[to] > 0; }
   bool Gathers(uint32_t from) const { return collective_ != Collective::kReduceScatter && share_[from] > 0; }
   uint32_t HalvesOf(uint32_t from, uint32_t to) const { return uint32_t{Reduces(to)} + uint32_t{Gathers(from)}; }
@@ -133,7 +133,7 @@ class Direct final : public Schedule {
   std::vector<uint32_t> piece_;  // of each segment, by owner
   std::vector<uint32_t> wheel_;
   std::vector<uint32_t> outside_wheel_;
-  std::vector<uint32_t> place_;  // of each member on the wheel, or beside it
+  std::vector<uint32_t> place_;  // of each member on the wheel, or outside it
   std::vector<bool> on_wheel_;
 };
 

@@ -86,7 +86,7 @@ class Staged final : public Schedule {
     if (member < ring_.n && lane == 0) {
       const Work& work = ring_order_[index / (ring_.n - 1)];
       step = RingSend(ring_, member, index % (ring_.n - 1), work.half);
-      // What the section got before: the raw section of the degraded member, or the ring's, or (gathering inside) also the total.
+      // The former content of the section: the raw section of the degraded member, or the ring's, or (gathering inside) also the total.
       if (work.half == Collective::kReduceScatter)
         step.after_receives = around_[work.segment] || step.after_receives > 0;
       else if (around_[work.segment])

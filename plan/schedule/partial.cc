@@ -11,7 +11,7 @@ namespace r2cc::plan {
 namespace {
 
 // Two binary trees over the core's servers, laid out as heaps: the first from the first server down, the second from the last one up, so
-// that whoever has children in one is (but for the middle) a leaf in the other, and each server's port carries the vector about once.
+// that a member with children in one is (but for the middle) a leaf in the other, and each server's port carries the vector about once.
 // Inside a server the bytes go from member to member. Even blocks go down the first tree, odd ones down the second.
 //
 // Lanes of a core member: 0 the ring; 1, 2, 3 the first tree: to the first child (and from the parent), to the second, to the next member
@@ -135,8 +135,8 @@ class Partial final : public Schedule {
     const uint32_t child = (2 * (place / per_server_) + 1 + which) * per_server_;
     return place % per_server_ == 0 && child < ring_.n ? Core(child, tree) : ring_.n;
   }
-  // Who sends chain g the sums of a tree's blocks: the last member of a leaf; for the first chain, of that with the fewest children in the
-  // other tree.
+  // The member that sends chain g the sums of a tree's blocks: the last member of a leaf; for the first chain, of that with the fewest
+  // children in the other tree.
   uint32_t Returner(uint32_t g, uint32_t tree) const {
     const uint32_t servers = ring_.n / per_server_;
     return Core((servers / 2 + g % (servers - servers / 2)) * per_server_ + per_server_ - 1, tree);

@@ -36,7 +36,7 @@ void Progress::Match(uint32_t member, const Due& due, Begin begin) {
   // Inside a rotation, what the first member does with the one i places on is what the one i places back does with the first.
   const bool inside = RotationIndex(member) == 0 && RotationIndex(mine.peer) != kNone;
   const uint32_t other_member = inside ? member : mine.peer;
-  // What a member outside the rotation does with another than the first is done when it is with the first.
+  // A step of a member outside the rotation with another than the first is done when that with the first is done.
   if (!Followed(other_member)) return;
   const uint32_t queue = QueueOf(member, due.lane, due.receives());
   const uint32_t other_queue = QueueOf(other_member, mine.peer_lane, !due.receives());
@@ -63,7 +63,7 @@ void Progress::Done(uint32_t member, uint32_t lane, bool receives, Begin begin) 
   members_left_ -= progress.finished();
 }
 
-// What a member outside the rotation did with the first member it did with all of them.
+// A member outside the rotation did with all members what it did with the first.
 void Progress::ImagesDone(const Transfer& transfer, uint32_t send_index, uint32_t receive_index, Begin begin) {
   const bool from_inside = RotationIndex(transfer.from) == 0;
   const bool to_inside = RotationIndex(transfer.to) == 0;

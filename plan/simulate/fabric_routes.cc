@@ -36,7 +36,7 @@ std::vector<double> FabricRoutes::Capacities() const {
 
 void FabricRoutes::Apply(const RailChange& change) { fabric_.rails_bytes_per_s[change.server][change.rail] = change.bytes_per_s; }
 
-// The part of a member's bytes that goes over NVLink to and from rails beside other members, if all rails share them.
+// The part of a member's bytes that goes over NVLink to and from rails next to other members, if all rails share them.
 double FabricRoutes::PartAwayFromHome(uint32_t member) const { return 1 - Rate(ServerOf(member), HomeRail(member)) / ServerRate(member); }
 
 // From `rail` on, the first that works at `from` (at both, if `both`); rails_ if there is none.

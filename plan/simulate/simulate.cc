@@ -146,7 +146,7 @@ class Run {
     }
   }
 
-  // One transfer stands for those of all members of the rotation: what it takes at the first member's ports the others take at theirs;
+  // One transfer represents those of all members of the rotation: the others take at their ports what it takes at the first member's;
   // at the port of a member outside, all of them meet.
   void Fold(const Transfer& transfer) {
     FabricRoutes::Route& route = found_.front();
