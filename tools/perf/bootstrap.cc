@@ -82,7 +82,7 @@ std::string Text(const addrinfo& address) {
   return text;
 }
 
-// Of the addresses that `host` has here. Null: all addresses of the machine.
+// One of the addresses that `host` has here. Null: all addresses of the machine.
 const addrinfo* ListenAddress(const std::string& host, const addrinfo* list) {
   std::vector<std::string> texts;
   std::vector<const addrinfo*> all;
@@ -159,7 +159,8 @@ Status Bootstrap::Accept(int listen_fd, int ranks, std::string_view job) {
   return status;
 }
 
-// Strangers (a port scanner, a stray rank of another job) are turned away and do not stop the job; a rank of ours with other flags does.
+// Unrelated connections (a port scanner, a stray rank of another job) are refused and do not stop the job; a rank of ours with other flags
+// does.
 Status Bootstrap::Handshake(int fd, std::string_view job) {
   Peer peer;
   peer.fd = fd;
@@ -301,7 +302,7 @@ Status Bootstrap::ReadFrames(Peer* peer) {
 
 Status Bootstrap::PeerLost(const Peer& peer, const std::string& how) { return PassOn("rank " + std::to_string(peer.rank) + " " + how); }
 
-// Rank 0 tells the others what it heard; they are told whole sentences and repeat them as they are.
+// Rank 0 sends the others what it received: whole sentences, which they print unchanged.
 Status Bootstrap::PassOn(const std::string& sentence) {
   if (rank_ == 0) Fail(sentence);
   return Status::Error(sentence);

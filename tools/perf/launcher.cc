@@ -34,7 +34,7 @@ sigset_t AwaitedSignals() {
 }
 
 // Whether the plugin can be loaded at all, in a process of its own: one clear line instead of one per rank, and no thread of the plugin
-// lives across a fork.
+// exists across a fork.
 bool PluginLoads(const Options& options) {
   fflush(nullptr);
   const pid_t pid = fork();

@@ -88,7 +88,7 @@ void AddFlags(CLI::App* app, Text* text, Options* options) {
   app->add_flag("--debug", options->debug, "print the plugin's INFO messages too");
 }
 
-// Who runs the ranks. Empty: fine. Otherwise what is wrong, and the way out.
+// Finds the launcher of the ranks. Empty: fine. Otherwise what is wrong, and the way out.
 std::string ApplyRanks(const Text& text, const Environment& environment, Options* options) {
   if (text.ranks > 0 && options->rank >= 0) return "--ranks starts all ranks here and --rank runs one of a job; give one of them";
   if (options->pin > 0 && text.ranks == 0) return "--pin needs --ranks; pin a single rank when you start it, for example with taskset";

@@ -16,7 +16,7 @@ __attribute__((format(printf, 1, 2))) std::string Format(const char* format, ...
   return text;
 }
 
-// As nccl-tests: so many digits that the column stays readable.
+// As nccl-tests: few enough digits that the column stays readable.
 std::string TimeText(double us) { return Format(us >= 10000 ? "%8.0f" : us >= 100 ? "%8.1f" : "%8.2f", us); }
 
 std::string Quoted(const std::string& text) {

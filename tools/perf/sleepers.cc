@@ -16,7 +16,7 @@ Status Sleepers::Fork(int count, int rank) {
     const pid_t pid = fork();
     if (pid < 0) return Status::Error(std::string("cannot fork a child: ") + strerror(errno));
     if (pid == 0) {
-      // Whoever reads our output must see its end when the rank ends.
+      // A reader of our output must see its end when the rank ends.
       for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(fd);
       alarm(kLifetimeS);
       for (;;) pause();

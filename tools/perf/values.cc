@@ -18,7 +18,7 @@ void Values::Fill(float* input, float* output, int64_t elements, uint32_t iterat
   if (!options_.check) return;
   if (!options_.random_seed.has_value()) return FillInput(input, elements, rank_, options_.ranks, iteration);
   FillRandom(input, ElementsOf(elements, options_.type), options_.type, *options_.random_seed, rank_);
-  // What an iteration before has left would be right: no number.
+  // The result of an earlier iteration would be right, so the buffer is filled with no number.
   std::memset(output, 0xff, static_cast<size_t>(elements) * sizeof(float));
 }
 
