@@ -118,7 +118,7 @@ TEST(EventLoop, AnEventThatWasFetchedDoesNotReachARemovedHandler) {
   EXPECT_EQ(stale_calls, 0);
 }
 
-// What waits for a turn of the loop: thousands of tasks, each of which takes a millisecond, and a timer that is due meanwhile.
+// The load for a turn of the loop: thousands of tasks, each of which takes a millisecond, and a timer that is due meanwhile.
 TEST(EventLoop, ManyTasksHoldUpNoTimer) {
   EventLoop loop;
   const auto work = [&loop] {
@@ -142,7 +142,7 @@ TEST(EventLoop, ManyTasksHoldUpNoTimer) {
   EXPECT_GE(turns, 20);
 }
 
-// Likewise with descriptors, and with timers that are due at once.
+// The same with descriptors, and with timers that are due at once.
 TEST(EventLoop, ManyDescriptorsHoldUpNoTimer) {
   EventLoop loop;
   std::vector<std::unique_ptr<Pipe>> pipes;

@@ -25,7 +25,7 @@ class LogOutputTest : public testing::TestWithParam<Kind> {
   ~LogOutputTest() override {
     for (const int end : ends_) close(end);
   }
-  // What has arrived.
+  // The bytes that have arrived.
   std::string Read() {
     std::string all;
     char some[65536];

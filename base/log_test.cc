@@ -100,7 +100,7 @@ TEST(Log, WithoutItsSocketALineForTheJournalBeginsWithItsPriority) {
 }
 
 TEST(Log, TheJournalGetsFieldsAndStandardErrorWhatItDoesNotTake) {
-  // In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
+  // In /tmp and not in TEST_TMPDIR: the path of a Unix socket has room for 107 bytes.
   std::string folder = "/tmp/r2cc-log.XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const std::string path = folder + "/journal";

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 
 class StallGuardTest : public testing::Test {
  protected:
-  // Time passes; the loops that are not said to hang turn.
+  // Time passes; the loops that are not set to hang turn.
   void Pass(Nanos by, bool core_turns, bool disk_turns = true) {
     for (const Nanos end = own_.Now() + by; own_.Now() < end;) {
       own_.Advance(kStallAskInterval / 4);

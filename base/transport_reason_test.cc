@@ -14,7 +14,7 @@ TEST(TransportReason, IsForPeople) {
                       "not found"),
       "the name n7 is not resolved: Domain name not found");
   EXPECT_EQ(TransportReason("C-ares status name="), "the name  is not resolved");
-  // As gRPC 1.51 and OpenSSL 3.0 say it.
+  // The texts of gRPC 1.51 and OpenSSL 3.0.
   EXPECT_EQ(TransportReason("failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7999: Tls handshake failed: "
                             "SSL_ERROR_SSL: error:0A00010B:SSL routines::wrong version number"),
             "it does not use TLS: it is another program, or a daemon without tls");

@@ -8,7 +8,7 @@
 namespace r2cc {
 namespace {
 
-constexpr AddressState kDuplicate{.duplicate = true, .tentative = true};  // as the kernel says it
+constexpr AddressState kDuplicate{.duplicate = true, .tentative = true};  // as the kernel reports it
 constexpr AddressState kTentative{.tentative = true};
 constexpr AddressState kDeprecated{.deprecated = true};
 

@@ -197,7 +197,7 @@ TEST(NetlinkParser, EveryTruncationIsSurvived) {
   datagram.Link(RTM_NEWLINK, 7, kAllUp).Name("eth0");
   datagram.Addr(RTM_NEWADDR, 7).Address(IFA_LOCAL, "10.0.0.1");
   for (size_t size = 0; size < datagram.bytes().size(); ++size) {
-    // Of exactly that size on the heap, so that a sanitizer sees an overrun.
+    // A buffer of exactly that size on the heap, so that a sanitizer sees an overrun.
     const std::vector<uint8_t> cut(datagram.bytes().begin(), datagram.bytes().begin() + static_cast<long>(size));
     NetlinkBatch batch;
     ParseNetlink(cut.data(), cut.size(), 1, &batch);

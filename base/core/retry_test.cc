@@ -19,7 +19,7 @@ TEST(WithJitter, IsNeverLessThanTheBackOffNorMuchMore) {
     }
 }
 
-// Of connections that failed in one moment, few come again in the same quarter of a millisecond.
+// Few of the connections that failed in one moment come again in the same quarter of a millisecond.
 TEST(WithJitter, SpreadsThoseThatFailedTogether) {
   constexpr uint32_t kSeeds = 10, kNames = 8;
   constexpr Nanos kMoment = kNanosPerMs / 4;

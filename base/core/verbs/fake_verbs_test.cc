@@ -65,7 +65,7 @@ TEST_F(Fake, RetriesEndAfterTheFormulaAndLaterRequestsAreFlushed) {
   EXPECT_EQ(got[0].wr_id, 1u);
   EXPECT_EQ(got[0].status, Status::kRetryExceeded);
   EXPECT_EQ(got[1].status, Status::kFlushed);
-  EXPECT_EQ(got[1].kind, CompletionKind{});  // whatever it was
+  EXPECT_EQ(got[1].kind, CompletionKind{});  // for requests of all kinds
   QueuePairState state{};
   ASSERT_EQ(ends_[0].verbs->QueryState(ends_[0].pair.id, &state), 0);
   EXPECT_EQ(state, QueuePairState::kError);
@@ -245,7 +245,7 @@ TEST_F(Fake, DestroyAndDeregistrationAreFences) {
   EXPECT_EQ(LateBytes([](End* end) { return end->verbs->Deregister(end->region.id); }), 0u);
 }
 
-// A queue pair that takes the number and the packet numbers of one that was destroyed hears what was sent to that one.
+// A queue pair that takes the number and the packet numbers of one that was destroyed receives what was sent to that one.
 TEST_F(Fake, TheOldNumberReceivesOldPackets) {
   for (const uint32_t psn : {kPsn, kPsn + 1}) {
     Make();

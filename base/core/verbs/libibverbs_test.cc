@@ -172,7 +172,7 @@ TEST_F(LibibverbsTest, EventsAreReadAndAcknowledgedWithTheirSubject) {
   verbs_.AckAsyncEvent(context_, event);
   EXPECT_EQ(stub_->acknowledged.element.qp, reinterpret_cast<ibv_qp*>(pair_.id));
 
-  // Of a thing that this seam has no name for: acknowledged once, with what the library gave.
+  // An event that this seam has no name for: acknowledged once, with the library's object.
   stub_->event.event_type = IBV_EVENT_SRQ_ERR;
   ASSERT_EQ(verbs_.ReadAsyncEvent(context_, &event), 0);
   EXPECT_EQ(event.kind, AsyncKind::kOther);

@@ -34,7 +34,7 @@ TEST(PortFacts, SoftRoceNamesTheInterfaceThatItStandsOn) { EXPECT_EQ(Named({12, 
 
 TEST(PortFacts, ThePciFunctionDecidesWhereNoGidDoes) {
   EXPECT_EQ(Named({4, "ib1", "0000:81:00.1"}), "mlx5_1:1");
-  // Of the same function, but its GIDs are of others: a representor.
+  // A port of the same function whose GIDs belong to others: a representor.
   EXPECT_EQ(Named({20, "pf0vf0", "0000:81:00.0"}), "");
   // Two ports: nobody knows which.
   EXPECT_EQ(Named({5, "ib2", "0000:c1:00.0"}), "");
