@@ -27,7 +27,7 @@ TEST(CheckConfig, WithoutAProgramItReportsThat) {
   EXPECT_THAT(std::string(client::Run(CheckConfigCommand{"f", "", "/nowhere/r2ccd"}).message()), HasSubstr("/nowhere/r2ccd"));
 }
 
-// r2ccctl and r2ccd themselves: one says what the other says, with the other's exit code.
+// r2ccctl and r2ccd themselves: one prints the output of the other, with its exit code.
 TEST(CheckConfig, ItIsTheDaemonThatChecks) {
   const std::string folder = testing::TempDir() + "/check_config_run";
   std::filesystem::create_directories(folder + "/r2ccd.d");

@@ -1,4 +1,4 @@
-// The real r2ccctl against daemons that are not there, break off, say nothing, or are something else: what a person reads then has no word
+// The real r2ccctl against daemons that are not there, break off, send nothing, or are something else: what a person reads then has no word
 // of gRPC.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Of gRPC and of OpenSSL; addresses as gRPC writes them.
+// Texts of gRPC and of OpenSSL; addresses as gRPC writes them.
 constexpr const char* kForeign[] = {"DEADLINE_EXCEEDED",
                                     "Deadline Exceeded",
                                     "UNAVAILABLE",

@@ -351,7 +351,7 @@ TEST_F(R2ccctl, BadUsageIsExitCodeTwoAndReachesNoDaemon) {
 TEST_F(R2ccctl, NamesTheSocketOfADaemonThatIsNotThere) {
   EXPECT_THAT(Refused("status --run_dir ./nowhere", 1),
               AllOf(HasSubstr("./nowhere-control/r2ccd.sock"), HasSubstr("not running"), HasSubstr("r2ccd --run_dir=./nowhere")));
-  // What a killed daemon leaves behind: a socket file on which nobody listens.
+  // The remains of a killed daemon: a socket file on which nobody listens.
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = "stale.sock"};
   ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);

@@ -24,7 +24,7 @@ const NodeConditions::Write kDegraded = {
 
 constexpr char kPatchOfN0[] = "PATCH /api/v1/nodes/n0/status?fieldManager=r2cc-conditions.r2cc";
 
-// A node of Kubernetes with a condition that `writer` wrote last; empty: Kubernetes does not say who.
+// A node of Kubernetes with a condition that `writer` wrote last; empty: Kubernetes does not name the writer.
 std::string NodeOf(const std::string& name, const std::string& status, const std::string& writer, const std::string& heartbeat) {
   const auto managed = [](const std::string& manager, const std::string& time, const std::string& field) {
     return absl::StrCat(R"({"manager":")", manager, R"(","operation":"Update","time":")", time,

@@ -17,7 +17,7 @@ TEST(EvidenceValueText, HasItsUnit) {
   EXPECT_EQ(EvidenceValueText("job-slow", 250), "25%");
   EXPECT_EQ(EvidenceValueText("weight", 0), "0%");
   EXPECT_EQ(EvidenceValueText("rail-silent", 0), "");
-  // Without a value, and with the number of looks next to it, it read as so many errors.
+  // Without a value, and with the number of looks next to it, it read as a number of errors.
   EXPECT_EQ(EvidenceValueText("errors", 0), "0% of the limit");
   EXPECT_EQ(EvidenceValueText("errors", 1500), "150% of the limit");
   EXPECT_EQ(EvidenceValueText("carrier-flips", 3), "3");

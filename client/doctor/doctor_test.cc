@@ -255,7 +255,7 @@ TEST_F(DoctorTest, PathsMtuAndPorts) {
       << "a dead rail is no firewall";
   machine_.largest_packet.clear();
   EXPECT_THAT(Wrong(), HasSubstr("FAIL probe port: rail1 to n1 (10.2.0.1 to 10.2.0.2): r2ccd's probes (UDP) have no answer, pings have"));
-  // A firewall on all rails: no pair tells the peer's silence from a daemon that is busy, so none becomes silent.
+  // A firewall on all rails: no pair distinguishes the peer's silence from a daemon that is busy, so none becomes silent.
   facts_.daemon.pairs[1].set_state("up");
   facts_.daemon.pairs[1].set_sent(40);
   facts_.daemon.pairs[1].set_last_answer_ns(facts_.now_ns - 30 * kSecondNs);

@@ -1,4 +1,4 @@
-// What operators said, as r2ccctl shows it.
+// Operators' settings, as r2ccctl shows them.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What arrives at a server with NVSentinel's messages.
+// The events that arrive at a server with NVSentinel's messages.
 #include "client/health/health_events.h"
 
 #include <gmock/gmock.h>

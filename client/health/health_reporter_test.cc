@@ -26,7 +26,7 @@ class HealthReporterTest : public testing::Test {
     own_.mutable_nics(nic)->set_state(state);
     own_.mutable_nics(nic)->set_reason(reason);
   }
-  // What is told, and taken.
+  // The events that are reported, and taken.
   std::vector<datamodels::HealthEvent> Events() {
     const datamodels::HealthEvents events = reporter_.Look(own_, kNow);
     reporter_.Delivered();

@@ -18,7 +18,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What a shell has in `name` once it has read the lines.
+// The value of `name` in a shell that has read the lines.
 std::string InShell(const std::string& lines, const std::string& name) {
   const std::string file = testing::TempDir() + "/job_env.sh";
   FILE* const script = fopen(file.c_str(), "w");
@@ -85,7 +85,7 @@ TEST(JobEnv, APodGetsThePluginAndTheNodesNetwork) {
               AllOf(HasSubstr("value: \"/image\""), testing::Not(HasSubstr("r2cc-setup"))));
 }
 
-// The exit code of one of Slurm's lines, where `r2ccctl ready` ends with `code`; and what scontrol was told.
+// The exit code of one of Slurm's lines, if `r2ccctl ready` ends with `code`; and the arguments of scontrol.
 int RunSlurmLine(const std::string& beginning, int code, std::string* arguments) {
   const std::string folder = testing::TempDir() + "/slurm";
   std::filesystem::create_directories(folder);

@@ -16,7 +16,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kHour = 3600 * kSecond;
 constexpr int64_t kBegin = 1'700'000'000 * kSecond;
 
-// Of two processes on two nodes that ran for an hour.
+// The report of two processes on two nodes that ran for an hour.
 v1::ReportJobsReply::Whole Job(const std::string& name) {
   v1::ReportJobsReply::Whole whole;
   v1::JobSums& sums = *whole.mutable_sums();

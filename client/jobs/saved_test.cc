@@ -1,4 +1,4 @@
-// What was saved, of the sums of runs; and as text.
+// The savings, from the sums of runs, and as text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@ using testing::Not;
 
 constexpr uint32_t kRails = 4;
 
-// Node 1 has lost so many rails.
+// Node 1 has lost this many rails.
 v1::ExplainPlanReply Nodes(uint32_t nodes, uint32_t lost, v1::NicState state = v1::FAILED) {
   v1::ExplainPlanReply reply;
   for (uint32_t node = 0; node < nodes; ++node)

@@ -28,7 +28,7 @@ const v1::ScheduleCandidate& Of(const v1::PlanSimulation& answer, absl::string_v
   return answer.candidates(0);
 }
 
-// Where steps cost nothing the ratios are those of the papers' formulas: 8 nodes, a quarter lost.
+// If steps cost nothing the ratios are those of the papers' formulas: 8 nodes, a quarter lost.
 TEST(SimulateTest, RatiosAreThePapers) {
   const v1::PlanSimulation answer = Answer(EightNodes({"n0:2"}));
   EXPECT_NEAR(Of(answer, "ring").ratio_to_ring(), 2, 1e-4);
@@ -44,7 +44,7 @@ TEST(SimulateTest, RatiosAreThePapers) {
   EXPECT_EQ(answer.lost(0).node(), "n0");
 }
 
-// Beside the plugin's own AllReduce, what NCCL's tree gives: half of a node is free there.
+// NCCL's tree next to the plugin's own AllReduce: half of a node is free there.
 TEST(SimulateTest, ASeatInNcclsTree) {
   const v1::PlanSimulation half = Answer(EightNodes({"n3:4"}));
   // 2 D/B, and the fill of eight channels of 256 chunks each.
