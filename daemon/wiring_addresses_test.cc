@@ -39,7 +39,7 @@ class NetworkTest : public testing::Test, protected FakeWorld {
     core_.Advance(3000 * kMs);
     v1::NodeView stored;
     EXPECT_TRUE(stored.ParseFromString(store_->entries().at("/r2cc/nodes/n0")));
-    // What is named by a network comes behind the others.
+    // A NIC that is named by a network comes after the others.
     EXPECT_EQ(stored.nics(1).name(), "rail0");
     return stored.nics(1).address();
   }

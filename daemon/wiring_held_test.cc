@@ -1,4 +1,4 @@
-// What waited for a rail that a job lost, as an event.
+// The operations that waited for a rail that a job lost, as an event.
 #include <gtest/gtest.h>
 
 #include "daemon/wiring_rig.h"

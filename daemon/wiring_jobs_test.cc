@@ -1,4 +1,4 @@
-// What jobs tell the daemon, and what becomes of it.
+// Jobs' reports to the daemon, and their effects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -157,7 +157,7 @@ TEST_F(WiringTest, LostLargePacketsAreReportedAndMakeSuspect) {
   deliver(plan::EvidenceRecordKind::kProofFailed, plan::EvidenceCause::kLargeLost, 1500);
   EXPECT_THAT(Newest("link-unproven").message(), testing::HasSubstr("n1/rail1: packets over 1500 bytes are lost; it goes on"));
   EXPECT_THAT(reason(), testing::HasSubstr("rail1 to n1: packets over 1500 bytes are lost; "));
-  // It says so each second; that is told once, until the link carries data.
+  // It reports that each second; one event is made, until the link carries data.
   const uint64_t sequence = Newest("link-unproven").sequence();
   deliver(plan::EvidenceRecordKind::kProofFailed, plan::EvidenceCause::kLargeLost, UINT64_MAX);
   EXPECT_EQ(Newest("link-unproven").sequence(), sequence);
@@ -167,7 +167,7 @@ TEST_F(WiringTest, LostLargePacketsAreReportedAndMakeSuspect) {
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect) << "one job's word";
 }
 
-// Before the daemons are upgraded again somebody has to know that there are such jobs, whichever daemon he asks.
+// Before the daemons are upgraded again an operator has to learn of such jobs from any daemon.
 TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreReportedToAll) {
   plan::AttachRequest job = JobWithRails({"10.0.1.1"});
   plan::SetText(Release(), job.release);
@@ -176,7 +176,7 @@ TEST_F(WiringTest, JobsWithPluginsOfOtherReleasesAreReportedToAll) {
   core_.Advance(plan::kPageHeartbeatInterval);
   Settle();
   EXPECT_EQ(peers_->pushed().back().jobs_of_other_releases(), 1u);
-  // What the release before this one reads, and looks at.
+  // The fields that the release before this one reads.
   EXPECT_EQ(peers_->pushed().back().protocol(), kPeerProtocolLeast);
   EXPECT_EQ(peers_->pushed().back().protocol_newest(), kPeerProtocol);
   peers_->Connect("n1");
@@ -201,7 +201,7 @@ TEST_F(WiringTest, OnlyADaemonThatEndsOnPurposeHasAnEndLease) {
   EXPECT_EQ(page_->ended_at(), core_.Now());
 }
 
-// What tells a port without a cable from one that lost it is kept over restarts and reboots.
+// The fact that distinguishes a port without a cable from one that lost it is kept over restarts and reboots.
 TEST_F(WiringTest, ALinkThatAFormerRunSawUpIsAFaultWhenItIsDown) {
   const auto rail1 = [this] { return v1::NicState_Name(Status().nodes(0).nics(1).state()); };
   EXPECT_EQ(rail1(), "HEALTHY");

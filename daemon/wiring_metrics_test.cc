@@ -1,4 +1,4 @@
-// What the metrics say of a whole daemon.
+// The metrics of a whole daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 
 class WiringNicsTest : public WiringTest {
  protected:
-  // As if the files had these NICs now. What was applied and what waits, a line each.
+  // As if the files had these NICs now. The applied and the pending changes, a line each.
   std::vector<std::string> Reload(const std::string& nics) {
     const auto config =
         ParseConfig("node: 'n0' insecure: true peers { node: 'n1' address: 'h1:7460' } peers { node: 'n2' address: 'h2:7460' } " + nics,

@@ -37,7 +37,7 @@ class WiringOnPurposeTest : public WiringTest {
     peers_->Receive("n1", view);
     Settle();
   }
-  // Of this node in all time: faults masked, restarts avoided, losses on purpose.
+  // The sums of this node: faults masked, restarts avoided, losses on purpose.
   std::tuple<uint32_t, uint32_t, uint32_t> Saved() {
     core_.Advance(ReportService::kSumsLast);
     Settle();

@@ -1,4 +1,4 @@
-// Whom a daemon talks to directly, beside the peers of its configuration.
+// The nodes that a daemon calls directly, in addition to the peers of its configuration.
 #include <algorithm>
 
 #include "daemon/wiring_rig.h"
@@ -57,7 +57,7 @@ TEST_F(PeerSetTest, AJobThatNamesManyNodesMakesABoundedNumberOfCalls) {
 }
 
 // A cluster that starts makes no plan for each node that turns up.
-// One that says something else each time, from another port each time, fills the log, and hides what others say.
+// A sender with another text each time, from another port each time, would fill the log, and hide the reports of others.
 TEST_F(PeerSetTest, OneNodesReportsFillNoLogAndHideNobodyElses) {
   v1::NodeView view = PeerView(1, v1::HEALTHY);
   testing::internal::CaptureStderr();
@@ -98,7 +98,7 @@ TEST_F(PeerSetTest, PlansOfManyNodesKeepADistance) {
   EXPECT_TRUE(std::any_of(nics.begin(), nics.end(), [](const plan::PlannedNic& nic) { return nic.node == "o299"; }));
 }
 
-// Its jobs have nobody else to tell them.
+// Its jobs get it from no other source.
 TEST_F(PeerSetTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
   for (int node = 0; node < 300; ++node) StoreAnnounces(absl::StrCat("o", node), "");
   core_.Advance(300 * kPlanIntervalPerNode);
@@ -127,7 +127,7 @@ class FormerRunsTest : public PeerSetTest {
   }
 };
 
-// Its number is lower, its counter begins anew, and nobody closed the stream of its former life.
+// Its number is lower, its counter begins again, and nobody closed the stream of its former run.
 TEST_F(FormerRunsTest, ANodeThatLostPowerIsBelievedAfterTwoSeconds) {
   Push(View(9000, 500, v1::HEALTHY), 1);
   core_.Advance(300 * kMs);
@@ -263,7 +263,7 @@ TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
   EXPECT_TRUE(Planned("n7")) << "it is back";
 }
 
-// n9 is not known here: what n1 says of it is what the operator hears.
+// n9 is not known here: the operator gets n1's answer.
 TEST_F(DepartedTest, TheOtherDaemonsAreAskedAndTheirAnswersAreInTheReport) {
   peers_->Receive("n1", PeerView(1, v1::HEALTHY));
   core_.Advance(kNanosPerSecond);

@@ -1,4 +1,4 @@
-// What RDMA devices say of the NICs, through the whole daemon.
+// Reports of RDMA devices about the NICs, through the whole daemon.
 #include "daemon/wiring_rig.h"
 
 namespace r2cc::daemon {

@@ -34,7 +34,7 @@ class WiringReportTest : public WiringTest {
     jobs_->Deliver(id, {totals});
     Settle();
   }
-  // What `node` tells of train, whose processes there talk to `peers`.
+  // The report of `node` about train, whose processes there communicate with `peers`.
   FakePeerTransport::Reporter ReporterOf(const std::string& node, const std::vector<std::string>& peers) {
     return [this, node, peers](const v1::ReportJobsRequest& request) {
       asked_.push_back(node);
@@ -179,7 +179,7 @@ TEST_F(WiringReportTest, SavedRunsAreSummedOverAllNodesAndAFaultOfTwoIsOne) {
 TEST_F(WiringReportTest, ANodeThatDoesNotReportIsNamed) {
   for (const char* const node : {"n3", "n4"}) Know(node);
   Attach(1, "train", {"n2", "n3", "n4", "n5"});
-  // n2 says nothing at all.
+  // n2 does not answer.
   peers_->SetReporter("n3", [](const v1::ReportJobsRequest&) { return absl::UnavailableError("node n3 cannot be reached"); });
   peers_->SetReporter("n4", [](const v1::ReportJobsRequest&) { return v1::ReportJobsReply(); });
   const auto reply = Report();
@@ -267,7 +267,7 @@ TEST_F(WiringReportTest, JobsFaultsAndEventsOutliveTheDaemon) {
   ASSERT_EQ(reply->jobs_size(), 1);
   EXPECT_EQ(reply->jobs(0).sums().ends_not_seen(), 1u);
   attach();
-  // The plugin says all of it again.
+  // The plugin repeats all records.
   deliver(plan::EvidenceRecordKind::kLinkLost, 1, lost, 0);
   deliver(plan::EvidenceRecordKind::kLinkPassed, 2, lost + 5, 5);
   reply = Report("train", kForwarded);
@@ -299,7 +299,7 @@ TEST_F(WiringReportTest, JobsFaultsAndEventsOutliveTheDaemon) {
 
 TEST_F(WiringReportTest, ADegradedHalfHourOverARestartIsHalfAnHour) {
   constexpr Nanos kMinute = 60 * kNanosPerSecond;
-  // The rails in use are said when they change, and again to a daemon that is new.
+  // The rails in use are reported when they change, and again to a daemon that is new.
   const auto deliver_use = [&](uint64_t number, Nanos when, uint64_t usable) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kRailUse);

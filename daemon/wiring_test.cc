@@ -1,4 +1,4 @@
-// What goes into the daemon at one end must come out at the other.
+// Inputs at one end of the daemon must come out at the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST_F(WiringTest, APeersViewChangesThePage) {
   EXPECT_EQ(Status().nodes(1).peer_address(), "h1:7460");
 }
 
-// A daemon of a release that says things in another way is not half understood: what it said before stays.
+// A view of a release with another protocol is not half understood: the earlier view stays.
 TEST_F(WiringTest, APeerWithAnotherProtocolIsRefusedAndNamed) {
   peers_->Connect("n1");
   peers_->Receive("n1", PeerView(1, v1::FAILED));
@@ -264,7 +264,7 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
   EXPECT_TRUE(absl::IsUnavailable(explain("n2", "rail0", kRoot).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(explain("n1", "rail0", kForwarded).status()));
 
-  // Of one whose daemon cannot be asked there is the last that was heard.
+  // If a NIC's daemon cannot be asked, its last received state is shown.
   v1::NodeView heard = PeerView(1, v1::HEALTHY);
   heard.set_node("n2");
   wiring_->backend().ReceiveView(heard, 3, {.address = "h2"});

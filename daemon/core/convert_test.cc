@@ -37,7 +37,7 @@ std::string ErrorOf(const v1::NodeView& view) {
 
 TEST(ConvertTest, AViewComesBackAsItWas) {
   health::NodeState expected = State();
-  expected.nics[0].identity.interface = "";  // says nothing to another machine
+  expected.nics[0].identity.interface = "";  // means nothing to another machine
   const v1::NodeView view = ToProto(State(), health::NodeStatus::kUnhealthy, kNow);
   EXPECT_EQ(view.nics(0).since_ns(), kNow.realtime_ns - 1'000);
   const auto back = FromProto(view, kNow);
@@ -154,7 +154,7 @@ TEST(ConvertTest, RdmaEndsTravelAndAreBounded) {
   state.node = "n0";
   state.epoch = {5, 1};
   state.nics.push_back({.identity = {.name = "rail0"}});
-  // What it says is the probe's business.
+  // Its content is the probe's business.
   state.rdma_ends = {{"rail0", {"n1", "rail0"}, std::string("\0\xff", 2)}};
   const v1::NodeView view = ToProto(state, state.status, now);
   const auto back = FromProto(view, now);
@@ -174,7 +174,7 @@ TEST(ConvertTest, RdmaEndsTravelAndAreBounded) {
   }));
 }
 
-// What 0.2.0 does not know it does not read, and what it does not say is 0.
+// A daemon of 0.2.0 does not read the fields that it does not know, and a field that it does not send is 0.
 TEST(ConvertTest, TheStateOfLargePacketsTravels) {
   const Moment now{10, 1'700'000'000'000'000'000};
   health::NodeState state;

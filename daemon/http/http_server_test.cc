@@ -161,7 +161,7 @@ TEST_F(HttpServerTest, FrequentScrapesCostTheCoreLittle) {
 }
 
 TEST_F(HttpServerTest, MoreThanSomeRequestsASecondAreRefused) {
-  // So many at once that the server would need 8 s to be entitled to answer all.
+  // Enough at once that the server would need 8 s to be entitled to answer all.
   constexpr int kAtOnce = HttpServer::kRequestsBurst + 8 * HttpServer::kRequestsPerSecond;
   std::string requests;
   for (int i = 0; i < kAtOnce; ++i) requests += "GET / HTTP/1.1\r\nHost: n0\r\n\r\n";
@@ -192,7 +192,7 @@ TEST_F(HttpServerTest, EventsComeAsTheyHappenAndResume) {
   again.Send("GET /api/v1/events HTTP/1.1\r\nHost: n0\r\nLast-Event-ID: 1-2\r\n\r\n");
   again.Until("\r\n\r\n");
   EXPECT_THAT(again.Until("\n\n"), StartsWith("id: 1-3\n"));
-  // Of another instance all are news.
+  // All events of another instance are news.
   EXPECT_THAT(Get("/api/v1/events?follow=0", "Last-Event-ID: 9-2\r\n"), StartsWith("HTTP/1.1 200"));
   HttpClient other(server_->port());
   other.Send("GET /api/v1/events?follow=0 HTTP/1.1\r\nHost: n0\r\nLast-Event-ID: 9-2\r\n\r\n");

@@ -85,7 +85,7 @@ TEST(RequestParserTest, GarbageIsRefusedOrWaitedFor) {
     for (int change = 0; change < 3; ++change) bytes[random() % bytes.size()] = static_cast<char>(random());
     if (round % 2 == 0) bytes.resize(random() % bytes.size());
     RequestParser parser;
-    parser.Parse(&bytes);  // whatever it says
+    parser.Parse(&bytes);  // for any content
   }
 }
 

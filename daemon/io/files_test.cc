@@ -101,7 +101,7 @@ TEST(OsFilesTest, NamesTheFolderThatIsNotThere) {
   EXPECT_NE(status.message().find("/nonexistent-r2cc/state"), std::string::npos) << status;
 }
 
-// What `body` returns, called with a folder on a file system of 64 KiB; nullopt: that needs root.
+// The result of `body`, called with a folder on a file system of 64 KiB; nullopt: that needs root.
 std::optional<bool> OnASmallDisk(const std::function<bool(const std::string& folder)>& body) {
   const std::string folder = Folder();
   // In a mount namespace of a child's own: nobody else sees it, and it goes with the child.

@@ -42,7 +42,7 @@ TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
   ASSERT_TRUE(another.Receive(&reply, &page_fd, &ring_fd));
   EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
   EXPECT_EQ(ended_, 0) << "who was attached stays";
-  // Where nothing can be made the old one stays.
+  // If nothing can be made the old one stays.
   ASSERT_EQ(rename(folder_.c_str(), (folder_ + ".gone").c_str()), 0);
   OnLoop([this] { EXPECT_FALSE(server_->MakeAgain().ok()); });
   ASSERT_EQ(rename((folder_ + ".gone").c_str(), folder_.c_str()), 0);
@@ -105,7 +105,7 @@ TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndItsEvidenceArrives) {
     for (int i = 0; i < 3 * SocketAttachServer::kRecordsPerTurn; ++i) ASSERT_TRUE(ring->Put(record));
     plugin.Send(&plan::kDoorbellEvidence, 1);
     Await(records_, 3 * SocketAttachServer::kRecordsPerTurn);
-    // What is said last, without a doorbell, is heard at the end.
+    // The last records, without a doorbell, are read at the end.
     ASSERT_TRUE(ring->Put(record));
   }
   Await(ended_, 1);
@@ -159,7 +159,7 @@ TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
 }
 
 TEST_F(SocketAttachServerTest, GarbageAndSilenceAreBoundedAndCounted) {
-  // Connections that say nothing are few for one user; more are hung up on.
+  // Silent connections are few for one user; more are closed.
   std::vector<std::unique_ptr<PluginEnd>> silent;
   for (size_t i = 0; i < AttachUsers::kGreetingsMax; ++i) silent.push_back(std::make_unique<PluginEnd>(path_));
   plan::AttachReply reply;
@@ -169,7 +169,7 @@ TEST_F(SocketAttachServerTest, GarbageAndSilenceAreBoundedAndCounted) {
   OnLoop([] {});
   std::string garbage(sizeof(plan::AttachRequest) + 100, 'x');
   for (int i = 0; i < 10'000; ++i) PluginEnd(path_).Send(garbage.data(), 1 + static_cast<size_t>(i) * 7 % garbage.size());
-  // Whoever means it is served.
+  // A job that asks is served.
   const auto request = SoundRequest();
   const Nanos end = SteadyClock().Now() + 10 * kNanosPerSecond;
   bool served = false;
@@ -247,7 +247,7 @@ TEST_F(SocketAttachServerTest, ASocketThatIsNotAtThePathIsNotAdopted) {
   ASSERT_EQ(pipe(pipe_fds), 0);
   EXPECT_FALSE(adopt(pipe_fds[0], server_->kept_name()));
   close(pipe_fds[1]);
-  // Of another file at the same path: the run directory was made anew.
+  // Another file at the same path: the run directory was made again.
   std::string name;
   int kept = -1;
   OnLoop([&] {
@@ -260,7 +260,7 @@ TEST_F(SocketAttachServerTest, ASocketThatIsNotAtThePathIsNotAdopted) {
 
 TEST_F(SocketAttachServerTest, AStaleSocketIsReplaced) {
   OnLoop([this] { server_.reset(); });
-  // What a daemon that was killed leaves: a socket file that nobody listens on.
+  // The remains of a daemon that was killed: a socket file that nobody listens on.
   const int stale = socket(AF_UNIX, SOCK_SEQPACKET, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -292,7 +292,7 @@ TEST_F(SocketAttachServerTest, SilentConnectionsOfManyUsersKeepNobodyOut) {
   ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
   std::vector<std::unique_ptr<PluginEnd>> silent;
   for (size_t i = 0; i < AttachUsers::kPlacesMax; ++i) {
-    // Of this thread alone.
+    // The time of this thread alone.
     ASSERT_EQ(syscall(SYS_setresuid, -1, 100'000 + i, -1), 0);
     silent.push_back(std::make_unique<PluginEnd>(path_));
     ASSERT_EQ(syscall(SYS_setresuid, -1, 0, -1), 0);
@@ -310,7 +310,7 @@ TEST_F(SocketAttachServerTest, SilentConnectionsOfManyUsersKeepNobodyOut) {
   close(ring_fd);
 }
 
-// As on a node with many GPUs, when a job ends: its processes have been silent for long, and each has a last word.
+// As on a node with many GPUs, when a job ends: its processes have been silent for long, and each has a last record.
 TEST_F(SocketAttachServerTest, EachProcessOfAUserIsReadHoweverManyThereAre) {
   constexpr int kProcesses = static_cast<int>(AttachUsers::kProcessesMax);
   const auto request = SoundRequest();

@@ -12,7 +12,7 @@ class HangWatchTest : public testing::Test {
  protected:
   HangWatchTest() { watch_.Attached(kJob, now_); }
 
-  // Half a second in which nobody says a word.
+  // Half a second in which no process sends anything.
   void Pass() {
     now_ += kS / 2;
     for (const HangWatch::Turn& turn : watch_.Look(now_)) turns_.push_back(turn);

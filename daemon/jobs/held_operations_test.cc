@@ -113,7 +113,7 @@ TEST(HeldOperationsTest, TheRegistryAddsThemToTheirFault) {
   later.Restore(registry.ToKeep(61 * kNanosPerSecond), 62 * kNanosPerSecond);
   ASSERT_EQ(later.all_ended().size(), 1u);
   EXPECT_EQ(later.all_ended()[0].faults(0).held_size(), 1);
-  // Of a fault that is not known, or a rail that is not there.
+  // For an unknown fault, or a rail that is not there.
   held.received_bytes = 3;
   held.time_ns = 3600 * kNanosPerSecond;
   EXPECT_TRUE(put(held));

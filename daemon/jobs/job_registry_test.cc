@@ -63,7 +63,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kAhead = 1'000'000 * kSecond;
 RecordTime At(int64_t ns) { return {ns, kAhead + ns}; }
 
-// What a plugin says of a link of rail 0 that it lost at `lost`. `number`: of the first of the records.
+// A plugin's records about a link of rail 0 that it lost at `lost`. `number`: of the first of the records.
 struct Loss {
   plan::EvidenceRecord lost, fenced, passed;
 };
@@ -150,7 +150,7 @@ TEST(JobRegistryTest, SumsSurviveARestartOfTheDaemon) {
   EXPECT_EQ(registry.all_ended().back().ended_ns(), kAhead + 20 * kSecond);
   registry.Add(7, {4711, 1000}, request, {"rail0", ""}, kAhead + 30 * kSecond);
   EXPECT_EQ(registry.all_ended().size(), 1u);
-  // The plugin says again what it said, and what happened meanwhile.
+  // The plugin repeats its records, and adds those of the meantime.
   const Loss before = LossAt(10 * kSecond, 1, 7, 9);
   const Loss meanwhile = LossAt(22 * kSecond, 4, 70, 90);
   for (const Loss& loss : {before, meanwhile})
@@ -183,7 +183,7 @@ TEST(JobRegistryTest, UnwatchedTimeIsReported) {
   // Its plugin keeps the last 1,024 records only.
   ASSERT_TRUE(Put(&registry, 1, LossAt(10 * kSecond, 5000, 7, 9).lost));
   EXPECT_EQ(registry.Find(1)->watched_since_ns(), 77);
-  // Of 0.2.0: it does not say its run, and has moved something before it said the first word.
+  // A plugin of 0.2.0: it does not report its run, and has moved something before its first record.
   registry.Add(2, {2}, TwoRails(), {}, 78);
   plan::EvidenceRecord totals = Of(plan::EvidenceRecordKind::kRailTotals, 0);
   totals.bytes = 9;

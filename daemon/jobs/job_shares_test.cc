@@ -1,4 +1,4 @@
-// What one user, or one container, may take of the registry.
+// The share of one user, or one container, in the registry.
 #include <gtest/gtest.h>
 
 #include <cstring>

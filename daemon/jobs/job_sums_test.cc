@@ -68,7 +68,7 @@ TEST(JobSums, TheOperationsThatWaitedAreAddedUpWithTheirNodes) {
   AddProcess(one, "n0", kBegin + kHour, &jobs);
   AddProcess(other, "n1", kBegin + kHour, &elsewhere);
   v1::ReportJobsReply::Whole reported = RunOf(elsewhere, "train");
-  // What another daemon says is not believed.
+  // The text of another daemon is not believed.
   reported.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_function("All\x1bReduce");
   reported.mutable_sums()->mutable_faults(0)->mutable_held(0)->set_node("n7");
   reported.mutable_sums()->mutable_faults(0)->set_held_more(2);
@@ -118,7 +118,8 @@ TEST(JobSums, FaultsOfTheProcessesAreOne) {
   EXPECT_EQ(whole.nodes(0).faults(), 4u);
 }
 
-// The two ends of a drill: which of them is first depends on clocks that are measured anew after a restart, and the cause was another then.
+// The two ends of a drill: which of them is first depends on clocks that are measured again after a restart, and the cause was another
+// then.
 TEST(JobSums, TheCauseIsThatOfTheFaultyEnd) {
   for (const int64_t later : {-5'000'000, 5'000'000}) {
     WholeJobs jobs;
@@ -166,7 +167,7 @@ TEST(JobSums, AFaultOfSeveralNodesIsOneAndClocksAreSetRight) {
   v1::Job one = Process("train", kBegin + kHour);
   AddLoss(&one, "rail0", "link-down", kBegin + 60 * kSecond, 30);
   AddProcess(one, "n0", kBegin + kHour, &here);
-  // Whose clock is 100 s ahead, and who saw it a little later, and one more.
+  // A node whose clock is 100 s ahead, one that saw it a little later, and one more.
   v1::Job other = Process("train", kBegin + 100 * kSecond + 2 * kHour);
   other.set_attached_ns(kBegin + 100 * kSecond - 1);
   AddLoss(&other, "rail0", "silence", kBegin + 161 * kSecond, 70);

@@ -85,7 +85,7 @@ TEST(PlanModelTest, PlansAreReported) {
   EXPECT_EQ(message.nics(1).weight_permille(), 0u);
 }
 
-// Each end tells of it in its own words.
+// Each end reports it in its own way.
 TEST(PlanModelTest, ABrokenPathIsInThePlanAndItsText) {
   health::ClusterView view("n0");
   health::NodeState n0, n1;

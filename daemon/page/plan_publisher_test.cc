@@ -1,4 +1,4 @@
-// What becomes of the page when other nodes say more than it can hold.
+// The page when other nodes report more than it can hold.
 #include "daemon/page/plan_publisher.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr char kCtl[] = "client/r2ccctl";
-// Of the operators, in these tests.
+// The group of the operators, in these tests.
 constexpr gid_t kOperators = 64750;
 
 class ContainerTest : public R2ccdTest {
@@ -29,12 +29,12 @@ class ContainerTest : public R2ccdTest {
     std::filesystem::permissions(ControlDir(0), std::filesystem::perms(0750));
     ASSERT_EQ(chown(ControlDir(0).c_str(), 0, kOperators), 0);
     StartDaemon(0);
-    // What a job's container has of the node.
+    // The part of the node that a job's container has.
     std::filesystem::create_directories(Mounted());
   }
 
   std::string Mounted() const { return folder_ + "/container/run"; }
-  // What a command prints; `code`: its exit code. It is one of r2ccctl, in the words of a shell.
+  // The output of a command; `code`: its exit code. It is one of r2ccctl, as a shell takes it.
   std::string Run(const std::string& command, int* code) {
     const std::string output = folder_ + "/output";
     const int status = std::system((command + " > " + output + " 2>&1").c_str());
@@ -81,7 +81,7 @@ TEST_F(ContainerTest, RootOfAContainerDrainsNothing) {
   int code = 0;
   const std::string weight = std::string(kCtl) + " --socket " + Mounted() + "/r2ccd.sock nic weight n0/rail0 0.5";
   for (const std::string& who : {root_, operator_}) {
-    // It has what the documents tell a job to mount.
+    // It has the mounts that the documents name for a job.
     EXPECT_THAT(InAContainer(RunDir(0), who, weight, &code), HasSubstr("there is no " + Mounted() + "/r2ccd.sock"));
     EXPECT_NE(code, 0);
     // Against all advice it has the control directory.

@@ -1,4 +1,4 @@
-// Ten thousand conversations that keep all rules and say nothing, and ten thousand that keep none, at the same time, from 250 addresses or
+// Ten thousand idle conversations that keep all rules, and ten thousand that keep none, at the same time, from 250 addresses or
 // users, to each listener. Each is held until the daemon ends it.
 #include <gmock/gmock.h>
 
@@ -18,7 +18,7 @@ constexpr int kWarming = 500;
 constexpr int kSources = 250;
 constexpr uint32_t kFirstAddress = 0x7f010001;  // 127.1.0.1
 constexpr uid_t kFirstUser = 70'000;
-// After so many more, others must be served as before.
+// After this many more, others must be served as before.
 constexpr int kAskedEach = 1000;
 
 enum class Door { kTls, kClear, kControl, kAttach, kHttp, kHttpTls };
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Doors, CrowdTest,
                          });
 
 TEST_P(CrowdTest, TenThousandThatBehaveAndTenThousandThatDoNot) {
-  // What it has once it serves anybody, its libraries' threads and pools among it.
+  // Its memory once it serves anybody, with its libraries' threads and pools.
   for (int number = 0; number < kWarming; ++number) Behave(number);
   AwaitAnswers(5);
   before_kb_ = MemoryKb(daemons_[0]->pid(), "VmRSS");

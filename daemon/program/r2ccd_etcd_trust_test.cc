@@ -1,4 +1,4 @@
-// Whoever may write to etcd may write under every key: that alone makes nobody another node.
+// A writer of etcd may write under every key: that alone makes it no other node.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ class EtcdTrustTest : public TrustTest {
   }
 
   static std::string Key(const std::string& node) { return "/r2cc/nodes/" + node; }
-  // As whoever has a way to etcd does it.
+  // As any program with access to etcd does it.
   void Write(const std::string& key, const std::string& value) {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
@@ -49,7 +49,7 @@ class EtcdTrustTest : public TrustTest {
     etcdserverpb::RangeResponse reply;
     return kv_->Range(&context, request, &reply).ok() && reply.kvs_size() == 1 ? reply.kvs(0).value() : "";
   }
-  // A view that says the NICs of `node` are dead, signed by `writer`'s key as if it were stored under `key`.
+  // A view that states that the NICs of `node` are dead, signed by `writer`'s key as if it were stored under `key`.
   std::string Forgery(const std::string& node, const CertificateAndKey& writer, const std::string& key) {
     v1::NodeView view = Forged(node);
     view.set_protocol(kPeerProtocol);
@@ -60,7 +60,7 @@ class EtcdTrustTest : public TrustTest {
     stored.set_signature(*Sign(writers_key.get(), SignedText(key, stored.value())));
     return stored.SerializeAsString();
   }
-  // Whose certificate lies beside the value of `key`.
+  // The owner of the certificate that is stored with the value of `key`.
   std::string WriterOf(const std::string& key) {
     v1::SignedValue stored;
     if (!stored.ParseFromString(Stored(key))) return "";
@@ -88,7 +88,7 @@ TEST_F(EtcdTrustTest, AnotherNodesValidCertificateSpeaksForNobodyElse) {
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("refused: the store's /r2cc/nodes/n1: node n2 wrote it who=\"node n2\" listener=store"));
   EXPECT_EQ(StateOf(0, "n1", "rail0"), v1::HEALTHY);
   EXPECT_EQ(job->Weight("n1", "rail0"), 1000);
-  // The victim hears of it too, and puts its own word back: late comers read that.
+  // The victim gets it too, and puts its own value back: late comers read that.
   EXPECT_TRUE(WaitUntil([&] { return Refused(1, "other-node") >= 1; }));
   EXPECT_TRUE(WaitUntil([&] { return WriterOf(Key("n1")) == "n1"; })) << WriterOf(Key("n1"));
   EXPECT_EQ(StateOf(0, "n1", "rail0"), v1::HEALTHY);
@@ -99,14 +99,14 @@ TEST_F(EtcdTrustTest, AnotherNodesValidCertificateSpeaksForNobodyElse) {
   Write(Key("n1"), "garbage");
   EXPECT_TRUE(WaitUntil([&] { return Refused(0, "garbled") >= 1; }));
   EXPECT_EQ(StateOf(0, "n1", "rail0"), v1::HEALTHY);
-  // Where it speaks for itself it is believed: the refusals have to do with the name.
+  // Its own views are believed: the refusals have to do with the name.
   Write(Key("n2"), Forgery("n2", n2, Key("n2")));
   EXPECT_TRUE(WaitUntil([&] { return StateOf(0, "n2", "rail0") == v1::FAILED; })) << Status(0).DebugString();
   // A job attached before and after sees the truth.
   EXPECT_EQ(job->Weight("n1", "rail0"), 1000);
 }
 
-// A copy of what n1 said while its NIC had less weight is put back, without a lease, when n1 has gone. A daemon whose clock is an hour
+// A copy of n1's view, from when its NIC had less weight, is put back, without a lease, when n1 has gone. A daemon whose clock is an hour
 // later, the only thing that an hour changes, does not believe it.
 TEST_F(EtcdTrustTest, AnOldReportOfANodeThatIsGoneExpires) {
   for (const int node : {0, 1}) StartDaemon(node);

@@ -1,4 +1,4 @@
-// What a running r2ccd lets root, other users and operators with a certificate do.
+// The rights of root, other users and operators with a certificate at a running r2ccd.
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ TEST_F(TrustTest, AnOperatorFromAfarSteersEveryNodeAtOnce) {
     EXPECT_THAT(Events(node, "operator").back().message(), HasSubstr("drain " + Node(node) + "/rail0, by operator alice at 127.0.0.1:"));
   }
   EXPECT_THAT(Ctl(alice + "nic undrain n1/rail0"), testing::StartsWith("0 ")) << "one NIC alone, too";
-  // What one node refuses is said of that node, and done on the others.
+  // A refusal of one node is reported for that node, and the others act.
   EXPECT_THAT(Ctl(alice + "nic drain 'rail1/*'"), testing::AllOf(testing::StartsWith("1 "), HasSubstr("2 of 3 NICs were refused"),
                                                                  HasSubstr("r2ccctl: n0/rail1: n0/rail1 is the last NIC of n0"),
                                                                  HasSubstr("r2ccctl: n2/rail1: n2/rail1 is the last NIC of n2")));
@@ -45,7 +45,7 @@ TEST_F(TrustTest, AnOperatorFromAfarHasEveryNodeForgetOneThatLeft) {
   EXPECT_THAT(Ctl(forget + "n2"), HasSubstr(" r2ccctl: on n")) << "the daemon that says so";
   daemons_[2]->Signal(SIGKILL);
   daemons_[2]->Wait();
-  // A daemon may have heard of n2 later than another, and keeps it until it is asked again.
+  // A daemon may have received from n2 later than another, and keeps it until it is asked again.
   std::string last;
   EXPECT_TRUE(WaitUntil([&] {
     if (Status(0).nodes_size() == 2 && Status(1).nodes_size() == 2) return true;
@@ -97,7 +97,7 @@ TEST_F(TrustTest, ACallerWithoutOperateIsRefusedAndRolesChangeAtOnce) {
   EXPECT_THAT(nobody("config reload"), testing::StartsWith("0 "));
 }
 
-// The disk is full while a NIC is drained: r2ccctl says so, and the drain is written once there is room.
+// The disk is full while a NIC is drained: r2ccctl reports that, and the drain is written once there is room.
 TEST_F(TrustTest, ADrainThatCouldNotBeKeptIsReportedAndWrittenLater) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: mounts a file system that can be filled";
   std::filesystem::create_directories(StateDir(0));
@@ -135,7 +135,7 @@ TEST_F(TrustTest, AJobKeepsItsLastNicInEitherOrder) {
   }
 }
 
-// Who has a node's key speaks for the node: the operators' group, which may steer the node alone, must not read it.
+// The holder of a node's key speaks for the node: the operators' group, which may act on the node alone, must not read it.
 TEST_F(TrustTest, AKeyThatOperatorsCanReadIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: gives a file to another group";
   UseTls();

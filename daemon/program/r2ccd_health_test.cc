@@ -1,4 +1,4 @@
-// grpc.health.v1 of the real daemon: what it says, to whom, and while the core stands still.
+// grpc.health.v1 of the real daemon: its answers, to each caller, and while the core is stuck.
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
@@ -47,7 +47,7 @@ HealthAnswer Check(const std::string& target) {
   return answer;
 }
 
-// While it lives, one thread of another process does not run.
+// While it exists, one thread of another process does not run.
 class StoppedThread {
  public:
   explicit StoppedThread(pid_t thread) {
@@ -96,7 +96,7 @@ TEST_F(R2ccdHealthTest, ACoreThatStandsStillServesNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: stops a thread of another process";
   StartAll();
   {
-    // The core's alone, which is the first: gRPC's own threads go on and could go on saying that all is well.
+    // The core's alone, which is the first: gRPC's own threads go on and could go on reporting that all is well.
     const StoppedThread core(daemons_[0]->pid());
     ASSERT_TRUE(core.stopped());
     EXPECT_TRUE(WaitUntil([&] { return Check(ControlTarget()).bytes == kNotServing; }));
@@ -104,7 +104,7 @@ TEST_F(R2ccdHealthTest, ACoreThatStandsStillServesNobody) {
   EXPECT_TRUE(WaitUntil([&] { return Check(ControlTarget()).bytes == kServing; }));
 }
 
-// A pod is started anew where the unit's watchdog would do so, and not because its core was slow for a second.
+// A pod is restarted if the unit's watchdog would do so, and not because its core was slow for a second.
 TEST_F(R2ccdHealthTest, AProbeMayGiveTheCoreTheTimeOfTheWatchdog) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: stops a thread of another process";
   StartAll();

@@ -23,7 +23,7 @@ class R2ccdHostileTest : public R2ccdTest {
     return v1::Peer::NewStub(
         grpc::CreateChannel("127.0.0.1:" + std::to_string(ports_[static_cast<size_t>(node)]), grpc::InsecureChannelCredentials()));
   }
-  // What the daemon of `node` tells whoever asks.
+  // The answer of the daemon of `node` to any caller.
   v1::NodeView ViewOf(int node) {
     grpc::ClientContext context;
     const auto stub = Peer(node);
@@ -34,7 +34,7 @@ class R2ccdHostileTest : public R2ccdTest {
     EXPECT_FALSE(stream->Finish().ok());
     return reply.view();
   }
-  // Pushes views to `node` in one stream that stays as long as this lives. False: the stream is over.
+  // Pushes views to `node` in one stream that stays as long as this object. False: the stream is over.
   class Pusher {
    public:
     explicit Pusher(std::unique_ptr<v1::Peer::Stub> stub) : stub_(std::move(stub)), stream_(stub_->Exchange(&context_)) {}
@@ -55,7 +55,7 @@ class R2ccdHostileTest : public R2ccdTest {
   };
 };
 
-// Two nodes, or who speaks in their names, say that they hear nothing of a NIC that answers every probe.
+// Two nodes, or senders with their names, report silence of a NIC that answers every probe.
 TEST_F(R2ccdHostileTest, ForgedReportsOfTwoNodesFailNoSoundNic) {
   StartAll();
   AwaitAnswers(5);
@@ -82,7 +82,7 @@ TEST_F(R2ccdHostileTest, ForgedReportsOfTwoNodesFailNoSoundNic) {
   ExpectSound();
 }
 
-// A node that exists nowhere says that its NIC hears nothing of n0/rail0. n0 probes no such pair: it looks, and finds nothing wrong.
+// A node that exists nowhere reports that its NIC gets no answer of n0/rail0. n0 probes no such pair: it looks, and finds nothing wrong.
 TEST_F(R2ccdHostileTest, ASilentPairThatThisNodeDoesNotProbeMakesNoNicSuspect) {
   StartAll();
   AwaitAnswers(5);
@@ -134,7 +134,7 @@ TEST_F(R2ccdHostileTest, GhostNodesFreezeNoPlan) {
   for (const std::string& alarm : Status(0).alarms()) EXPECT_EQ(alarm.find("was refused"), std::string::npos) << alarm;
 }
 
-// A job says that it talks to 4,096 nodes, again and again. The nodes that another job talks to are watched as before.
+// A job reports 4,096 nodes as its peers, again and again. The peers of another job are watched as before.
 TEST_F(R2ccdHostileTest, AJobThatNamesThousandsOfPeersTakesNothingFromOthers) {
   StartAll();
   const auto greedy = Attach(0);
@@ -198,7 +198,7 @@ TEST_F(R2ccdHostileTest, AFloodOfGarbageFailsNoNic) {
   ExpectSound();
 }
 
-// Standard error is a pipe, and its reader stands still. The core goes on; the reader gets what waited when it reads again.
+// Standard error is a pipe, and its reader is stopped. The core goes on; the reader gets the pending lines when it reads again.
 TEST_F(R2ccdHostileTest, ALogThatNobodyReadsStopsNothing) {
   flags_ = {"--log_level", "debug"};
   const std::string log = RunDir(0) + ".log";
@@ -221,7 +221,7 @@ TEST_F(R2ccdHostileTest, ALogThatNobodyReadsStopsNothing) {
   }
   EXPECT_LT(longest, kNanosPerSecond);
   EXPECT_FALSE(plugin->stale());
-  // What waited is longer than the pipe, and is written as the reader takes it.
+  // The pending text is longer than the pipe, and is written as the reader takes it.
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
   EXPECT_TRUE(WaitUntil([&] {
     read_all();

@@ -40,7 +40,7 @@ class R2ccdHttpTest : public R2ccdTest {
   static std::string WithoutSince(const std::string& json) {
     return std::regex_replace(json, std::regex("\"since_ns\": \"[0-9]+\""), "\"since_ns\": \"\"");
   }
-  // What `r2ccctl` prints, asked of n0.
+  // The output of `r2ccctl` for n0.
   std::string Ctl(const std::string& words) {
     const std::string out = folder_ + "/ctl.out";
     EXPECT_EQ(std::system(("client/r2ccctl --run_dir " + RunDir(0) + " -o json " + words + " > " + out).c_str()), 0);

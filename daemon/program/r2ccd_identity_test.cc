@@ -1,4 +1,4 @@
-// Who bears a name under TLS: nodes with valid certificates that lie or have another's name, and certificates renewed under a load.
+// The owners of names under TLS: nodes with valid certificates that lie or have another's name, and certificates renewed under a load.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ class IdentityTest : public TrustTest {
   CertificateAndKey CertificateOf(int node, int64_t until_s) {
     return *Issue(ca_, {Identity::Kind::kNode, Node(node)}, {NowS() - 100, until_s});
   }
-  // What the daemon of `node` tells another node.
+  // The answer of the daemon of `node` to another node.
   v1::NodeView ViewOf(int node, const CertificateAndKey& asker) {
     grpc::ClientContext context;
     SetDeadline(&context);
@@ -43,7 +43,7 @@ class IdentityTest : public TrustTest {
   }
 };
 
-// Two nodes of the cluster, each with a certificate of its own, say that they hear nothing of a NIC that answers every probe.
+// Two nodes of the cluster, each with a certificate of its own, report silence of a NIC that answers every probe.
 TEST_F(IdentityTest, ReportsOfTwoCertifiedNodesFailNoSoundNic) {
   UseTls();
   StartAll();
@@ -108,7 +108,7 @@ TEST_F(IdentityTest, AnotherNodesNameNeedsAnotherNodesCertificate) {
     EXPECT_TRUE(Events(node, "duplicate-node").empty());
     EXPECT_EQ(StateOf(node, "n1", "rail0"), v1::HEALTHY);
   }
-  // A machine that was copied with its key is told by all, and stops nobody.
+  // A machine that was copied with its key is reported by all, and stops nobody.
   Process copy(TwinArguments(TlsDirectory(1), port), folder_ + "/twin.log");
   for (int node = 0; node < nodes_; ++node) {
     ASSERT_TRUE(WaitUntil([&] { return !Events(node, "duplicate-node").empty(); })) << "n" << node << "\n" << copy.log();
@@ -190,7 +190,7 @@ TEST_F(TrustTest, NamesOfOneHashFreezeAndSteerNoPage) {
               testing::Contains(testing::HasSubstr("node n3 calls a NIC")));
 }
 
-// A key was stolen: its certificate is good for days, until it is named on each node. What it holds open ends, and nothing new begins.
+// A key was stolen: its certificate is good for days, until it is named on each node. Its open connections end, and nothing new begins.
 TEST_F(TrustTest, ACertificateThatIsRefusedEndsItsStreams) {
   UseTls();
   StartAll();

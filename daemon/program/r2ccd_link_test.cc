@@ -31,7 +31,7 @@ class R2ccdLinkTest : public R2ccdTest {
     const std::string name = "r2ccd-test-" + std::to_string(getpid());
     if (const std::string missing = MakeNamespace(name); !missing.empty()) GTEST_SKIP() << missing;
     netns_ = name;
-    // eth1 and eth2 are the NICs, each with the other end of its cable beside it.
+    // eth1 and eth2 are the NICs, each with the other end of its cable next to it.
     for (const std::string nic : {"eth1", "eth2"}) {
       ASSERT_TRUE(Ip("-n " + netns_ + " link add " + nic + " type veth peer name " + nic + "-peer"));
       ASSERT_TRUE(Ip("-n " + netns_ + " link set " + nic + " up") && Ip("-n " + netns_ + " link set " + nic + "-peer up"));

@@ -1,5 +1,5 @@
-// What one node's certificate may cost the others, at both ends of what daemons say to each other. Each ended r2ccd once, with the memory
-// that its unit allows.
+// The cost of one node's certificate to the others, at both ends of the streams between daemons. Each case ended r2ccd once, with the
+// memory that its unit allows.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -34,7 +34,7 @@ class NodePressureTest : public Attacked {
     builder.RegisterService(service);
     return builder.BuildAndStart();
   }
-  // What a test does not count among its own doing: n2 left on purpose.
+  // A refusal that a test does not count as its own: n2 left on purpose.
   void ExpectOthersUnharmed() {
     lost_ = Events(0, "peer-lost").size();
     ExpectUnharmed();
@@ -157,7 +157,7 @@ TEST_F(NodePressureTest, ViewsOnManyStreamsAtOnce) {
   ExpectUnharmed();
 }
 
-// The server's end of a stream between daemons, by a node that says what it likes as often as it likes.
+// The server's end of a stream between daemons, by a node that sends anything at any rate.
 class HostilePeer final : public v1::Peer::Service {
  public:
   explicit HostilePeer(std::vector<v1::PushReply> replies) : replies_(std::move(replies)) {}

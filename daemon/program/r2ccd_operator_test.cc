@@ -1,4 +1,4 @@
-// r2ccd as a process, and what operators say to it: drills that end, a record of who did what, nodes that have left.
+// r2ccd as a process, and operators' requests to it: drills that end, a record of who did what, nodes that have left.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -185,7 +185,7 @@ TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
   EXPECT_EQ(Status(0).nodes_size(), 2);
   EXPECT_TRUE(WaitUntil([&] { return witness->Weight("n2", "rail0") == 0xffff; })) << "the page has it no more";
   EXPECT_EQ(reply.others() + reply.refused(), 1u) << reply.DebugString();
-  // n1 may have heard of it later, and keeps it until it is asked again.
+  // n1 may have received it later, and keeps it until it is asked again.
   const auto asked_until_gone = [&] {
     if (Status(1).nodes_size() == 2) return true;
     Forget(0, "n2");

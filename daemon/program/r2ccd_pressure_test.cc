@@ -141,7 +141,7 @@ class UserPressureTest : public Attacked {
     Attacked::SetUp();
     Start(/*tls=*/false);
   }
-  // A process of his as the attach socket knows it; its ring.
+  // A process of the user as the attach socket knows it; its ring.
   struct Attached {
     int fd = -1;
     plan::RingLayout* ring = nullptr;

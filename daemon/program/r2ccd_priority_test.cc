@@ -22,7 +22,7 @@ constexpr int kNiceLeast = -20;
 
 int NiceOf(pid_t thread) { return getpriority(PRIO_PROCESS, static_cast<id_t>(thread)); }
 
-// What a child of this process may do with itself, as the daemon is one.
+// The rights of a child of this process over itself, as the daemon is one.
 bool ChildMay(const std::function<bool()>& action) {
   const pid_t child = fork();
   if (child == 0) _exit(action() ? 0 : 1);

@@ -1,5 +1,5 @@
-// Machines that are started anew: with a clock that is hours off, without their files, without a word of goodbye. Each in a network
-// namespace of its own, which is made anew.
+// Machines that are rebooted: with a clock that is hours off, without their files, without closing connections. Each in a network namespace
+// of its own, which is made again.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -72,12 +72,12 @@ class RebootTest : public R2ccdTest {
     int node;
     int64_t clock_s;          // how far its clock is ahead afterwards
     bool files_lost;          // the state directory too; the run directory always
-    bool closes_connections;  // the others' kernels hear that its connections end
+    bool closes_connections;  // the others' kernels learn that its connections end
   };
-  // The machine is started anew, and its operator says something at once that all must hear.
+  // The machine is rebooted, and its operator sets something at once that all must receive.
   void Try(const Reboot& reboot) {
     const int node = reboot.node;
-    // First the link: what the dying kernel says nobody hears. Then all that the kernel knew, with its connections.
+    // First the link: nobody receives the dying kernel's packets. Then all that the kernel knew, with its connections.
     ASSERT_TRUE(reboot.closes_connections || Ip("-n " + hub_ + " link delete " + Port(node)));
     daemons_[static_cast<size_t>(node)]->Signal(SIGKILL);
     daemons_[static_cast<size_t>(node)]->Wait();
@@ -89,7 +89,7 @@ class RebootTest : public R2ccdTest {
     ASSERT_TRUE(SwitchOn(node));
     const Nanos begin = Now();
     Start(node);
-    // Another one each time: what its former life said is no answer.
+    // Another one each time: a report of its former run is no answer.
     const uint32_t weight = 100 + static_cast<uint32_t>(++reboots_);
     EXPECT_EQ(Act(node, Node(node), "rail0", v1::SET_WEIGHT, weight), "");
     for (int other = 0; other < kNodes; ++other) {

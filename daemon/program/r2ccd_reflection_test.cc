@@ -16,7 +16,7 @@ class ReflectionTest : public R2ccdTest {
  protected:
   // The exit code of the client, and all that it prints. `before`: words that start it.
   std::string Client(const std::string& version, const std::string& before = "") {
-    // Where another user can read it.
+    // A place where another user can read it.
     const std::string client = folder_ + "/client.py";
     std::filesystem::copy_file("daemon/program/reflection_client.py", client, std::filesystem::copy_options::overwrite_existing);
     std::filesystem::permissions(client, std::filesystem::perms(0644));

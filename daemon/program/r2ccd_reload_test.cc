@@ -32,7 +32,7 @@ class R2ccdReloadTest : public R2ccdTest {
   std::string Peer(int node) const {
     return "peers { node: '" + Node(node) + "' address: '127.0.0.1:" + std::to_string(ports_[static_cast<size_t>(node)]) + "' }\n";
   }
-  // What is in force from now on; the error's text if that is nothing.
+  // The configuration in force from now on; the error's text if there is none.
   std::vector<std::string> Reload(v1::ReloadReply* whole = nullptr) {
     grpc::ClientContext context;
     v1::ReloadReply reply;
@@ -47,7 +47,7 @@ class R2ccdReloadTest : public R2ccdTest {
     EXPECT_TRUE(Control(0)->GetConfig(&context, v1::ConfigRequest(), &reply).ok());
     return reply.text();
   }
-  // The newest word about a reload.
+  // The newest event of a reload.
   v1::Event Reloaded(int node) {
     v1::Event newest;
     for (const v1::Event& event : Events(node, "operator"))

@@ -44,7 +44,7 @@ TEST_F(R2ccdTest, AsJsonEachLineOfTheLogIsAnObjectWithTheFieldsOfAnEvent) {
     EXPECT_EQ(field("message_id").size(), 32u);
   }
   EXPECT_TRUE(drained);
-  // What ends it, too.
+  // This ends it, too.
   std::ofstream(ConfigFile(1)) << "nice: 77\n";
   std::string output;
   EXPECT_EQ(Run(Arguments(1), &output), 1);
@@ -196,7 +196,7 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   EXPECT_EQ(ReadFile(StateDir(0) + "/state.damaged"), "version: 1 words { nic: ");
   EXPECT_EQ(Act(0, "n0", "rail1", v1::DRAIN), "");
 
-  // A file that cannot be read may hold what operators said: it stays, and so does the daemon.
+  // A file that cannot be read may hold operators' settings: it stays, and so does the daemon.
   daemons_[0]->Signal(SIGTERM);
   daemons_[0]->Wait();
   std::filesystem::rename(StateDir(0) + "/state", StateDir(0) + "/elsewhere");
@@ -213,7 +213,7 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   plugin = Attach(0);
   EXPECT_NE(plugin->AwaitState("n0", "rail1", plan::PlannedState::kDrained), 0) << "no word was lost";
 
-  // A file where the directory should be: the daemon serves, and says that it will forget.
+  // A file where the directory should be: the daemon serves, and reports that it will forget.
   daemons_[0]->Signal(SIGTERM);
   daemons_[0]->Wait();
   std::filesystem::remove_all(StateDir(0));
@@ -222,7 +222,7 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   EXPECT_NE(daemons_[0]->log().find("nothing is kept over a restart: name a directory that r2ccd may write (--state_dir)"),
             std::string::npos)
       << daemons_[0]->log();
-  // Of each file that is lost.
+  // For each file that is lost.
   EXPECT_TRUE(WaitUntil([&] { return Status(0).alarms_size() >= 2; }));
   const v1::StatusReply status = Status(0);
   for (const std::string& alarm : status.alarms()) EXPECT_NE(alarm.find("will be lost at a restart"), std::string::npos) << alarm;
@@ -256,7 +256,7 @@ TEST_F(R2ccdTest, TheStoreGoesAndComesAndChangesNothing) {
 }
 
 TEST_F(R2ccdTest, TheStoreAnnouncesNodesThatAreNoPeers) {
-  // n1 and n2 have only n0 as a peer, whose store tells each of the other.
+  // n1 and n2 have only n0 as a peer, whose store announces each to the other.
   for (const int node : {1, 2}) {
     std::ofstream(ConfigFile(node)) << "node: \"" << Node(node) << "\"\nlisten: \"127.0.0.1:" << ports_[node]
                                     << "\"\npeers { node: \"n0\" address: \"127.0.0.1:" << ports_[0]

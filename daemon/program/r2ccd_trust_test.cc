@@ -201,7 +201,7 @@ TEST_F(TrustTest, NewCertificatesAreInUseWithoutARestart) {
   const auto plugin = Attach(2);
   EXPECT_EQ(Act(0, "n0", "rail0", v1::DRAIN), "");
   EXPECT_NE(plugin->AwaitState("n0", "rail0", plan::PlannedState::kDrained), 0);
-  // Who starts now meets the others with his new one.
+  // A daemon that starts now meets the others with its new one.
   daemons_[1]->Signal(SIGKILL);
   daemons_[1]->Wait();
   StartDaemon(1);
@@ -290,7 +290,7 @@ int64_t ResidentKb(pid_t pid) {
   return 0;
 }
 
-// Connections that say nothing, garbage, or half a greeting.
+// Connections that send nothing, garbage, or half a handshake.
 class NoiseTest : public TrustTest, public testing::WithParamInterface<bool> {
  protected:
   int Connect(int node) {
@@ -351,7 +351,7 @@ TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
     std::vector<int> open;
     for (int i = 0; i < kAtOnce; ++i) {
       open.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      // Another user's: each has a share of his own.
+      // Another user's: each has its own share.
       const uid_t own = geteuid();
       if (own == 0) {
         EXPECT_EQ(seteuid(65534), 0);

@@ -79,8 +79,8 @@ TEST_F(RailWatchAlarmsTest, CrossedCablesAreNamedByBothOfTwoNodes) {
   EXPECT_EQ(Alarms(0), std::vector<std::string>());
 }
 
-// A doubt is repeated every 2 s while it lasts, and forgotten after 5 s without. No timer adds to that, however long nothing was answered;
-// that may go on after the cables are right, while a kernel has wrong neighbour entries.
+// An inconclusive report is repeated every 2 s while it lasts, and forgotten after 5 s without. No timer adds to that, however long nothing
+// was answered; that may go on after the cables are right, while a kernel has wrong neighbour entries.
 TEST_F(RailWatchAlarmsTest, CrossedCablesThatArePutRightAreInconclusiveForSixSecondsAtMost) {
   Make(2, 4);
   ExchangeMessages();

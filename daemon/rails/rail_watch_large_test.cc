@@ -29,7 +29,7 @@ TEST_F(RailWatchLargeTest, APortWhoseMtuWasResetIsFoundByItsOwnDaemon) {
   EXPECT_EQ(KindsOf(1, 1), std::vector<EvidenceKind>{EvidenceKind::kLargeLost});
   EXPECT_EQ(LastDetail(1, 1), kPortText);
   EXPECT_EQ(BrokenPaths(1), (std::vector<NicKey>{Port(0, 1), Port(2, 1)}));
-  // The others have no fault, whatever their own pairs lose.
+  // The others have no fault, also if their own pairs lose packets.
   core_.Advance(5000 * kMs);
   EXPECT_EQ(EvidenceCount(), 1u);
   EXPECT_EQ(BrokenPaths(0), std::vector<NicKey>{Port(1, 1)});
@@ -115,7 +115,7 @@ TEST_F(RailWatchLargeTest, ALinkThatGoesDownEndsIt) {
 }
 
 TEST_F(RailWatchLargeTest, ANodeOfAnOlderReleaseIsNotAsked) {
-  mtu_ = 0;  // it says nothing of what it takes
+  mtu_ = 0;  // it does not report its MTU
   Make(3, 2);
   core_.Advance(2000 * kMs);
   LimitPort(1, 1, 1500);

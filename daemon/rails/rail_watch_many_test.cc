@@ -8,7 +8,7 @@
 namespace r2cc::daemon {
 namespace {
 
-// The first to be failed do not explain away the rest.
+// The first to be failed do not explain away the others.
 TEST_F(RailWatchTest, AWholeRailIsFailedOnAllNodes) {
   for (const int nodes : {3, 4, 7}) {
     SCOPED_TRACE(nodes);
@@ -48,7 +48,7 @@ TEST_F(RailWatchTest, TheHalfOfARailIsFailedAndNobodyElse) {
   EXPECT_EQ(EvidenceCount(), 24U);
 }
 
-// No rail of theirs answers, so that nobody can tell their daemons from their rails, and when they are back they are just that.
+// No rail of theirs answers, so that nobody can distinguish their daemons from their rails, and when they are back they are just that.
 TEST_F(RailWatchTest, NodesThatAreSilentForAWhileSuspectNobody) {
   Make(24, 4);
   for (int node = 0; node < 24; ++node) {

@@ -50,7 +50,7 @@ TEST_F(RailWatchTest, ADeadPortIsFailedByItsOwnDaemonAndExplainedByAll) {
   core_.Advance(5000 * kMs);
   EXPECT_EQ(EvidenceCount(), 1U);
   EXPECT_EQ(nodes_[1]->watch->Verdict("rail2").kind, health::FaultKind::kPort);
-  // The other ends say whose fault it is, although nobody speaks of the port any more.
+  // The other ends locate the fault, although nobody reports the port any more.
   for (const int node : {0, 2, 3}) {
     EXPECT_EQ(nodes_[node]->watch->Verdict("rail2").kind, health::FaultKind::kPeers) << node;
     EXPECT_EQ(nodes_[node]->watch->Verdict("rail2").peers, std::vector<NicKey>{Port(1, 2)});
@@ -61,7 +61,7 @@ TEST_F(RailWatchTest, ADeadPortIsFailedByItsOwnDaemonAndExplainedByAll) {
   EXPECT_EQ(EvidenceCount(), 2U);
 }
 
-// The port's own node is the last to notice, and what it heard before is no answer.
+// The port's own node is the last to notice, and its earlier packets are no answer.
 TEST_F(RailWatchTest, ADeadPortThatIsReportedToTheOthersFirstStaysFailed) {
   for (int phase = 0; phase < 20; ++phase) {
     SCOPED_TRACE(phase);
@@ -105,7 +105,7 @@ TEST_F(RailWatchTest, TwoNodesAloneAreInconclusiveAndNameWhatIsMissing) {
   BreakPort(1, 0);
   core_.Advance(5000 * kMs);
   const auto kinds = KindsOf(0, 0);
-  ASSERT_GE(kinds.size(), 2U);  // repeated, as doubts are forgotten
+  ASSERT_GE(kinds.size(), 2U);  // repeated, as inconclusive reports are forgotten
   EXPECT_EQ(kinds.front(), EvidenceKind::kRailDoubtful);
   EXPECT_EQ(kinds.back(), EvidenceKind::kRailDoubtful);
   EXPECT_NE(nodes_[0]->seen[0].detail.find("another node that probes both"), std::string::npos);
@@ -190,7 +190,7 @@ TEST_F(RailWatchTest, ACableThatIsSilentStaysFailedAtBothEnds) {
 
 TEST_F(RailWatchTest, AnEndThatHasFailedByItselfDoesNotSilenceTheOther) {
   Make(2, 2, {{"rail0", Port(1, 0)}});
-  // n0 says so first.
+  // n0 reports it first.
   nodes_[0]->own.nics[0].state = health::NicState::kFailed;
   BreakPath(Address(0, 0), Address(1, 0));
   Publish(nodes_[0].get());
@@ -230,7 +230,7 @@ TEST_F(RailWatchTest, ADownLinkIsNotAskedForAndBeginsAgain) {
 
 TEST_F(RailWatchTest, OthersLendTheirEyesWhereNoJobUsesThem) {
   Make(4, 2);
-  // Only n0 and n1 share a job; n2 and n3 probe in turn, and say nothing of what works.
+  // Only n0 and n1 share a job; n2 and n3 probe in turn, and report no working pairs.
   nodes_[0]->watch->SetJobPeers({{"uid 0", {"n1"}}});
   nodes_[1]->watch->SetJobPeers({{"uid 0", {"n0"}}});
   nodes_[2]->watch->SetJobPeers({});
@@ -255,7 +255,7 @@ TEST_F(RailWatchTest, ATakenPortIsNoReasonToGiveUp) {
   EXPECT_EQ(nodes_[0]->own.pairs.size(), 2U);
 }
 
-// Anybody who guesses two addresses and ports can say that nobody listens at the other end. That is no answer of a dead port.
+// An attacker that guesses two addresses and ports can forge that nobody listens at the other end. That is no answer of a dead port.
 TEST_F(RailWatchTest, ForgedRefusalsKeepNoDeadPortAlive) {
   Make(4, 2);
   BreakPort(1, 0);
@@ -291,7 +291,7 @@ TEST_F(RailWatchTest, AFloodFailsNoNic) {
   EXPECT_EQ(KindsOf(1, 0), std::vector<EvidenceKind>{EvidenceKind::kRailSilent}) << "and now it is judged again";
 }
 
-// Two other nodes, or who speaks in their names, say again and again that they hear nothing of a NIC that answers every probe.
+// Two other nodes, or senders with their names, report again and again silence of a NIC that answers every probe.
 TEST_F(RailWatchTest, ForgedReportsFailNoNicThatAnswers) {
   for (const bool jobs : {true, false}) {
     Make(3, 2);

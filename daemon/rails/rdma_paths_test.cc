@@ -1,4 +1,4 @@
-// Two nodes with a NIC each, on the fake fabric, in virtual time; what their views say of each other is carried by hand.
+// Two nodes with a NIC each, on the fake fabric, in virtual time; the test carries their views to each other.
 #include "daemon/rails/rdma_paths.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ class RdmaPathsTest : public testing::Test {
  protected:
   struct Node {
     Node(RdmaPathsTest* test, int host) : name(host == 0 ? "a" : "b"), fake(&test->fabric_, host), view(name) { Begin(1); }
-    // A life of its daemon.
+    // A run of its daemon.
     void Begin(uint64_t life) {
       paths.reset();
       incarnation = life;
@@ -91,7 +91,7 @@ class RdmaPathsTest : public testing::Test {
       node->view.SetOwn(state, time_.now());
     }
   }
-  // Pings leave, and every 20 ms what there is is told and done. While `udp_answers` all pings are answered.
+  // Pings leave, and every 20 ms all events are delivered. While `udp_answers` all pings are answered.
   void RunFor(Nanos time) {
     for (const Nanos end = time_.now() + time; time_.now() < end; time_.RunFor(20 * kMs)) {
       if (time_.now() >= next_ping_) {
@@ -152,7 +152,7 @@ TEST_F(RdmaPathsTest, SilenceOfRdmaAloneIsAFaultAtBothEndsAndIsOverWhenItAnswers
   EXPECT_LE(Until(*b_, false, 60 * kNanosPerSecond), kNanosPerSecond);
 }
 
-// What is lost one way is an answer less the other way, too.
+// A loss one way is an answer less the other way, too.
 TEST_F(RdmaPathsTest, SilenceOfOneWayIsOneOfThePair) {
   RunFor(kNanosPerSecond);
   fabric_.path = [](const auto& from, const auto&) { return verbs::FakePath{.bytes_per_s = from.host == 0 ? 0 : 1'000'000'000}; };
@@ -244,7 +244,7 @@ TEST_F(RdmaPathsTest, AnEndThatChangesAllTheTimeIsFollowedWithBackOff) {
   RunFor(10 * kNanosPerSecond);
   const int reports = a_->reports;
   RunFor(60 * kNanosPerSecond);
-  // Of each end two: made, connected.
+  // Two calls of each end: made, connected.
   EXPECT_LE(a_->reports - reports, 2 * 13);
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr int kJobs = 200;
 constexpr size_t kPeersOfAJob = 4;
 constexpr size_t kPeers = 9;  // so that each job has others than the one before
-// What 100 jobs may leave behind. A channel that stays costs 14 kB: 100 jobs with 4 peers each would leave 5.6 MB.
+// The resources that 100 jobs may leave behind. A channel that stays costs 14 kB: 100 jobs with 4 peers each would leave 5.6 MB.
 constexpr size_t kHeapBytesMax = 1 << 20;
 
 size_t Descriptors() {

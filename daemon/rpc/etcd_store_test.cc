@@ -31,7 +31,7 @@ constexpr absl::Duration kPatience = absl::Seconds(30);
 // etcd grants no lease below two seconds.
 constexpr int64_t kLeaseMs = 2000;
 
-// One node: a store with a core of its own, and what it was told.
+// One node: a store with a core of its own, and the changes that it received.
 class Node {
  public:
   explicit Node(const std::vector<std::string>& endpoints,

@@ -22,7 +22,7 @@ constexpr int kPatienceMs = 10'000;
 
 // The preface of HTTP/2 and empty SETTINGS.
 std::string Preface() { return std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string("\0\0\0\4\0\0\0\0\0", 9); }
-// HEADERS of a stream that has no more to say, with one indexed field.
+// HEADERS of a stream that has no more to send, with one indexed field.
 std::string Headers(char stream) { return std::string("\0\0\1\1\5\0\0\0", 8) + std::string(1, stream) + "\x82"; }
 
 // One that never proves who it is.
@@ -71,7 +71,7 @@ class GateTest : public testing::Test {
   static void Write(int fd, const std::string& bytes) {
     ASSERT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
-  // So many bytes, or what came before the end.
+  // This many bytes, or those that came before the end.
   static std::string Read(int fd, size_t bytes) {
     std::string text;
     for (pollfd ready{fd, POLLIN, 0}; text.size() < bytes && poll(&ready, 1, kPatienceMs) == 1;) {

@@ -37,7 +37,7 @@ class LocalCallerTest : public testing::Test {
     close(listener_);
     unlink(path_.c_str());
   }
-  // Who calls, if the child does `first`; `nested`: in a pid namespace of its own; `ends`: it has ended before it is looked at.
+  // The caller, if the child does `first`; `nested`: in a pid namespace of its own; `ends`: it has ended before it is looked at.
   Caller Of(const std::function<bool()>& first, bool nested, bool ends = false) {
     const pid_t child = fork();
     if (child == 0) {
@@ -73,7 +73,7 @@ TEST_F(LocalCallerTest, IsWhomTheKernelNames) {
   EXPECT_GT(caller.pid, 0);
 }
 
-// A directory service has put the operator into hundreds of groups, and his role comes with the last.
+// A directory service has put the operator into hundreds of groups, and the role comes with the last.
 TEST_F(LocalCallerTest, HasAllGroupsOfTheUser) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: sets groups";
   std::vector<gid_t> groups;

@@ -15,7 +15,7 @@ namespace {
 
 using testing::StartsWith;
 
-// Says the first byte of HTTP/2 on a connection to `address`, and closes it.
+// Sends the first byte of HTTP/2 on a connection to `address`, and closes it.
 template <typename Address>
 bool SayHello(const Address& address, int family) {
   const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -26,7 +26,7 @@ class Listener {
     const ssize_t size = recv(fd_, text, sizeof(text), 0);
     return size < 0 ? "" : std::string(text, static_cast<size_t>(size));
   }
-  // Likewise, with the descriptor that came along; -1: none did.
+  // The same, with the descriptor that came along; -1: none did.
   std::string TakeWith(int* descriptor) {
     char text[4096];
     iovec part{text, sizeof(text)};

@@ -15,7 +15,7 @@ class ControlRowsTest : public testing::Test {
  protected:
   ControlRowsTest() { SetControlRows({}, &table_); }
 
-  // Who may ask, and where that is judged: "OPERATE here".
+  // The role of a caller, and where that is judged: "OPERATE here".
   template <typename Request>
   std::string AccessTo(const Request& request = Request()) const {
     const Access access = table_.AccessTo(request);

@@ -22,7 +22,7 @@ constexpr int64_t kNow = 20'000 * kDay;
 
 class EventHistoryTest : public testing::Test {
  protected:
-  // A life of the daemon.
+  // A run of the daemon.
   void Live() {
     history_ = std::make_unique<EventHistory>(&files_, &disk_, &core_, "events.log",
                                               [this](const absl::Status& status) { turns_.push_back(status); });

@@ -90,7 +90,7 @@ TEST_F(JobKeeperTest, APowerLossLeavesTheOldOrTheNew) {
   }
 }
 
-// What was set aside at the first start is there at the second one.
+// The file that was set aside at the first start is there at the second one.
 TEST_F(JobKeeperTest, APowerLossWhileItIsSetAsideLosesNothing) {
   for (const FakeFiles::Torn torn : {FakeFiles::Torn::kNothing, FakeFiles::Torn::kHalf, FakeFiles::Torn::kAll}) {
     files_.Lose();

@@ -19,7 +19,7 @@ class StateKeeperTest : public testing::Test {
   StateKeeperTest()
       : keeper_(&files_, &disk_, &core_, "/lib/state", [this](const absl::Status& status) { turns_.push_back(status.ok()); }) {}
 
-  // The disk writes and the core hears of it.
+  // The disk writes and the core gets the result.
   void Settle() {
     disk_.RunPosted();
     core_.RunPosted();

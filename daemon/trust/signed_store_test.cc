@@ -78,7 +78,7 @@ TEST_F(SignedStoreTest, ANodesOwnValueIsTaken) {
   EXPECT_EQ(Refused(), "");
 }
 
-// A view ends in random bytes, and these parse as a field that nobody knows or as a life.
+// A view ends in random bytes, and these parse as a field that nobody knows or as a lifetime.
 TEST_F(SignedStoreTest, AnUnsignedValueIsTakenWhole) {
   const std::string odd = std::string("view") + "\xfd\x85\x2a\xf6\x66\x02\x65\xc8\x01\x03";
   v1::ValueLife life;
@@ -182,7 +182,7 @@ TEST_F(SignedStoreTest, ANewCertificateSignsWhatWasPutBeforeIt) {
   EXPECT_EQ(reader->received[key_], "view");
 }
 
-// Who may write to etcd keeps a copy of what a node said while it was drained, and puts it back when the node is gone.
+// A writer of etcd keeps a copy of a node's value from when it was drained, and puts it back when the node is gone.
 TEST_F(SignedStoreTest, ACopyIsRefusedAfterItsLifetime) {
   const auto reader = Make(Files(ca_, {Identity::Kind::kNode, "n0"}));
   const std::string copy = Stored(ca_, n1_, key_, "drained");
@@ -202,7 +202,7 @@ TEST_F(SignedStoreTest, ACopyIsRefusedAfterItsLifetime) {
   late->bare->Change(key_, copy);
   EXPECT_TRUE(late->received.empty());
   EXPECT_EQ(Refused(), "too-old=2 ");
-  // What lengthens its life is not signed.
+  // A change that lengthens its lifetime is not signed.
   v1::SignedValue longer;
   ASSERT_TRUE(longer.ParseFromString(copy));
   v1::ValueLife life;

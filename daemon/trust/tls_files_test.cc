@@ -68,7 +68,7 @@ TEST_F(TlsFilesTest, EachMistakeIsOneLineWithTheFileAndTheWayOut) {
                                              " && chmod 400 " + spec_.key_file)));
   chmod(spec_.key_file.c_str(), 0640);
   EXPECT_THAT(Check(), IsEmpty()) << "a group may be the daemon's own";
-  // Who may drain a NIC here must not speak for the node everywhere.
+  // An operator of this node must not speak for the node everywhere.
   operators_gid_ = getegid();
   EXPECT_THAT(Check(), ElementsAre(HasSubstr(spec_.key_file + " can be read by all who may command this node")));
   chmod(spec_.key_file.c_str(), 0400);
