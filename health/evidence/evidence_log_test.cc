@@ -101,7 +101,7 @@ TEST(EvidenceLog, TheOldestGoesWhenItIsFull) {
   log.Add(Rate("r0", 9, 50));
   EXPECT_EQ(log.About({"n0", "r0"}, 1).front().times, 2u);
   EXPECT_EQ(log.size(), 4u);
-  // A series whose only entry was dropped starts anew.
+  // A series whose only entry was dropped starts again.
   log.Add(Link("r1", true, 60));
   for (int i = 0; i < 4; ++i) log.Add(Rate("r0", 100 + i, 70));
   EXPECT_TRUE(log.About({"n0", "r1"}, 1).empty());

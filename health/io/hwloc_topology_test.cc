@@ -80,7 +80,7 @@ TEST(HwlocTopology, AFileThatIsNoneIsNamed) {
   EXPECT_THAT(std::string(HwlocTopology(garbled).Read().status().message()), HasSubstr("garbled.xml"));
 }
 
-// Whatever this machine has, what is said of it fits together.
+// The facts about this machine fit together.
 TEST(HwlocTopology, ThisMachine) {
   const auto here = HwlocTopology().Read();
   ASSERT_TRUE(here.ok()) << here.status();

@@ -63,7 +63,7 @@ bool InOwnNamespace(const std::function<void()>& test) {
   return made;
 }
 
-// A watch in a namespace with a pair of veths, and what was heard of one of them.
+// A watch in a namespace with a pair of veths, and the received facts about one of them.
 class Rig {
  public:
   Rig() {
@@ -80,7 +80,7 @@ class Rig {
     ASSERT_TRUE(started.ok()) << started;
   }
   void Ip(const std::string& arguments) { ASSERT_EQ(std::system(("ip " + arguments).c_str()), 0) << arguments; }
-  // Runs the loop until `done`, which is looked at once a millisecond. The loop runs once in its life, so the whole story is a
+  // Runs the loop until `done`, which is looked at once a millisecond. The loop can run only once, so the whole story is a
   // chain of steps.
   void Then(std::function<void()> act, std::function<bool()> done) { steps_.push_back({std::move(act), std::move(done)}); }
   void Run() {

@@ -28,7 +28,7 @@ TEST(SourceRates, OneBeyondItsRateIsKeptOutAndNobodyElse) {
   EXPECT_EQ(rates.Count(Source(1), now + 1), Answer::kTake);
 }
 
-// What a daemon sends at most: 200 pings a second, and two answers to each of 200.
+// The most that a daemon sends: 200 pings a second, and two answers to each of 200.
 TEST(SourceRates, ADaemonIsNeverKeptOut) {
   SourceRates rates;
   for (int i = 0; i < 6000; ++i) ASSERT_EQ(rates.Count(Source(1), kNanosPerSecond + i * kNanosPerSecond / 600), Answer::kTake) << i;

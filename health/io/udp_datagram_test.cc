@@ -58,7 +58,7 @@ class UdpDatagramTest : public testing::Test {
     return socket.ok() ? *std::move(socket) : nullptr;
   }
 
-  // What one thread sends to `port` of loopback, in turn from `senders` addresses, until the end.
+  // One thread sends to `port` of loopback, in turn from `senders` addresses, until the end.
   class Flood {
    public:
     Flood(uint16_t port, int senders) : thread_([this, port, senders] { Send(port, senders); }) {}
@@ -119,7 +119,7 @@ TEST_F(UdpDatagramTest, SpeaksIpv6) {
   EXPECT_EQ(got_[0].from, (DatagramAddress{"::1", (*a)->port()}));
 }
 
-// A daemon that had no processor reads late what came in time: the kernel's stamp tells. The kernel begins to stamp a moment after the
+// A daemon that had no processor reads late what came in time: the kernel's stamp shows it. The kernel begins to stamp a moment after the
 // first socket has asked for it, so that the first datagrams may come without.
 TEST_F(UdpDatagramTest, APacketThatIsReadLateIsStampedInTime) {
   const auto socket = Open({"", "127.0.0.1", 0});
@@ -187,7 +187,7 @@ TEST_F(UdpDatagramTest, AFloodIsCountedAndReadInBatches) {
   constexpr int kFlood = 5000;
   const std::string bytes(kDatagramBytesMax, 'x');
   for (int i = 0; i < kFlood; ++i) (void)socket->Send({"127.0.0.1", socket->port()}, bytes);
-  // What the kernel dropped is told with a datagram that comes later.
+  // The kernel reports its drops with a later datagram.
   loop_.RunAfter(0, [&] { (void)other->Send({"127.0.0.1", socket->port()}, "last"); });
   ASSERT_TRUE(RunUntil([this] { return !got_.empty() && got_.back().bytes == "last"; }));
   const RailSocketCounts& counts = socket->counts();
@@ -305,7 +305,7 @@ TEST_F(UdpDatagramTest, AFloodIsReadAtARate) {
   EXPECT_LE(got_.size(), kDatagramsBurst + 1.1 * kDatagramsPerSecond * static_cast<double>(lasted) / kNanosPerSecond);
 }
 
-// Who floods the socket is kept out by the kernel; each of the others' datagrams is read, while it goes on.
+// The kernel keeps out a sender that floods the socket; each of the others' datagrams is read, while it goes on.
 TEST_F(UdpDatagramTest, AFloodFromOneSenderTakesNothingFromTheOthers) {
   constexpr int kProbes = 200;
   const auto socket = Open({"", "127.0.0.1", 0});
@@ -317,7 +317,7 @@ TEST_F(UdpDatagramTest, AFloodFromOneSenderTakesNothingFromTheOthers) {
     EXPECT_TRUE(other->Send({"127.0.0.1", socket->port()}, "probe").ok());
     if (++sent < kProbes) loop_.RunAfter(5 * kNanosPerMs, send);
   };
-  // What was in the buffer when the sender was found out is read and dropped first.
+  // Datagrams that were in the buffer when the sender was blocked are read and dropped first.
   loop_.RunAfter(kNanosPerSecond, [&] {
     EXPECT_EQ(socket->blocked(), std::vector<std::string>{Flood::Sender(0)});
     EXPECT_GE(got_.size(), static_cast<size_t>(kSourceDatagramsBurst));

@@ -25,7 +25,7 @@ using verbs::AsyncKind;
 using verbs::ContextId;
 using verbs::PortState;
 
-// Counts what is open and what is acknowledged; devices that it hides are not listed, and say nothing of it.
+// Counts what is open and what is acknowledged; hidden devices are not listed, and make no event.
 class CountingVerbs : public verbs::FaultyVerbs {
  public:
   using FaultyVerbs::FaultyVerbs;
@@ -87,7 +87,7 @@ class VerbsRdmaWatchTest : public testing::Test {
           (port.info.state == PortState::kActive ? " up " : " down ") + std::to_string(static_cast<int>(port.info.bits_per_second / 1e9));
     return words;
   }
-  // What both threads have to do, one after the other.
+  // Runs the work of both threads, one after the other.
   void Settle() {
     for (int i = 0; i < 4; ++i) {
       blocking_.RunPosted();
@@ -120,7 +120,7 @@ class VerbsRdmaWatchTest : public testing::Test {
 TEST_F(VerbsRdmaWatchTest, ReportsAllPortsAndSweepsThem) {
   Start();
   EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 100"));
-  // A speed that changed without a word.
+  // A speed that changed without an event.
   fabric_.port({0, "mlx5_1", 2})->info.bits_per_second = 25e9;
   PassSweep();
   EXPECT_THAT(Reports(), ElementsAre("mlx5_0 up 100", "mlx5_1 up 100 up 25"));
@@ -170,7 +170,7 @@ TEST_F(VerbsRdmaWatchTest, ADeviceThatDiesIsClosedAndOpenedWhenItIsBack) {
   EXPECT_EQ(unwatched_, 1);
   Settle();
   EXPECT_EQ(verbs_.open, 1);
-  Wake();  // of the life before
+  Wake();  // of the former device
   PassSweep();
   EXPECT_THAT(Reports(), ElementsAre("mlx5_1 up 100 up 100"));
   fabric_.RestoreDevice(0, "mlx5_0");

@@ -107,7 +107,7 @@ TEST_F(LargeJudgeTest, TheSecondLossInAMinuteIsProvedForLonger) {
 }
 
 TEST_F(LargeJudgeTest, TheWayThatLosesThemIsNamed) {
-  // The peer hears them, and what it sends back is lost.
+  // The peer receives them, and its answers are lost.
   for (int i = 0; i < 40; ++i) {
     Step(true, 1500);
     judge_.Arrived(sequence_);

@@ -74,7 +74,7 @@ TEST_F(LinkProbeTest, ReportsChangesOfItsOwnNicsAlone) {
   EXPECT_THAT(Reports(), ElementsAre("r0 down: link down")) << "down at once";
 }
 
-// Thousands of events a second: one word that it is down, one when it stays up, and once a second how often it did not.
+// Thousands of events a second: one report that it is down, one when it stays up, and once a second how often it did not.
 TEST_F(LinkProbeTest, AFlappingPortIsReportedOnce) {
   watch_.Set("eth0", true);
   watch_.Set("eth1", true);

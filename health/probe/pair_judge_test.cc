@@ -62,7 +62,7 @@ TEST_F(PairJudgeTest, AWitnessThatLeftEarlierProvesNothing) {
   EXPECT_EQ(judge_.state(), PairState::kUp);
 }
 
-// What was lost while the other pair lost probes too is the node's, not the pair's.
+// Probes that were lost while the other pair lost probes too count for the node, not for the pair.
 TEST_F(PairJudgeTest, AWitnessThatLostProbesItselfProvesNothingOfThatTime) {
   Probe(1000 * kMs, 100 * kMs, kMs);
   Probe(1000 * kMs, 20 * kMs, -1, /*witnessed=*/false);

@@ -10,12 +10,12 @@ ProbeSecret Secret(int number) { return {0, static_cast<uint8_t>(number), static
 class ProbeKeyringTest : public testing::Test {
  protected:
   ProbeKeyringTest() { Meet(); }
-  // Each hears what the other says now.
+  // Each receives the other's present view.
   void Meet() {
     a_.SetPeer("b", b_.nonce(), b_.public_key(), {"10.0.0.2"});
     b_.SetPeer("a", a_.nonce(), a_.public_key(), {"10.0.0.1"});
   }
-  // What `a` sends is known to `b`, and the answer to `a`.
+  // `b` understands what `a` sends, and `a` understands the answer.
   bool Understand() {
     const uint64_t from = a_.sending_nonce();
     const uint64_t to = b_.nonce();
@@ -24,7 +24,7 @@ class ProbeKeyringTest : public testing::Test {
     return sent != nullptr && heard != nullptr && *sent == *heard;
   }
 
-  // The nodes that have said this of their own.
+  // The nodes that have claimed this number.
   static std::string NodeOf(const ProbeKeyring& keys, uint64_t nonce, const std::string& address) {
     std::string all;
     keys.FindNode(nonce, address, [&](const std::string& node) {
@@ -45,7 +45,7 @@ TEST_F(ProbeKeyringTest, BothEndsHaveOneKeyThatNobodyElseHas) {
   EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.2"), "b");
   EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.3"), "") << "no address of b's";
   EXPECT_EQ(NodeOf(a_, b_.nonce() + 1, "10.0.0.2"), "");
-  // A node that knows all that is told, and has a key of its own, has another one with each of them.
+  // A node that knows all published data, and has a key of its own, has another one with each of them.
   ProbeKeyring eve([] { return Secret(99); }, now_);
   eve.SetPeer("a", a_.nonce(), a_.public_key(), {"10.0.0.1"});
   eve.SetPeer("b", b_.nonce(), b_.public_key(), {"10.0.0.2"});
@@ -56,7 +56,7 @@ TEST_F(ProbeKeyringTest, BothEndsHaveOneKeyThatNobodyElseHas) {
 }
 
 TEST_F(ProbeKeyringTest, AnothersKeyGivesNobodyItsPlace) {
-  // Eve says that b's key is hers, and that b's number is that of her key.
+  // Eve claims that b's key is hers, and that b's number is that of her key.
   a_.SetPeer("eve", b_.nonce(), b_.public_key(), {"10.0.0.9"});
   EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.2"), "b");
   EXPECT_TRUE(Understand());
@@ -68,8 +68,8 @@ TEST_F(ProbeKeyringTest, AnothersKeyGivesNobodyItsPlace) {
   EXPECT_EQ(NodeOf(a_, b_.nonce(), "10.0.0.2"), "");
 }
 
-// Whose number is a key's is told by its first bytes, and those of b's new key are in its view before anybody has it: eve tells a key that
-// begins likewise, and reaches a first. The number is b's all the same.
+// Whose number is a key's is told by its first bytes, and those of b's new key are in its view before anybody has it: eve publishes a key
+// that begins the same, and reaches a first. The number is b's all the same.
 TEST_F(ProbeKeyringTest, AKeyWithTheNumberOfAnotherSenderTakesNothingFromIt) {
   ProbePublicKey vanity = b_.public_key();
   vanity.back() ^= 1;

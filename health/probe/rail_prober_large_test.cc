@@ -28,7 +28,7 @@ class LargeProbesTest : public testing::Test {
         if (pair.large != PairVerdict::kAnswering) return false;
     return true;
   }
-  // What comes from or goes to this port.
+  // The packets from or to this port.
   void LimitPort(int node, int rail, size_t bytes) {
     world_.set_limit([port = ProbeWorld::Port(node, rail), bytes](const NicKey& from, const NicKey& to) {
       return from == port || to == port ? bytes : size_t{9216};
@@ -52,7 +52,7 @@ TEST_F(LargeProbesTest, TheyPassAndCostAFractionOfTheSmallOnes) {
   const uint64_t sent = world_.prober(0).counts().sent;
   const uint64_t large = world_.large();
   world_.Run(10 * kNanosPerSecond);
-  // Of all three nodes, answers among them: at most one for each interval of each of the 4 pairs.
+  // The packets of all three nodes, with the answers: at most one for each interval of each of the 4 pairs.
   EXPECT_LE(world_.large() - large, 3 * 4 * 2 * 10 * 1000 / 260);
   EXPECT_LE(world_.prober(0).counts().sent - sent, 200u * 10);
   EXPECT_TRUE(AllPass());

@@ -1,4 +1,4 @@
-// Whom a prober believes, and whom it asks how often: one prober, and a peer that the test plays.
+// The peers that a prober believes, and how often it probes each: one prober, and a peer that the test plays.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct OneProber {
 
   OneProber() { keys.SetPeer("n1", peer.nonce(), peer.public_key(), {"10.0.0.2"}); }
   RailProbeBytes Signed(const RailProbe& probe) const { return EncodeRailProbe(probe, *peer.Agree(own.nonce(), own.public_key())); }
-  // What the peer answers.
+  // The answer of the peer.
   RailProbeBytes Answer(const RailPing& ping) const {
     RailProbe pong = *DecodeRailProbe(ping.bytes);
     pong.kind = RailProbeKind::kPong;
@@ -74,7 +74,7 @@ TEST(RailProber, OnlyPingsOfTheClusterForThisNicAreAnswered) {
   EXPECT_EQ(prober.counts().strangers, 3U);
 }
 
-// Who reads the network, or a view, knows all numbers: without the key of the pair that is worth nothing.
+// An attacker that reads the network, or a view, knows all numbers: without the key of the pair that is worth nothing.
 TEST(RailProber, ASenderWithTheNoncesAndNotTheKeyIsNeitherAnsweredNorBelieved) {
   OneProber one;
   one.prober.SetTargets({{{{"n0", "rail0"}, {"n1", "rail0"}}, "10.0.0.2", 7460, one.peer.nonce(), true}}, kMs);
@@ -116,7 +116,7 @@ TEST(RailProber, PairsAreBoundedAndTheActiveOnesComeFirst) {
   EXPECT_TRUE(prober.Pairs().empty());
 }
 
-// How long n0 takes to hear that a port of user 1's only peer is dead, while user 2's jobs name so many pairs, which all answer.
+// How long n0 takes to find that a port of user 1's only peer is dead, while user 2's jobs name this many pairs, which all answer.
 Nanos TimeToSilence(size_t crowd, int seed) {
   OneProber one;
   RailProber& prober = one.prober;

@@ -216,7 +216,7 @@ TEST(RailProber, AStoppedDaemonIsNoDeadRail) {
   }
 }
 
-// When a node comes back of which nothing was heard on any rail, as after its leaf switches did, no rail of it is first and makes the
+// When a node comes back that was silent on all rails, as after its leaf switches did, no rail of it is first and makes the
 // others look dead.
 TEST(RailProber, ANodeThatWasOutOfReachSuspectsNoRailWhenItIsBack) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {

@@ -52,7 +52,7 @@ class RdmaProbeTest : public testing::Test {
     facts.rate_bits_per_s = rate;
     probe_->OnFacts(nic, facts);
   }
-  // A port of a device that stands behind these interfaces.
+  // A port of the device behind these interfaces.
   static RdmaPort Port(uint8_t number, PortState state, std::vector<uint32_t> interfaces, double bits_per_second = 100e9) {
     RdmaPort port;
     port.facts = {.device = "mlx5_0", .port = number, .pci = "", .interface = "", .interfaces = std::move(interfaces)};
@@ -87,7 +87,7 @@ TEST_F(RdmaProbeTest, AFaultOfThePathsOfAnActivePortIsReportedLikeThePorts) {
   probe_->SetFault("r0", "");
   Pass(kRdmaSettle);
   EXPECT_THAT(Reports(), ElementsAre("r0 rdma-up"));
-  // The port's own word comes first.
+  // The port's own state comes first.
   probe_->SetFault("r0", "no answers");
   watch_.Port("rxe0", "eth0", false);
   EXPECT_EQ(ports_["r0"], std::nullopt);

@@ -60,7 +60,7 @@ TEST(ClusterView, ALaterEpochReplacesAnEarlierOneNeverTheOtherWayRound) {
   EXPECT_EQ(view.Merge(Node("n1", {1, 5}, NicState::kHealthy), 0), Merged::kOutdated);
   EXPECT_EQ(view.revision(), revision);
   EXPECT_EQ(view.Find(NicKey{"n1", "r0"})->state, NicState::kFailed);
-  // Another life, whose number says nothing of its age: whoever calls has decided to believe it.
+  // Another run, whose number does not show its age: the caller has decided to believe it.
   for (const uint64_t life : {9, 2}) {
     EXPECT_EQ(view.Merge(Node("n1", {life, 1}, NicState::kHealthy), 0), Merged::kNew);
     EXPECT_EQ(view.Merge(Node("n1", {life, 1}, NicState::kHealthy), 0), Merged::kSame);
@@ -95,7 +95,7 @@ TEST(ClusterView, ASilentDaemonIsUnreachableAndItsNicsAreAsTheyWere) {
   EXPECT_EQ(view.StatusOf(*view.Find("n1")), NodeStatus::kUnreachable);
   EXPECT_EQ(view.Find(NicKey{"n1", "r0"})->state, NicState::kHealthy);
   EXPECT_EQ(view.StatusOf(*view.Find("n0")), NodeStatus::kHealthy);
-  // Old news on its way for long is no sign of life; a greeting is.
+  // Old news on its way for long is no sign of life; a new connection is.
   EXPECT_EQ(view.Merge(Node("n1", {1, 0}, NicState::kFailed), 7 * kSecond), Merged::kOutdated);
   EXPECT_FALSE(view.Find("n1")->reachable);
   EXPECT_EQ(view.Merge(Node("n1", {1, 1}, NicState::kHealthy), 8 * kSecond), Merged::kSame);
@@ -116,7 +116,7 @@ TEST(ClusterView, ANodeThatIsKnownToRunIsReachable) {
   EXPECT_THAT(view.Tick(2 * kNodeLease, first), IsEmpty()) << "that it lives is no word of it";
 }
 
-// What is done for each change is done for the nodes that changed.
+// The work for each change covers only the nodes that changed.
 TEST(ClusterView, EachNodeKnowsWhenItChanged) {
   ClusterView view("n0");
   view.SetOwn(Node("n0", {1, 1}, NicState::kHealthy), 0);
@@ -151,7 +151,7 @@ TEST(ClusterView, EachNodeKnowsWhenItChanged) {
   EXPECT_EQ(revision("n2"), view.revision());
 }
 
-// Goal: whatever the order and the ways by which words arrive, the view ends with each node's last one. Method: shuffled, repeated.
+// Goal: for any order and ways by which states arrive, the view ends with each node's last one. Method: shuffled, repeated.
 TEST(ClusterView, OrderOfArrivalDoesNotMatter) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);

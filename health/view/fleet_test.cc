@@ -16,7 +16,7 @@ class FleetTest : public testing::Test {
  protected:
   FleetTest() : view_("own") {}
 
-  // A node with so many NICs, of which these are FAILED.
+  // A node with this many NICs, of which these are FAILED.
   void Add(const std::string& name, int nics, const std::vector<int>& failed, bool drill = false) {
     NodeState state;
     state.node = name;

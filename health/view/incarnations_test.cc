@@ -7,7 +7,7 @@ namespace {
 
 using Verdict = Incarnations::Verdict;
 constexpr Nanos kSecond = kNanosPerSecond;
-// Lives have no order: of these the true one's number is in turn the greater and the lesser.
+// Runs have no order: the number of the true one is in turn the greater and the lesser.
 constexpr uint64_t kOld = 700;
 constexpr uint64_t kNew = 30;
 constexpr uint64_t kThird = 900;
@@ -47,7 +47,7 @@ TEST_F(IncarnationsTest, ASilentStreamKeepsTheNameForTwoSeconds) {
   EXPECT_EQ(FromStream(kNew, 2, 3 * kSecond - 1), Verdict::kPending);
   EXPECT_EQ(FromStream(kNew, 2, 3 * kSecond), Verdict::kTakesOver);
   EXPECT_FALSE(Twice()) << "the former one said nothing more";
-  // What it said while it lived may still come in: it is not believed as long as the new one speaks.
+  // Its earlier messages may still come in: they are not believed as long as the new one sends.
   EXPECT_EQ(FromStream(kOld, 1, 3 * kSecond + 1), Verdict::kPending);
   EXPECT_TRUE(Stream(kOld, 1, 3 * kSecond + 1).known_former);
 }
@@ -59,7 +59,7 @@ TEST_F(IncarnationsTest, TheSendingRunKeepsTheNameAndTheOtherIsReported) {
     if (now <= 2 * kSecond) continue;
     EXPECT_EQ(FromStream(kNew, 2, now + 1), Verdict::kPending);
   }
-  // A third one is told again.
+  // A third one is reported again.
   EXPECT_EQ(FromStream(kThird, 3, 20 * kSecond), Verdict::kPending);
   FromStream(kThird, 3, 21 * kSecond);
   FromStream(kOld, 1, 21 * kSecond);
@@ -99,7 +99,7 @@ TEST_F(IncarnationsTest, AnEntryThatIsPutDuringAStreamWaitsForTheStream) {
   EXPECT_EQ(FromStore(kNew, 4 * kSecond), Verdict::kTakesOver);
 }
 
-// What a daemon left there before it died is found by one that starts later, or connects again.
+// A daemon that starts later, or connects again, finds the entry of a daemon that died.
 TEST_F(IncarnationsTest, AnOldEntryNeverWinsOverAStream) {
   FromStream(kNew, 1, kSecond);
   const auto pending = Store(kOld, kSecond + 1);
@@ -116,7 +116,7 @@ TEST_F(IncarnationsTest, AnOldEntryNeverWinsOverAStream) {
   EXPECT_FALSE(incarnations_.EntryIs("n1", kOld));
 }
 
-// The same entry, and this time its daemon lives: it keeps its lease.
+// The same entry, and this time its daemon runs: it keeps its lease.
 TEST_F(IncarnationsTest, AnEntryThatOutlastsItsLeaseIsBelievedWhenTheStreamIsSilent) {
   FromStore(kOld, kSecond);
   EXPECT_EQ(FromStream(kNew, 1, 100 * kSecond), Verdict::kTakesOver);

@@ -15,7 +15,8 @@ constexpr int kRails = 4;
 
 NicKey Port(int node, int rail = 0) { return {"n" + std::to_string(node), "rail" + std::to_string(rail)}; }
 
-// What can break in the 4-node, 4-rail cluster. `peer` < 0: the port of `node`; otherwise the path from `node` to `peer` (node < peer).
+// The possible faults in the 4-node, 4-rail cluster. `peer` < 0: the port of `node`; otherwise the path from `node` to `peer` (node <
+// peer).
 struct Broken {
   int rail;
   int node;
@@ -98,7 +99,7 @@ TEST(Localise, EveryDoubleFault) {
 }
 
 // Every matrix of one rail, with pairs of which nothing is known, against every explanation of it: a definite verdict must be part of
-// all the smallest ones; and where every pair is known, "cannot tell" is said only if they differ.
+// all the smallest ones; and where every pair is known, the verdict is inconclusive only if they differ.
 constexpr std::array<std::pair<int, int>, 6> kPairs = {{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}};
 
 // Bits 0..3: ports; 4..9: paths, in the order of kPairs.
@@ -157,7 +158,7 @@ TEST(Localise, EveryMatrixOfOneRailAgainstEveryExplanation) {
       if (fault.kind != FaultKind::kInconclusive) continue;
       ++undecided;
       ASSERT_FALSE(fault.missing.empty()) << what;
-      // Where no port answers, or pairs are unknown, it may be more careful than that.
+      // If no port answers, or pairs are unknown, it may be more careful than that.
       bool differ = std::find(verdicts.begin(), verdicts.end(), PairVerdict::kAnswering) == verdicts.end() ||
                     std::find(verdicts.begin(), verdicts.end(), PairVerdict::kUnknown) != verdicts.end();
       for (int peer = 0; peer < kNodes; ++peer)

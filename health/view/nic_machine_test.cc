@@ -108,7 +108,7 @@ TEST(NicMachine, RepeatedReportsChangeNothing) {
   EXPECT_EQ(world.machine.flaps_total(), 1u);
   world.Do(NicEvent::kLinkUp);
   world.Pass(200 * kMs);
-  world.Do(NicEvent::kLinkUp);  // does not start the proof anew
+  world.Do(NicEvent::kLinkUp);  // does not restart the proof
   EXPECT_EQ(world.Pass(100 * kMs), NicState::kHealthy);
 }
 
@@ -254,7 +254,7 @@ TEST(NicMachine, TicksAreNoEventsForOthers) {
   EXPECT_DEATH(world.machine.Handle(NicEvent::kForgotten, world.now), "invariant broken");
 }
 
-// Goal: whatever happens, a dead link never carries traffic, and once all is well again every NIC gets healthy by itself. Method:
+// Goal: in every history a dead link never carries traffic, and once all is well again every NIC gets healthy automatically. Method:
 // random events and stretches of time; then all faults end.
 TEST(NicMachine, RandomHistoriesEndHealthy) {
   constexpr NicEvent kOutside[] = {NicEvent::kLinkUp,    NicEvent::kLinkDown,    NicEvent::kImpaired, NicEvent::kUnimpaired,

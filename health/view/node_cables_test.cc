@@ -1,4 +1,4 @@
-// What a node makes of ports without a cable.
+// A node's judgement of ports without a cable.
 #include <gtest/gtest.h>
 
 #include <memory>

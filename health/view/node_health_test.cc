@@ -171,8 +171,8 @@ TEST(NodeHealth, ANicTwiceEndsTheProcess) {
   EXPECT_DEATH(NodeHealth("n0", {{.name = "r0"}, {.name = "r0"}}, NodePolicy(), {}, 0), "invariant broken");
 }
 
-// Goal: no evidence, in whatever order, gives a dead or drilled NIC back to the traffic, and when all is well the node gets healthy by
-// itself. Method: random evidence of every kind with hostile values.
+// Goal: no evidence, in whatever order, gives a dead or drilled NIC back to the traffic, and when all is well the node gets healthy
+// automatically. Method: random evidence of every kind with hostile values.
 TEST_F(NodeHealthTest, RandomEvidence) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

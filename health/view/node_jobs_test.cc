@@ -1,4 +1,4 @@
-// What jobs and peers report of NICs: slow rails and links that were given up.
+// Reports of jobs and peers about NICs: slow rails and links that were given up.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,7 +26,7 @@ TEST_F(NodeHealthTest, ASlowRailDegradesWhileItIsReported) {
   EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 800, "train to n1/r0", {"n1", "r0"}), "");
   EXPECT_EQ(Nic("r0").share_permille, 800) << "better, but not yet well";
   EXPECT_EQ(Nic("r0").state, NicState::kDegraded);
-  // It stops without a word: the job may have ended.
+  // It stops without a report: the job may have ended.
   EXPECT_EQ(health_->next_tick(), now_ + 5 * kSecond);
   EXPECT_EQ(Pass(5 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
   EXPECT_EQ(Nic("r0").share_permille, 1000);
@@ -51,7 +51,7 @@ TEST_F(NodeHealthTest, ARailThatIsALittleSlowMustStaySo) {
   EXPECT_EQ(Pass(5 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");
 }
 
-// Where several users have jobs, one of them could take half of a NIC from all.
+// If several users have jobs, one of them could take half of a NIC from all.
 TEST_F(NodeHealthTest, OneUsersReportCapsAnothersJobsOnlyIfThatOneAgrees) {
   BothUp();
   Evidence slow{"n0", {"n0", "r0"}, EvidenceKind::kJobSlow, 250, now_, {"n1", "r0"}, "train"};
@@ -108,7 +108,7 @@ TEST_F(NodeHealthTest, ADeadNicOrPeerExplainsASlowRail) {
   EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"}), "");
   EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n2", "r0"}), "r0 HEALTHY>DEGRADED (moves 10% of the best rail (train)); ");
   EXPECT_EQ(SeePeer(EvidenceKind::kPeerNicFailed, {"n2", "r0"}), "r0 DEGRADED>HEALTHY (link up); ");
-  // What was slow before its link went down says nothing about the link that comes back.
+  // A slow report from before its link went down proves nothing about the link that comes back.
   See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n3", "r0"});
   See(EvidenceKind::kLinkDown, "r0", 0, "link down");
   EXPECT_EQ(Nic("r0").share_permille, 1000);

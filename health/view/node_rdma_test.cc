@@ -1,4 +1,4 @@
-// What the RDMA device behind a NIC says of it.
+// Reports of the RDMA device behind a NIC.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -27,7 +27,7 @@ class RailJudgeTest : public testing::Test {
  protected:
   RailJudgeTest() { judge_.Add("r0"); }
 
-  // What comes of it if the matrix locates `fault`.
+  // The result if the matrix locates `fault`.
   std::vector<RailAction> Judge(Fault fault, Nanos now) {
     std::vector<RailAction> actions = judge_.Judge("r0", {.fault = std::move(fault), .pairs = pairs_, .others_alive = others_alive_}, now);
     return actions;

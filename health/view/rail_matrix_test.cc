@@ -107,7 +107,7 @@ TEST(RailMatrix, ThisNodesOwnReportsOfItsPairsWin) {
 TEST(RailMatrix, KnowsWhatNeedsNoVerdictAndWhatIsCabled) {
   ClusterView view("n0");
   NodeState own = Node(0);
-  own.nics[1].port_dead = true;  // as told by this node: the verdict must not prove itself
+  own.nics[1].port_dead = true;  // as reported by this node: the verdict must not prove itself
   Put(&view, "n0", own);
   NodeState other = Node(1);
   other.nics[0].link_up = false;
@@ -169,7 +169,7 @@ TEST(RailMatrix, ReportsHaveALimitAndSilenceComesFirst) {
   EXPECT_EQ(reports.silent(), 1u);
 }
 
-// The view that each of `nodes` has, in which n1 says that it is silent to n2.
+// The view that each of `nodes` has, in which n1 reports that it is silent to n2.
 int LookedAtBy(int nodes, const NodeState& reporter, const NodeState& suspected) {
   int looking = 0;
   for (int node = 0; node < nodes; ++node) {
