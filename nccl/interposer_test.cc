@@ -1,4 +1,4 @@
-// For which communicators a rank checks in, and what it logs where it has not. The rest is tested in tests/seat.
+// For which communicators a rank checks in, and what it logs if it has not. Other cases are tested in tests/seat.
 #include "nccl/interposer.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ class NoCuda final : public Cuda {
   uint64_t FreeBytes() override { return 0; }
 };
 
-// Of one that all ranks but the second have joined.
+// A communicator that all ranks but the second have joined.
 class OneIsMissing final : public RollCall {
  public:
   void Ask() override {}
@@ -99,7 +99,7 @@ class InterposerTest : public testing::Test {
     Comm made = nullptr;
     EXPECT_EQ(interposer_.Split(Of(parent), 0, 0, &made, nullptr), nccl_.split_result);
   }
-  // What is logged at the first agreement.
+  // The log of the first agreement.
   std::vector<std::string> Logged(Made* made) {
     logged_.clear();
     for (uint32_t call = 0; call < 2 * kEvery; ++call)
@@ -162,7 +162,7 @@ TEST_F(InterposerTest, ACommunicatorThatNobodySawBeginIsNamedSo) {
   Made zero{4, 0}, one{4, 1};
   EXPECT_EQ(Logged(&zero), Lines{kNotFollowed});
   EXPECT_EQ(Logged(&one), Lines());
-  // Of such a one.
+  // A call of such a communicator.
   Made child{4, 0};
   SplitInto(&zero, &child);
   EXPECT_EQ(Logged(&child), Lines{kNotFollowed});

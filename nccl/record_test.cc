@@ -27,7 +27,7 @@ TEST(Record, AMinimumHasEverybodysRecord) {
   records[3].rails = 4;
   const Vector vector = Decode(Minimum(records), 0);
   EXPECT_EQ(vector.problem, "");
-  // What the processes of a node know may differ: the least counts.
+  // The facts of a node's processes may differ: the least counts.
   EXPECT_EQ(vector.nodes.kept_permille, (std::vector<uint32_t>{1000, 500, 0, 1000}));
   EXPECT_EQ(vector.node_of, (std::vector<uint32_t>{0, 1, 2, 1, 3}));
   EXPECT_EQ(vector.nodes.ranks, 5U);

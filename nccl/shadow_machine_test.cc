@@ -119,7 +119,7 @@ TEST(ShadowMachine, AnUnfitRankIsNeverAskedAgain) {
   Step(&machine, Half(), State::kOff, Action::kNothing);
 }
 
-// Whatever comes: who leaves the child for another state says so, and who is seated has been ready.
+// For any sequence: a machine that leaves the child for another state reports it, and a seated one has been ready.
 TEST(ShadowTable, IsSound) {
   for (int state = 0; state <= static_cast<int>(State::kOff); ++state)
     for (int event = 0; event <= static_cast<int>(ShadowEvent::kUnfit); ++event) {

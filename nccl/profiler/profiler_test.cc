@@ -96,7 +96,7 @@ TEST_F(ProfilerTest, BeforeV4AnOperationNamesItsCommunicator) {
   EXPECT_STREQ(held_[0].communicator_name, "");
 }
 
-// PXN: a process sends for another one, whose handles say nothing here.
+// PXN: a process sends for another one, whose handles mean nothing here.
 TEST_F(ProfilerTest, APartOfAnotherProcessesOperationIsNone) {
   void* const context = Open(7);
   void* const coll = Start(context, {.type = abi::kProfileColl, .function = "AllReduce", .number = 1});
