@@ -1,4 +1,4 @@
-// What goes wrong with a GPU's producer is one line, and the model goes on.
+// A failure of a GPU's producer is one line, and the model goes on.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,7 +26,7 @@ TEST_F(CudaProducerTest, AStepThatDoesNotEndIsCounted) {
   EXPECT_EQ(producer->counts(), (Counts{0, 0, 0, 2, 0}));
 }
 
-// As after a job's own kernel that wrote where it may not: nothing more is read, and the job hears nothing but a line.
+// As after a job's own kernel that wrote where it may not: nothing more is read, and the job gets nothing but a line.
 TEST_F(CudaProducerTest, AnErrorOfTheDriverClosesTheProducerWithItsCause) {
   const auto producer = Open({.ring_bytes = 1 << 16, .device_bytes = 1 << 16});
   const auto reader = Reader(producer.get());

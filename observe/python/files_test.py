@@ -164,7 +164,7 @@ class FilesTest(unittest.TestCase):
           self.assertEqual(item["a"].tolist(), [item.number] * 100)
 
   def test_a_full_disk_is_one_line_and_counted(self):
-    # A bound on the size of files stands for a disk that is full: write() fails likewise.
+    # A bound on the size of files emulates a full disk: write() fails the same way.
     job = self.job("signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
                    "def go(first):\n  for number in range(first, first + 100): model(stand_in.Tensor([number] * 100))\n"
                    "go(0); taps.flush()\n"

@@ -142,7 +142,7 @@ class ToolTest(unittest.TestCase):
     self.assertEqual(tool("agree", "--report", "--r2ccctl", f"{program} -v", *folders), (1, line, ""))
     self.assertEqual(pathlib.Path(log).read_text(encoding="utf-8").splitlines(), [
         "-v", "report-disagreement", "--step=12", "--point=a:hash", f"--rank=rank 1 of {folders[1]}", "--", ", ".join(folders)])
-    # What was found stays what was found.
+    # The result does not change.
     for command, why in ((f"{program} fail", "no r2ccd"), ("/nonexistent/r2ccctl", "No such file or directory")):
       code, out, err = tool("agree", "--report", "--r2ccctl", command, *folders)
       self.assertEqual((code, out, err.count("\n")), (1, line, 1))
