@@ -19,7 +19,7 @@ constexpr Epoch kEpoch = {.incarnation = 1, .counter = 3};
 
 ClusterModel OneNode(const std::vector<NicModel>& nics) { return {{{"n0", nics}}}; }
 
-// What the contract says of one NIC, written down once more.
+// The contract for one NIC, written down once more.
 uint16_t Expected(const NicModel& nic) {
   const bool out = nic.state == PlannedState::kFailed || nic.state == PlannedState::kProving || nic.state == PlannedState::kDrained;
   if (out) return 0;
@@ -76,7 +76,7 @@ TEST(Planner, EveryShareUnderEveryWeight) {
   EXPECT_EQ(MakePlan(OneNode({{"r0", PlannedState::kDegraded, 0, 1000, 60'000}}), kEpoch).nics[0].weight_permille, 1000);
 }
 
-// Goal: a NIC's weight follows its rate, under the operator's word and jobs' reports.
+// Goal: a NIC's weight follows its rate, under the operator's setting and jobs' reports.
 TEST(Planner, TheRateIsACeiling) {
   constexpr uint64_t kGbit = 1'000'000'000;
   const NodeModel node = {"n0",
@@ -162,7 +162,7 @@ TEST(Planner, ABrokenPathIsForbiddenOnceWhileBothItsEndsCarry) {
   for (const PlannedState a : kStates)
     for (const PlannedState b : kStates) {
       ClusterModel cluster = {{{"n0", {{"r0"}, {"r1", a}}}, {"n1", {{"r0", b}, {"r1"}}}}};
-      // Both ends tell of it; and somebody speaks of NICs that nobody has, or of a path to himself.
+      // Both ends report it; and a node reports NICs that no node has, or a path to itself.
       cluster.broken_paths = {later, path, path, {"n0", "r9", "n1", "r0"}, {"n0", "r1", "n0", "r0"}, {"n1", "r0", "n0", "r1"}};
       const Plan plan = MakePlan(cluster, kEpoch);
       EXPECT_EQ(CheckPlan(plan, cluster), "");

@@ -12,7 +12,7 @@ PlannedNic Nic(const std::string& name, uint16_t weight) {
   return {"n0", name, weight > 0 ? PlannedState::kHealthy : PlannedState::kFailed, weight};
 }
 
-// Four GPUs and four NICs in pairs behind two switches: own NIC 0, the switch's other one 1, the rest 4.
+// Four GPUs and four NICs in pairs behind two switches: own NIC 0, the switch's other one 1, all others 4.
 std::vector<GpuModel> FourGpus() { return {{"g0", {0, 1, 4, 4}}, {"g1", {1, 0, 4, 4}}, {"g2", {4, 4, 0, 1}}, {"g3", {4, 4, 1, 0}}}; }
 
 std::vector<std::string> Chain(const GpuRoute& route) {

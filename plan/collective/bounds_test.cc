@@ -1,4 +1,4 @@
-// How near the chosen schedules come to the lower bound when their step lists run, and that R2CC-AllReduce's runs as its formula says.
+// How near the chosen schedules come to the lower bound when their step lists run, and that R2CC-AllReduce runs in the time of its formula.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Ports OneSlow(uint32_t members, double lost) {
   return ports;
 }
 
-// Up to 64 members every transfer is simulated; beyond, one healthy member stands for all (simulate_test shows that this is the same).
+// Up to 64 members every transfer is simulated; beyond, one healthy member represents all (simulate_test shows that this is the same).
 double TimeOf(const Candidate& candidate, const Ports& ports) {
   const auto schedule = MakeCandidate(candidate, kBytes, ports);
   const bool full = ports.bytes_per_s.size() <= 64;

@@ -135,7 +135,7 @@ TEST(ChooseTest, ARingThatDoesNotShareRailsCarriesTwoChannelsOnOne) {
   EXPECT_THAT(decision.why, testing::HasSubstr("over the lower bound"));
 }
 
-// What each message costs of its port decides how finely a schedule may cut.
+// The cost of each message at its port decides how finely a schedule may cut.
 TEST(ChooseTest, CutsFinerWhereMessagesAreLong) {
   for (const uint32_t members : {8, 64}) {
     const Ports ports = OneSlow(members, 0.75, 5e-6, 1e-6 * kRate);
@@ -150,7 +150,7 @@ TEST(ChooseTest, CutsFinerWhereMessagesAreLong) {
   }
 }
 
-// What it predicts is what the step list takes. The forms of the pipelined schedules are estimates where latency counts, on the safe
+// Its prediction is the time of the step list. The forms of the pipelined schedules are estimates where latency counts, on the safe
 // side by their nature: work that they take one after the other may overlap.
 TEST(ChooseTest, PredictionsHoldInTheSimulator) {
   for (const uint32_t members : {3, 5, 8, 16}) {

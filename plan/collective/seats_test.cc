@@ -194,7 +194,7 @@ TEST(DecideSeats, AnOrderInUseIsNotChangedForLittle) {
   EXPECT_TRUE(DecideSeats(little).order.empty());
   EXPECT_FALSE(DecideSeats(little, SeatOrder(little)).order.empty());
   EXPECT_TRUE(DecideSeats(OneSlow(8, 1000), SeatOrder(little)).order.empty());
-  // What is no order is none in use.
+  // A list that is no order is none in use.
   EXPECT_EQ(DecideSeats(OneSlow(4, 500), Order{0, 0, 1, 2}), DecideSeats(OneSlow(4, 500)));
 }
 

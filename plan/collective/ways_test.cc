@@ -43,7 +43,7 @@ TEST(Ways, CollNetsFillDecidesFromWhichSizeItGains) {
   EXPECT_EQ(DecideWay(nodes, offer).bytes_min, least);
   offer.bytes_min = 128 << 20;
   EXPECT_EQ(DecideWay(nodes, offer).bytes_min, offer.bytes_min);
-  // At that size the gain is the least that is asked, whatever is lost.
+  // At that size the gain is the least that is asked, for any loss.
   for (const uint32_t kept : {800U, 750U, 700U}) {
     const WayDecision decision = DecideWay(Nodes({1000, kept, 1000, 1000}), kSlow);
     ASSERT_EQ(decision.way, Way::kCollNet) << kept;

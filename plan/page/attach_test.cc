@@ -113,7 +113,7 @@ TEST(AttachReply, EachUnsoundFieldIsRefused) {
   EXPECT_FALSE(Valid(reply));
 }
 
-// Whatever is valid after a mutation can be read as C strings within bounds.
+// A message that is valid after a mutation can be read as C strings within bounds.
 TEST(AttachFuzz, ValidMeansEveryStringEnds) {
   std::mt19937_64 random(1);
   int valid = 0;

@@ -23,7 +23,7 @@ TEST(ClockOffset, IsParsed) {
     EXPECT_EQ(ParseMonotonicOffset(text), 0) << text;
 }
 
-// What a process in a time namespace of its own that is `seconds` ahead returns; -1: there cannot be one.
+// The result of a process in its own time namespace that is `seconds` ahead; -1: there cannot be one.
 int InTimeNamespace(int seconds, const std::function<int()>& run) {
   const pid_t outer = fork();
   if (outer == 0) {

@@ -81,12 +81,12 @@ TEST_F(PageConflictsTest, APathOfANameOfTheSameHashForbidsNoSoundOne) {
 }
 
 TEST_F(PageConflictsTest, JobsOfOneHashOnOneNicFreezeNothing) {
-  // "job " and a tail: two names of one hash are as easily found; here the same one twice stands for them.
+  // "job " and a tail: two names of one hash are as easily found; here the same one twice represents them.
   const PageCopy& copy = Published(Of({{"n1", "rail0", PlannedState::kHealthy, 1000, {"train", "train"}}}), "n0");
   EXPECT_TRUE(copy.DrainedFor("train", "n1", "rail0"));
 }
 
-// Without a tag of its own an entry is nobody's, whatever its hashes are.
+// Without a tag of its own an entry is nobody's, with any hashes.
 TEST(PageTags, AForeignTagIsNoEntry) {
   PageCopy copy = PageCopyOf(PlanOf(1, 2), {7, 8});
   ASSERT_NE(copy.Find("node0", "nic1"), nullptr);

@@ -26,7 +26,7 @@ TEST(Page, AnEndLeaseCountsForLongerAndNoLongerThanThat) {
   EXPECT_FALSE(reader->Stale(kEnd + kPageStaleAfter + 1));
   EXPECT_FALSE(reader->Stale(kEnd + kPageEndLease));
   EXPECT_TRUE(reader->Stale(kEnd + kPageEndLease + 1));
-  // Nobody is believed for longer because he asks for it.
+  // A longer lease is not believed.
   for (const uint64_t until : {UINT64_MAX, uint64_t{1}, static_cast<uint64_t>(kEnd + 10 * kPageEndLease)}) {
     page->end_lease_until_ns = until;
     EXPECT_TRUE(reader->Stale(kEnd + kPageStaleAfter + 1)) << until;

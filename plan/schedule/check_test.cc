@@ -1,4 +1,4 @@
-// The checker refuses what is wrong, and says what: by hand for each kind of wrong, then thousands of faults in right schedules.
+// The checker refuses wrong schedules, and names the fault: by hand for each kind of wrong, then thousands of faults in right schedules.
 #include "plan/schedule/check.h"
 
 #include <gmock/gmock.h>

@@ -170,7 +170,7 @@ TEST(GeneratorsTest, EvenPiecesCoverTheVector) {
   }
 }
 
-// What a ring's narrowest neighbours share.
+// The rate that a ring's narrowest neighbours share.
 int Narrowest(std::span<const uint64_t> rails, const std::vector<uint32_t>& order) {
   int narrowest = 64;
   for (size_t i = 0; i < order.size(); ++i)

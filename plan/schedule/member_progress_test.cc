@@ -119,7 +119,7 @@ TEST(MemberProgressTest, AsManyAsTheWindowAreUnderWayInTheirOrderAndDoneInAny) {
   EXPECT_TRUE(member.progress.finished());
 }
 
-// What is not due keeps back what comes after it in its lane, however wide the window is.
+// A message that is not due keeps back later ones of its lane, however wide the window is.
 TEST(MemberProgressTest, ALanesStepsBeginInTheirOrder) {
   ListedSchedule schedule(3, 2);
   schedule.Add(0, 1, 0, {.block = 0}, {.kind = kAdds});
@@ -141,9 +141,9 @@ TEST(MemberProgressDeathTest, AStepThatIsNotUnderWayIsNotDone) {
   EXPECT_DEATH(member.Received(0, 1), "");
 }
 
-// What the header asks of a network and of whoever moves the bytes, and no more. A message's bytes are read from the sender's vector when
-// they arrive, and once more just before the send counts as done: what a failed rail makes necessary. Some messages are copied when they
-// are sent, and done at once.
+// The header's requirements on a network and on the code that moves the bytes, and no more. A message's bytes are read from the sender's
+// vector when they arrive, and once more just before the send counts as done: what a failed rail makes necessary. Some messages are copied
+// when they are sent, and done at once.
 class Cluster {
  public:
   Cluster(const Schedule& schedule, uint32_t window, uint64_t seed) : schedule_(schedule), random_(seed) {
@@ -185,7 +185,7 @@ class Cluster {
     MemberProgress progress;
     std::vector<uint64_t> holds;  // whose contributions are in each block
   };
-  // Of the flow (member, lane) -> (member, lane): what was sent, and what may be received, in order, and has not met yet.
+  // The flow (member, lane) -> (member, lane): what was sent, and what may be received, in order, and is not matched yet.
   using FlowName = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   struct Message {
     Due due;
@@ -257,7 +257,7 @@ class Cluster {
       ASSERT_EQ(kept & event.send.bytes[i], 0u) << schedule_.name() << ": added twice";
       there = kept | event.send.bytes[i];
     }
-    // The two ends hear of it at different times.
+    // The two ends learn of it at different times.
     event.placed = true;
     if (!event.send.copied) events_.push_back(event);
     member.progress.ReceiveDone(to_lane, event.receive.index, [&](const Due& due) { Begin(member, due); });

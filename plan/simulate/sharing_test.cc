@@ -50,7 +50,7 @@ TEST(SharingTest, AmountsCount) {
 }
 
 // Random comings and goings: after each, no port carries more than it can, and each stream has a full port on which none has more for
-// its weight. That is what weighted max-min fairness is. And it is told of exactly the rates that changed.
+// its weight. That is what weighted max-min fairness is. And it gets exactly the rates that changed.
 TEST(SharingTest, IsMaxMinFairWhileTransfersComeAndGo) {
   std::mt19937_64 random(11);
   for (int world = 0; world < 40; ++world) {

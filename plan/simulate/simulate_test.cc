@@ -133,7 +133,7 @@ TEST(SimulateTest, ReRankingWidensARailOnlyRing) {
   EXPECT_NEAR(TimeOf(*MakeRing(5, kBytes, order), fabric) / healthy, 8.0 / 7, 1e-5);
 }
 
-// Bytes inside a server go over NVLink, and so does what leaves it by a rail beside another member.
+// Bytes inside a server go over NVLink, and so do bytes that leave it by another member's rail.
 TEST(SimulateTest, MembersOfAServerUseNvlink) {
   FabricModel fabric = Rails(2, 4, kRate);
   fabric.members_per_server = 4;
