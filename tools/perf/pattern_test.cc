@@ -12,7 +12,7 @@ namespace {
 constexpr int kRanks = 4;
 constexpr int64_t kCount = 5000;
 
-// What the collective must give rank `rank`, computed one element at a time.
+// The result that the collective must give rank `rank`, computed one element at a time.
 std::vector<float> Reference(Collective collective, int rank, uint32_t iteration) {
   std::vector<float> output(BufferElements(collective, kCount, kRanks));
   for (size_t i = 0; i < output.size(); ++i) {

@@ -128,7 +128,7 @@ TEST(OptionsTest, TheLauncherGivesTheRank) {
   meeting["MASTER_PORT"] = "2";
   EXPECT_EQ(Parse({"--plugin", "x"}, meeting).options.root, "b:2");
   EXPECT_EQ(Parse({"--plugin", "x", "--root", "a:1"}, meeting).options.root, "a:1");
-  // What the flags say counts.
+  // The flags count.
   EXPECT_EQ(Parse({"--plugin", "x", "--ranks", "2"}, meeting).options.rank, -1);
   EXPECT_EQ(Parse({"--plugin", "x", "--rank", "0", "--nranks", "2", "--root", "a:1"}, meeting).options.ranks, 2);
   const Parsed nowhere = Parse({"--plugin", "x"}, mpich);

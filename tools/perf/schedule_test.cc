@@ -162,7 +162,7 @@ TEST(ScheduleTest, NextLoopStartsBeforeThisOneHasArrived) {
   Sequencer sequencer(BuildProgram(Collective::kAllReduce, {0, 2, 0, 1}, two_loops, kSmall), 2);
   int received = 0, sent = 0;
   const int per_chunk = 4;
-  // The peer's first chunk arrives, its last one does not: everything but the rest of loop 1 is possible.
+  // The peer's first chunk arrives, its last one does not: everything but the end of loop 1 is possible.
   while (const Op* op = sequencer.Next([&](int) { return received < per_chunk; }, [](int) { return true; })) {
     received += op->recv_peer >= 0 ? 1 : 0;
     sent += op->send_peer >= 0 ? 1 : 0;

@@ -53,7 +53,7 @@ TEST(ValuesTest, RandomOnesHaveOneHashInAllIterations) {
   EXPECT_EQ(Iteration(&ranks, 3, AddOne).wrong_elements, 1);
 }
 
-// A plugin that says "done" and writes nothing.
+// A plugin that reports "done" and writes nothing.
 TEST(ValuesTest, AResultOfTheIterationBeforeIsNone) {
   Values values(Wanted(true), 0);
   std::vector<float> input(kCount), output(kCount);
