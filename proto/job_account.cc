@@ -39,7 +39,7 @@ void JudgeDeath(const v1::JobSums& sums, JobAccount* account) {
   if (sums.has_gave_up_begun_ns()) account->died_ns = sums.gave_up_begun_ns();
   if (sums.gave_up_size() > 0) account->death = Death::kNoRail;
   for (const v1::JobFailure* const failure : FailuresByCause(sums)) {
-    // The line of the process that gave up says more.
+    // The line of the process that gave up has more details.
     if (failure->failure() == kDeadline && sums.gave_up_size() > 0) continue;
     if (account->death == Death::kNone)
       account->death = failure->failure() == kDeadline   ? Death::kNoRail
@@ -48,7 +48,7 @@ void JudgeDeath(const v1::JobSums& sums, JobAccount* account) {
     if (account->died_ns == 0 || failure->time_ns() < account->died_ns) account->died_ns = failure->time_ns();
   }
   if (account->death != Death::kNone || sums.attached() > 0) return;
-  // Nobody says why, and it ended without progress past a fault.
+  // No process reports a cause, and it ended without progress past a fault.
   for (const JobAccount::Fault& judged : account->faults) {
     if (judged.masked) continue;
     account->death = Death::kNoRail;

@@ -18,12 +18,12 @@ struct RestartCost {
   int64_t each_ns() const { return restart_ns + checkpoint_ns / 2; }
 };
 
-// What a restart costs where the job's owner does not say: a small job that is started again at once, and a large one that waits for its
+// The cost of a restart if the job's owner does not give it: a small job that is started again at once, and a large one that waits for its
 // nodes and loads a checkpoint.
 constexpr RestartCost kRestartCostLow{5 * 60 * int64_t{1'000'000'000}, 10 * 60 * int64_t{1'000'000'000}};
 constexpr RestartCost kRestartCostHigh{15 * 60 * int64_t{1'000'000'000}, 3600 * int64_t{1'000'000'000}};
 
-// Why a run ended early. The words are a closed list, as they are labels of a metric.
+// Why a run ended early. The names are a closed list, as they are labels of a metric.
 enum class Death { kNone, kNoRail, kRankLost, kOther };
 constexpr Death kDeaths[] = {Death::kNoRail, Death::kRankLost, Death::kOther};
 const char* DeathName(Death death);  // "no-rail", "rank-lost", "other"; "" for kNone

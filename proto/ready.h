@@ -25,7 +25,7 @@ constexpr size_t kEachRail = SIZE_MAX;
 // As much as the node-problem-detector keeps of a line (max_output_length).
 constexpr size_t kNpdBytesMax = 80;
 
-// The report in so many bytes, the cause first: "rail1 FAILED: link down; 3 of 4 rails usable". Pure.
+// The report in at most this many bytes, the cause first: "rail1 FAILED: link down; 3 of 4 rails usable". Pure.
 std::string NpdLine(const v1::ReadyReport& report);
 
 // Judges the view that a daemon has of its own node. A rail is usable if it carries jobs. It cannot tell while PROVING rails would make up
