@@ -40,14 +40,14 @@ class PlanPublisher {
     UpdateScope(view);
     // A part contains nothing about a node that is gone.
     if (std::exchange(forgotten_, view.forgotten()) != view.forgotten()) revision_ = 0;
-    const bool anew = revision_ == 0;
+    const bool all_new = revision_ == 0;
     const plan::ClusterModel part = ToModel(view, revision_, scope_, reporter_->node());
-    const plan::Plan before = anew ? plan_ : plan::PartOf(plan_, part);
+    const plan::Plan before = all_new ? plan_ : plan::PartOf(plan_, part);
     plan::Plan planned = plan::MakePlan(part, plan_.epoch);
     if (!published_ || !planned.HasSameContent(before)) {
       planned.epoch = next_epoch();
       std::string wrong = plan::CheckPlan(planned, part);
-      plan::Plan plan = anew ? planned : plan::Replace(plan_, part, planned);
+      plan::Plan plan = all_new ? planned : plan::Replace(plan_, part, planned);
       if (wrong.empty())
         if (const auto status = page_->Publish(plan, reporter_->node(), reporter_->Now().monotonic_ns); !status.ok())
           wrong = std::string(status.message());

@@ -99,8 +99,8 @@ class RebootTest : public R2ccdTest {
       EXPECT_LT(took, kBelievedWithin) << "n" << other;
       std::printf("n%d, clock %+ld h, files %s, %s: believed by n%d after %.2f s\n", node, static_cast<long>(reboot.clock_s / 3600),
                   reboot.files_lost ? "lost" : "kept", reboot.closes_connections ? "with a FIN" : "without a FIN", other, took / 1e9);
-      const std::vector<v1::Event> anew = Events(other, "peer-anew");
-      EXPECT_GE(std::count_if(anew.begin(), anew.end(),
+      const std::vector<v1::Event> takeovers = Events(other, "peer-anew");
+      EXPECT_GE(std::count_if(takeovers.begin(), takeovers.end(),
                               [&](const v1::Event& event) {
                                 return event.message().rfind("the daemon of " + Node(node) + " was restarted and is accepted", 0) == 0;
                               }),

@@ -106,8 +106,8 @@ TEST_F(RailWatchTest, TwoNodesAloneAreInconclusiveAndNameWhatIsMissing) {
   core_.Advance(5000 * kMs);
   const auto kinds = KindsOf(0, 0);
   ASSERT_GE(kinds.size(), 2U);  // repeated, as inconclusive reports are forgotten
-  EXPECT_EQ(kinds.front(), EvidenceKind::kRailDoubtful);
-  EXPECT_EQ(kinds.back(), EvidenceKind::kRailDoubtful);
+  EXPECT_EQ(kinds.front(), EvidenceKind::kRailInconclusive);
+  EXPECT_EQ(kinds.back(), EvidenceKind::kRailInconclusive);
   EXPECT_NE(nodes_[0]->seen[0].detail.find("another node that probes both"), std::string::npos);
 }
 
@@ -117,7 +117,7 @@ TEST_F(RailWatchTest, APortThatWasDeadFromTheBeginningIsInconclusive) {
   EXPECT_EQ(EvidenceCount(), 0U);
   core_.Advance(6000 * kMs);
   ASSERT_FALSE(KindsOf(1, 0).empty());
-  EXPECT_EQ(KindsOf(1, 0).front(), EvidenceKind::kRailDoubtful);
+  EXPECT_EQ(KindsOf(1, 0).front(), EvidenceKind::kRailInconclusive);
   EXPECT_EQ(nodes_[1]->seen[0].detail,
             "no probe was ever answered by a peer of n1/rail0 (n0/rail0 and 1 more were asked): a dead port, another VLAN, or a firewall "
             "that drops UDP");
@@ -152,7 +152,7 @@ TEST_F(RailWatchTest, TwoNodesWithOneRailAreInconclusive) {
   core_.Advance(6000 * kMs);
   for (int node = 0; node < 2; ++node) {
     ASSERT_FALSE(KindsOf(node, 0).empty());
-    for (const EvidenceKind kind : KindsOf(node, 0)) EXPECT_EQ(kind, EvidenceKind::kRailDoubtful);
+    for (const EvidenceKind kind : KindsOf(node, 0)) EXPECT_EQ(kind, EvidenceKind::kRailInconclusive);
     EXPECT_NE(nodes_[node]->seen[0].detail.find("another node that probes both"), std::string::npos);
   }
 }

@@ -292,8 +292,8 @@ TEST_F(EtcdStoreTest, OnlyWithACertificateOfItsAuthority) {
   known.Put("n0", "1");
   ASSERT_TRUE(known.AwaitEntries({{"n0", "1"}})) << known.states().back();
 
-  Node clear({etcd.endpoint()}), stranger({etcd.endpoint()}, credentials("s", "ca")), doubting({etcd.endpoint()}, credentials("n0", "s"));
-  for (Node* node : {&clear, &stranger, &doubting}) {
+  Node clear({etcd.endpoint()}), foreign({etcd.endpoint()}, credentials("s", "ca")), distrusting({etcd.endpoint()}, credentials("n0", "s"));
+  for (Node* node : {&clear, &foreign, &distrusting}) {
     node->Put("x", "1");
     EXPECT_TRUE(node->AwaitState("lost: etcd at " + etcd.endpoint() + ": "));
     EXPECT_EQ(node->states().back().find('\n'), std::string::npos) << "one line";

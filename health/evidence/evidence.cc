@@ -29,7 +29,7 @@ const char* EvidenceKindName(EvidenceKind kind) {
     case EvidenceKind::kRailAnswers: return "rail-answers";
     case EvidenceKind::kPathBroken: return "path-broken";
     case EvidenceKind::kPathBack: return "path-back";
-    case EvidenceKind::kRailDoubtful: return "rail-doubtful";
+    case EvidenceKind::kRailInconclusive: return "rail-doubtful";
     case EvidenceKind::kLargeLost: return "large-lost";
     case EvidenceKind::kLargePasses: return "large-passes";
     case EvidenceKind::kFabricGone: return "fabric-gone";

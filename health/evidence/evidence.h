@@ -49,11 +49,11 @@ enum class EvidenceKind : uint8_t {
   kPeerNicFailed,
   kPeerNicBack,
   // Results of the daemons' rail probes, located in the matrix of all of them (health/view/localise.h).
-  kRailSilent,    // no pair of the NIC answers; detail: where the fault is. This fails it
-  kRailAnswers,   // that is over
-  kPathBroken,    // the path to `peer` only; detail: where the fault is. This degrades
-  kPathBack,      // that is over
-  kRailDoubtful,  // silent to `peer`, and the end at fault is unknown; detail: what is missing. This makes SUSPECT
+  kRailSilent,        // no pair of the NIC answers; detail: where the fault is. This fails it
+  kRailAnswers,       // that is over
+  kPathBroken,        // the path to `peer` only; detail: where the fault is. This degrades
+  kPathBack,          // that is over
+  kRailInconclusive,  // silent to `peer`, and the end at fault is unknown; detail: what is missing. This makes SUSPECT
   // Packets of the rail's MTU are lost where small ones pass; detail: where the fault is. This degrades.
   kLargeLost,
   kLargePasses,  // that is over

@@ -51,8 +51,8 @@ std::vector<RailPairStatus> RailProber::Pairs() const {
   all.reserve(pairs_.size());
   for (const auto& [key, pair] : pairs_) {
     const auto silence = silences.find(key.own.nic);
-    const bool doubted = silence != silences.end() && silence->second.pairs > kCompanionsMax;
-    const Nanos fresh = std::max(pair.asked_since, doubted ? silence->second.since : Nanos{0});
+    const bool uncertain = silence != silences.end() && silence->second.pairs > kCompanionsMax;
+    const Nanos fresh = std::max(pair.asked_since, uncertain ? silence->second.since : Nanos{0});
     all.push_back({key, pair.target.active, pair.judge.state(), Verdict(pair, pair.asked_since), Verdict(pair, fresh), pair.judge.since(),
                    pair.judge.missed_since(), pair.judge.answered_sent(), pair.judge.measures()});
     const auto loss = losses.find(key.own.nic);

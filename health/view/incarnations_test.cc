@@ -28,11 +28,11 @@ class IncarnationsTest : public testing::Test {
 TEST_F(IncarnationsTest, AStreamThatEndsFreesTheNameAtOnce) {
   EXPECT_EQ(FromStream(kOld, 1, kSecond), Verdict::kCurrent);
   incarnations_.StreamEnded(1);
-  const auto anew = Stream(kNew, 2, kSecond + 1);
-  EXPECT_EQ(anew.verdict, Verdict::kTakesOver);
-  EXPECT_FALSE(anew.known_former);
-  EXPECT_EQ(anew.before, kOld);
-  EXPECT_EQ(anew.silent, 1);
+  const auto takeover = Stream(kNew, 2, kSecond + 1);
+  EXPECT_EQ(takeover.verdict, Verdict::kTakesOver);
+  EXPECT_FALSE(takeover.known_former);
+  EXPECT_EQ(takeover.before, kOld);
+  EXPECT_EQ(takeover.silent, 1);
   EXPECT_EQ(incarnations_.Current("n1"), kNew);
   EXPECT_FALSE(Twice());
 }

@@ -149,7 +149,7 @@ void NodeHealth::Judge(Nic* nic, const Evidence& evidence, std::vector<NicChange
     case EvidenceKind::kLargeLost:
     case EvidenceKind::kLargePasses: return JudgeLarge(nic, evidence, changes);
     case EvidenceKind::kFabricGone:
-    case EvidenceKind::kRailDoubtful: return JudgeComplaint(nic, evidence, changes);
+    case EvidenceKind::kRailInconclusive: return JudgeComplaint(nic, evidence, changes);
     case EvidenceKind::kFabricBack: return Forgive(nic, evidence.peer, changes);
     case EvidenceKind::kRdmaDown:
     case EvidenceKind::kRdmaUp: return JudgeRdma(nic, evidence, changes);

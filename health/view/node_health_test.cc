@@ -255,7 +255,7 @@ TEST_F(NodeHealthTest, ALinkThatGoesDownForgetsItsBrokenPaths) {
 
 TEST_F(NodeHealthTest, AnInconclusiveSilenceMakesSuspectAndIsForgotten) {
   BothUp();
-  EXPECT_EQ(See(EvidenceKind::kRailDoubtful, "r0", 0, "cannot tell", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (cannot tell); ");
+  EXPECT_EQ(See(EvidenceKind::kRailInconclusive, "r0", 0, "cannot tell", {"n1", "r0"}), "r0 HEALTHY>SUSPECT (cannot tell); ");
   EXPECT_EQ(Pass(5 * kSecond), "r0 SUSPECT>HEALTHY (link up); ");
 }
 

@@ -204,13 +204,13 @@ void RailJudge::JudgeInconclusive(Turn* turn) {
     // pair that this node does not probe: it probes, and judges by what it finds.
     for (const NicKey& peer : fault.peers)
       if (FindPair(turn->pairs, {turn->key, peer}) == nullptr) turn->Do(RailAction::What::kAsk, peer);
-    const auto doubtful = std::find_if(fault.peers.begin(), fault.peers.end(), [&](const NicKey& peer) {
+    const auto inconclusive = std::find_if(fault.peers.begin(), fault.peers.end(), [&](const NicKey& peer) {
       const RailPairStatus* pair = FindPair(turn->pairs, {turn->key, peer});
       return pair != nullptr && pair->state == PairState::kSilent;
     });
-    if (doubtful != fault.peers.end()) {
-      turn->Do(RailAction::What::kAsk, *doubtful);
-      return ReportInconclusive(turn, *doubtful, FaultText(turn->key, fault));
+    if (inconclusive != fault.peers.end()) {
+      turn->Do(RailAction::What::kAsk, *inconclusive);
+      return ReportInconclusive(turn, *inconclusive, FaultText(turn->key, fault));
     }
   }
   std::vector<NicKey> strange;
@@ -233,7 +233,7 @@ void RailJudge::ReportInconclusive(Turn* turn, const NicKey& peer, const std::st
       (nic.inconclusive_reported_at >= nic.inconclusive_since && now - nic.inconclusive_reported_at < kInconclusiveInterval))
     return;
   nic.inconclusive_reported_at = now;
-  turn->Report(EvidenceKind::kRailDoubtful, peer, text);
+  turn->Report(EvidenceKind::kRailInconclusive, peer, text);
 }
 
 }  // namespace r2cc::health

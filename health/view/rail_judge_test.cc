@@ -205,10 +205,10 @@ TEST_F(RailJudgeTest, AnInconclusiveSilenceThatLastsIsReportedAndRepeated) {
   EXPECT_EQ(Count(first, What::kSuspect), 1) << "nobody answers the NIC";
   EXPECT_EQ(Count(first, What::kAsk), 2) << "the pair that is not probed, too";
   EXPECT_EQ(Reports(first), Expected());
-  EXPECT_EQ(Reports(Judge(fault, 1000 * kMs + kPathFaultHold)), (Expected{{EvidenceKind::kRailDoubtful, peer}}));
+  EXPECT_EQ(Reports(Judge(fault, 1000 * kMs + kPathFaultHold)), (Expected{{EvidenceKind::kRailInconclusive, peer}}));
   const Nanos reported = 1000 * kMs + kPathFaultHold;
   EXPECT_EQ(Reports(Judge(fault, reported + kInconclusiveInterval - 1)), Expected());
-  EXPECT_EQ(Reports(Judge(fault, reported + kInconclusiveInterval)), (Expected{{EvidenceKind::kRailDoubtful, peer}}));
+  EXPECT_EQ(Reports(Judge(fault, reported + kInconclusiveInterval)), (Expected{{EvidenceKind::kRailInconclusive, peer}}));
   judge_.Rest();
   EXPECT_EQ(Reports(Judge(fault, reported + 2 * kInconclusiveInterval)), Expected()) << "it must last again";
 }
