@@ -20,19 +20,19 @@ void Wiring::RestoreFormerRuns() {
   for (const v1::Event& event : events)
     if (event.has_audit()) known.emplace(event.time_ns(), event.message());
   std::vector<v1::Event> older, lost;
-  for (v1::Event& word : kept_.audit.Load(EventLog::kAuditedMax, &audit_trouble)) {
-    if (known.contains({word.time_ns(), word.message()})) continue;
-    (!events.empty() && word.time_ns() < events.front().time_ns() ? older : lost).push_back(std::move(word));
+  for (v1::Event& event : kept_.audit.Load(EventLog::kAuditedMax, &audit_trouble)) {
+    if (known.contains({event.time_ns(), event.message()})) continue;
+    (!events.empty() && event.time_ns() < events.front().time_ns() ? older : lost).push_back(std::move(event));
   }
   const uint64_t before = events.empty() ? 0 : events.front().sequence() - 1;
   if (older.size() > before) older.erase(older.begin(), older.end() - static_cast<ptrdiff_t>(before));
   for (size_t i = 0; i < older.size(); ++i) older[i].set_sequence(before - older.size() + i + 1);
   older.insert(older.end(), std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
   events_.Restore(std::move(older), instance, missing);
-  for (v1::Event& word : lost) {
-    word.set_sequence(events_.Append(word));
-    word.set_instance(instance);
-    kept_.history.Add(word);
+  for (v1::Event& event : lost) {
+    event.set_sequence(events_.Append(event));
+    event.set_instance(instance);
+    kept_.history.Add(event);
   }
   reporter_.KeepBy([this](const v1::Event& event) {
     kept_.history.Add(event);

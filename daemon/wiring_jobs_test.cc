@@ -254,7 +254,7 @@ TEST_F(WiringTest, TrafficOverANicIsInItsExplanation) {
 
 TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1", "10.0.1.1"}));
-  const auto say = [this](plan::EvidenceRecordKind kind, uint32_t permille) {
+  const auto report_rate = [this](plan::EvidenceRecordKind kind, uint32_t permille) {
     plan::EvidenceRecord record{};
     record.kind = static_cast<uint32_t>(kind);
     record.time_ns = core_.Now();
@@ -265,11 +265,11 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
     jobs_->Deliver(1, {record});
     Settle();
   };
-  say(plan::EvidenceRecordKind::kRailSlow, 612);
+  report_rate(plan::EvidenceRecordKind::kRailSlow, 612);
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kHealthy) << "for a moment";
   for (int second = 0; second < 3; ++second) {
     core_.Advance(kNanosPerSecond);
-    say(plan::EvidenceRecordKind::kRailSlow, 612);
+    report_rate(plan::EvidenceRecordKind::kRailSlow, 612);
   }
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kDegraded);
   EXPECT_EQ(Weight("n0", "rail1"), 700) << "and room to show more";
@@ -283,18 +283,18 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
   const size_t plans = page_->plans().size();
   for (int i = 0; i < 30; ++i) {
     core_.Advance(kNanosPerSecond);
-    say(plan::EvidenceRecordKind::kRailSlow, 580 + i);
+    report_rate(plan::EvidenceRecordKind::kRailSlow, 580 + i);
   }
   EXPECT_EQ(page_->plans().size(), plans) << "the same word again is no new plan";
-  say(plan::EvidenceRecordKind::kRailSlow, 20);
+  report_rate(plan::EvidenceRecordKind::kRailSlow, 20);
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kDegraded) << "never FAILED by a job's word";
   EXPECT_EQ(Weight("n0", "rail1"), 500) << "one tenant takes no more from the others";
   core_.Advance(6 * kNanosPerSecond);
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kHealthy);
   EXPECT_EQ(Weight("n0", "rail1"), 1000);
 
-  say(plan::EvidenceRecordKind::kRailSlow, 250);
-  say(plan::EvidenceRecordKind::kRailSteady, 1000);
+  report_rate(plan::EvidenceRecordKind::kRailSlow, 250);
+  report_rate(plan::EvidenceRecordKind::kRailSteady, 1000);
   core_.Advance(2 * kNanosPerSecond);
   EXPECT_EQ(Weight("n0", "rail1"), 1000);
 }

@@ -112,9 +112,9 @@ TEST_F(PeerSetTest, TheOwnNicsDoNotWaitForThePlansOfOthers) {
 
 class FormerRunsTest : public PeerSetTest {
  protected:
-  v1::NodeView View(uint64_t life, uint64_t counter, v1::NicState state) {
+  v1::NodeView View(uint64_t run, uint64_t counter, v1::NicState state) {
     v1::NodeView view = PeerView(counter, state);
-    view.mutable_epoch()->set_incarnation(life);
+    view.mutable_epoch()->set_incarnation(run);
     return view;
   }
   void Push(const v1::NodeView& view, uint64_t stream) {

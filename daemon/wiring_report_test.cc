@@ -123,7 +123,7 @@ TEST_F(WiringReportTest, SavedRunsAreSummedOverAllNodesAndAFaultOfTwoIsOne) {
   const int64_t time_ns = fault_time_ns();
   ASSERT_GT(time_ns, 0);
   asked_.clear();
-  const auto tells = [&, time_ns](const std::string& node, const std::string& job) {
+  const auto reporter_of = [&, time_ns](const std::string& node, const std::string& job) {
     return [this, node, job, time_ns](const v1::ReportJobsRequest& request) {
       asked_.push_back(node);
       EXPECT_NE(request.since_ns(), 0);
@@ -139,8 +139,8 @@ TEST_F(WiringReportTest, SavedRunsAreSummedOverAllNodesAndAFaultOfTwoIsOne) {
       return reply;
     };
   };
-  peers_->SetReporter("n3", tells("n3", "train"));
-  peers_->SetReporter("n4", tells("n4", "other"));
+  peers_->SetReporter("n3", reporter_of("n3", "train"));
+  peers_->SetReporter("n4", reporter_of("n4", "other"));
   v1::ReportJobsRequest request;
   request.set_since_ns(1);
   const auto saved = [&] {

@@ -265,9 +265,9 @@ TEST_F(WiringTest, ExplainsItsOwnNicAndAsksOthersForTheirs) {
   EXPECT_TRUE(absl::IsFailedPrecondition(explain("n1", "rail0", kForwarded).status()));
 
   // If a NIC's daemon cannot be asked, its last received state is shown.
-  v1::NodeView heard = PeerView(1, v1::HEALTHY);
-  heard.set_node("n2");
-  wiring_->backend().ReceiveView(heard, 3, {.address = "h2"});
+  v1::NodeView received = PeerView(1, v1::HEALTHY);
+  received.set_node("n2");
+  wiring_->backend().ReceiveView(received, 3, {.address = "h2"});
   Settle();
   const auto afar = explain("n2", "rail0", kRoot);
   ASSERT_TRUE(afar.ok()) << afar.status();

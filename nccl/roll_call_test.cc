@@ -132,9 +132,9 @@ TEST(RollCall, WithoutTheProcessThatDecidesThereIsNoVerdictAndNoHang) {
   // One that is not the process that made the ID.
   address = *ReadNote(Noted(&rank));
   ++address.nonce;
-  SocketRollCall stranger(address, {0, 2, 256, 3}, kNanosPerSecond / 2);
-  EXPECT_TRUE(stranger.CheckIn());
-  EXPECT_EQ(stranger.Await().kind, Kind::kNone);
+  SocketRollCall other(address, {0, 2, 256, 3}, kNanosPerSecond / 2);
+  EXPECT_TRUE(other.CheckIn());
+  EXPECT_EQ(other.Await().kind, Kind::kNone);
 }
 
 TEST(RollCall, ADecisionOutlivesTheProcessThatDecides) {
@@ -210,13 +210,13 @@ TEST(RollCall, SilentConnectionsKeepNoRankWaiting) {
   Rank rank;
   const UniqueId id = Noted(&rank);
   const auto address = *ReadNote(id);
-  std::vector<int> strangers;
+  std::vector<int> silent;
   for (int i = 0; i < 300; ++i) {
-    strangers.push_back(socket(AF_INET, SOCK_STREAM, 0));
-    ASSERT_EQ(connect(strangers.back(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes), 0);
+    silent.push_back(socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(silent.back(), reinterpret_cast<const sockaddr*>(&address.address), address.bytes), 0);
   }
   EXPECT_EQ(rank.calls.CheckIn(id, 1, 0)->Await().kind, Kind::kAll);
-  for (const int fd : strangers) close(fd);
+  for (const int fd : silent) close(fd);
 }
 
 }  // namespace

@@ -61,9 +61,9 @@ absl::StatusOr<std::string> RunSystemProgram(const std::vector<std::string>& com
   posix_spawn_file_actions_adddup2(&actions, file, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  std::vector<std::string> words = command;
+  std::vector<std::string> texts = command;
   std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
+  for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   // Nor a pager, another language or somebody's library path.
   char* const no_environment[] = {nullptr};

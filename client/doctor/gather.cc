@@ -218,8 +218,8 @@ JobFacts LookAtJob(Machine& machine, const std::string& run_dir) {
       for (auto& variable : ParseNcclConf(*text)) job.environment.insert(variable);
 
   job.attach_path = value("R2CC_ATTACH").empty() ? absl::StrCat(run_dir, "/attach.sock") : value("R2CC_ATTACH");
-  const std::string beside = job.attach_path.substr(0, job.attach_path.rfind('/') + 1);
-  if (const auto text = machine.Read(absl::StrCat(beside, kRailsFileName)); text.ok() && !beside.empty())
+  const std::string folder = job.attach_path.substr(0, job.attach_path.rfind('/') + 1);
+  if (const auto text = machine.Read(absl::StrCat(folder, kRailsFileName)); text.ok() && !folder.empty())
     if (auto file = ParseRailsFile(absl::StrCat(*text, "\n")); file.has_value()) job.daemon_rails = std::move(file->rails);
   if (job.attach_path != "none") job.attach = machine.UnixAccepts(job.attach_path);
   // If another one is named, that is reported, and this one is looked for all the same.

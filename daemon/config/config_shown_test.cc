@@ -30,16 +30,16 @@ TEST(ConfigShown, TheShownConfigurationParsesAsTheSame) {
   const auto again = ParseConfig(shown, "g", kContext);
   ASSERT_TRUE(again.ok()) << again.status() << shown;
   EXPECT_EQ(ShowConfig(*again), shown);
-  for (const char* word : {"rail0", "0x0002c9030000abcd", "n1/rail0", "e1:2379", "/e/node.key", "/c/", "DRILL", "debug", "uids: 5",
+  for (const char* text : {"rail0", "0x0002c9030000abcd", "n1/rail0", "e1:2379", "/e/node.key", "/c/", "DRILL", "debug", "uids: 5",
                            "traffic_class: 106", "pkey_index: 2"})
-    EXPECT_THAT(shown, HasSubstr(word));
+    EXPECT_THAT(shown, HasSubstr(text));
 }
 
 TEST(ConfigShown, DefaultsToo) {
   const std::string shown = ShowConfig(*DefaultConfig(kContext));
-  for (const char* word :
+  for (const char* text :
        {"node: \"host\"", "127.0.0.1:7460", "127.0.0.1:9460", "realtime_priority: 1", "log_level: \"info\"", "nodes: 8192"})
-    EXPECT_THAT(shown, HasSubstr(word));
+    EXPECT_THAT(shown, HasSubstr(text));
 }
 
 // A field that is added and not shown would be missed in the middle of the night.

@@ -115,12 +115,12 @@ void LocalHealth::ReportFlaps(const health::Evidence& evidence) {
   (bounces ? flaps.bounces : flaps.carrier_flips) += evidence.value;
   const Nanos now = seams_.executor->Now();
   if (flaps.reported_at != 0 && now - flaps.reported_at < kFlapsInterval) return;
-  std::string words;
+  std::string text;
   if (flaps.bounces > 0)
-    words = absl::StrCat("came up and did not last for ", health::kLinkUpSettle / kNanosPerMs, " ms, ", flaps.bounces, " times");
-  if (flaps.carrier_flips > 0) absl::StrAppend(&words, words.empty() ? "" : "; ", "its carrier changed ", flaps.carrier_flips, " times");
+    text = absl::StrCat("came up and did not last for ", health::kLinkUpSettle / kNanosPerMs, " ms, ", flaps.bounces, " times");
+  if (flaps.carrier_flips > 0) absl::StrAppend(&text, text.empty() ? "" : "; ", "its carrier changed ", flaps.carrier_flips, " times");
   flaps = {0, 0, now};
-  v1::Event event = reporter_->New("link-flaps", absl::StrCat("a cable or port that flaps: ", words));
+  v1::Event event = reporter_->New("link-flaps", absl::StrCat("a cable or port that flaps: ", text));
   event.set_nic(evidence.subject.nic);
   reporter_->Report(std::move(event));
 }

@@ -257,20 +257,20 @@ void PeerSet::OnStoreState(const std::string& state) {
 void PeerSet::ReviewPending() {
   const Moment now = reporter_->Now();
   for (auto it = pending_.begin(); it != pending_.end();) {
-    auto& [node, held] = *it;
-    const uint64_t incarnation = held.state.epoch.incarnation;
+    auto& [node, pending] = *it;
+    const uint64_t incarnation = pending.state.epoch.incarnation;
     if (!incarnations_.EntryIs(node, incarnation)) {
       it = pending_.erase(it);
       continue;
     }
-    const std::string from = Where(held.about.peer_address, {0, kTheStore});
+    const std::string from = Where(pending.about.peer_address, {0, kTheStore});
     const auto judgement = incarnations_.Judge(node, incarnation, {0, from}, now.monotonic_ns);
     if (judgement.verdict == health::Incarnations::Verdict::kPending) {
       ++it;
       continue;
     }
     if (judgement.verdict == health::Incarnations::Verdict::kTakesOver) ReportReplaced(node, from, judgement);
-    Adopt(std::move(held.state), std::move(held.about));
+    Adopt(std::move(pending.state), std::move(pending.about));
     it = pending_.erase(it);
   }
 }

@@ -45,9 +45,9 @@ class ContainerTest : public R2ccdTest {
     return Run(user + " " + kCtl + " --socket " + socket + " nic weight n0/rail0 0.5", code);
   }
   // In a pid namespace of its own, with a read-only bind of `source` at Mounted().
-  std::string InAContainer(const std::string& source, const std::string& user, const std::string& words, int* code) {
+  std::string InAContainer(const std::string& source, const std::string& user, const std::string& arguments, int* code) {
     return Run("unshare --pid --fork --mount --propagation private sh -c 'mount --bind " + source + " " + Mounted() +
-                   " && mount -o remount,bind,ro " + Mounted() + " && exec " + user + " " + words + "'",
+                   " && mount -o remount,bind,ro " + Mounted() + " && exec " + user + " " + arguments + "'",
                code);
   }
   uint32_t Weight() {

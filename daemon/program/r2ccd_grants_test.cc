@@ -71,8 +71,8 @@ TEST_F(TrustTest, AGrantTakesNothingFromRootAndTheDaemonsUser) {
   LetUsersIn(0);
   StartDaemon(0);
   const std::string run_dir = "--run_dir " + RunDir(0) + " ";
-  for (const std::string words : {"status", "nic drain n0/rail0", "fail-nic n0/rail0 --force", "config reload"})
-    EXPECT_THAT(Ctl(run_dir + words), testing::StartsWith("0 ")) << words << ": this is the daemon's own user";
+  for (const std::string arguments : {"status", "nic drain n0/rail0", "fail-nic n0/rail0 --force", "config reload"})
+    EXPECT_THAT(Ctl(run_dir + arguments), testing::StartsWith("0 ")) << arguments << ": this is the daemon's own user";
   if (geteuid() != 0) GTEST_SKIP() << "needs root: asks as another user";
   const std::string nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups ";
   EXPECT_THAT(Ctl(run_dir + "status", nobody), HasSubstr("uid 65534 (pid "));
@@ -84,8 +84,8 @@ TEST_F(TrustTest, ACallerWithoutOperateIsRefusedAndRolesChangeAtOnce) {
   WriteConfig(0, "grants { roles: VIEW users: \"65534\" }\n");
   LetUsersIn(0);
   StartDaemon(0);
-  const auto nobody = [&](const std::string& words) {
-    return Ctl("--run_dir " + RunDir(0) + " " + words, "setpriv --reuid=65534 --regid=65534 --clear-groups ");
+  const auto nobody = [&](const std::string& arguments) {
+    return Ctl("--run_dir " + RunDir(0) + " " + arguments, "setpriv --reuid=65534 --regid=65534 --clear-groups ");
   };
   EXPECT_THAT(nobody("config reload"), HasSubstr("does not have the role OPERATE on node n0"));
   ASSERT_FALSE(Events(0, "operator").empty());

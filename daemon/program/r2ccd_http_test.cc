@@ -41,9 +41,9 @@ class R2ccdHttpTest : public R2ccdTest {
     return std::regex_replace(json, std::regex("\"since_ns\": \"[0-9]+\""), "\"since_ns\": \"\"");
   }
   // The output of `r2ccctl` for n0.
-  std::string Ctl(const std::string& words) {
+  std::string Ctl(const std::string& arguments) {
     const std::string out = folder_ + "/ctl.out";
-    EXPECT_EQ(std::system(("client/r2ccctl --run_dir " + RunDir(0) + " -o json " + words + " > " + out).c_str()), 0);
+    EXPECT_EQ(std::system(("client/r2ccctl --run_dir " + RunDir(0) + " -o json " + arguments + " > " + out).c_str()), 0);
     return ReadFile(out);
   }
 
@@ -54,11 +54,11 @@ TEST_F(R2ccdHttpTest, StatesWhatR2ccctlPrints) {
   StartDaemon(0);
   ASSERT_TRUE(WaitUntil([&] { return Get("/readyz").starts_with("HTTP/1.1 200"); })) << Get("/readyz");
   EXPECT_THAT(Get("/healthz"), HasSubstr("ok: r2ccd of node n0 serves plan"));
-  for (const auto& [path, words] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [path, arguments] : std::vector<std::pair<std::string, std::string>>{
            {"/api/v1/nics", "nic list"}, {"/api/v1/plan", "plan show"}, {"/api/v1/jobs", "jobs"}, {"/api/v1/config", "config show"}}) {
     // Between the two something may have changed.
-    EXPECT_TRUE(WaitUntil([&] { return WithoutSince(BodyOf(Get(path))) == WithoutSince(Ctl(words)); }, 10 * kNanosPerSecond))
-        << path << Get(path) << Ctl(words);
+    EXPECT_TRUE(WaitUntil([&] { return WithoutSince(BodyOf(Get(path))) == WithoutSince(Ctl(arguments)); }, 10 * kNanosPerSecond))
+        << path << Get(path) << Ctl(arguments);
   }
   HttpClient stream(port_);
   stream.Send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -159,8 +159,9 @@ TEST_F(R2ccdHttpTest, AnAddressThatOthersReachNeedsTlsOrInsecure) {
 
 TEST_F(R2ccdHttpTest, BeyondLoopbackItSpeaksTlsAndAsksForAnOperator) {
   const std::string authority = folder_ + "/ca";
-  for (const char* const words : {"init", "issue n0", "issue alice --operator"})
-    ASSERT_EQ(std::system(("client/r2ccctl certs " + std::string(words) + " --dir " + authority + " > /dev/null").c_str()), 0) << words;
+  for (const char* const arguments : {"init", "issue n0", "issue alice --operator"})
+    ASSERT_EQ(std::system(("client/r2ccctl certs " + std::string(arguments) + " --dir " + authority + " > /dev/null").c_str()), 0)
+        << arguments;
   nodes_ = 1;
   trust_ = "tls { directory: \"" + authority + "/n0\" }\n";
   http_ = "listen: \"0.0.0.0:" + std::to_string(port_) + "\"";

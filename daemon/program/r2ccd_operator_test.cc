@@ -202,7 +202,7 @@ TEST_F(R2ccdOperatorTest, ANodeThatHasLeftIsForgotten) {
 TEST_F(R2ccdOperatorTest, ADrainForOneJobIsOnEveryPageAndOverARestart) {
   StartAll();
   const auto here = Attach(0), there = Attach(2);
-  const auto say = [&](int asked, v1::NicAction action, const std::string& nic, const std::string& job, v1::NicActionReply* reply) {
+  const auto act = [&](int asked, v1::NicAction action, const std::string& nic, const std::string& job, v1::NicActionReply* reply) {
     grpc::ClientContext context;
     v1::NicActionRequest request;
     request.set_node("n0");
@@ -213,7 +213,7 @@ TEST_F(R2ccdOperatorTest, ADrainForOneJobIsOnEveryPageAndOverARestart) {
     return status.ok() ? "" : status.error_message();
   };
   v1::NicActionReply reply;
-  EXPECT_EQ(say(1, v1::DRAIN, "rail0", "test", &reply), "") << "asked elsewhere";
+  EXPECT_EQ(act(1, v1::DRAIN, "rail0", "test", &reply), "") << "asked elsewhere";
   EXPECT_TRUE(reply.changed());
   ASSERT_EQ(reply.jobs_size(), 1) << "the process that is attached there";
   EXPECT_EQ(reply.nic().state(), v1::HEALTHY);
@@ -222,20 +222,20 @@ TEST_F(R2ccdOperatorTest, ADrainForOneJobIsOnEveryPageAndOverARestart) {
     EXPECT_FALSE(plugin->DrainedFor("other", "n0", "rail0"));
     EXPECT_EQ(plugin->Weight("n0", "rail0"), 1000) << "others go on";
   }
-  EXPECT_EQ(say(0, v1::DRAIN, "rail0", "other", &reply), "");
+  EXPECT_EQ(act(0, v1::DRAIN, "rail0", "other", &reply), "");
   EXPECT_EQ(reply.jobs_size(), 0);
-  EXPECT_THAT(say(0, v1::DRAIN, "rail1", "test", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
-  EXPECT_THAT(say(0, v1::DRAIN, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"))
+  EXPECT_THAT(act(0, v1::DRAIN, "rail1", "test", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
+  EXPECT_THAT(act(0, v1::DRAIN, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"))
       << "in the other order too";
-  EXPECT_THAT(say(0, v1::FAIL, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
-  EXPECT_THAT(say(0, v1::DRAIN, "rail1", "a b", &reply), testing::HasSubstr("'a b' is no job's name"));
-  EXPECT_THAT(say(0, v1::FAIL, "rail1", "test", &reply), testing::HasSubstr("only drain and undrain are for one job"));
+  EXPECT_THAT(act(0, v1::FAIL, "rail1", "", &reply), testing::HasSubstr("n0/rail1 is the last NIC of n0 for job test that carries"));
+  EXPECT_THAT(act(0, v1::DRAIN, "rail1", "a b", &reply), testing::HasSubstr("'a b' is no job's name"));
+  EXPECT_THAT(act(0, v1::FAIL, "rail1", "test", &reply), testing::HasSubstr("only drain and undrain are for one job"));
   EXPECT_EQ(OperatorMessages(0).front(), "drain n0/rail0 for job test, by " + me_ + " on n1");
   Stop(0, SIGKILL);
   StartDaemon(0);
   const auto again = Attach(0);
   EXPECT_TRUE(WaitUntil([&] { return again->DrainedFor("test", "n0", "rail0"); })) << "it is kept";
-  EXPECT_EQ(say(0, v1::UNDRAIN, "rail0", "test", &reply), "");
+  EXPECT_EQ(act(0, v1::UNDRAIN, "rail0", "test", &reply), "");
   for (const auto& plugin : {again.get(), there.get()}) EXPECT_TRUE(WaitUntil([&] { return !plugin->DrainedFor("test", "n0", "rail0"); }));
   EXPECT_TRUE(again->DrainedFor("other", "n0", "rail0"));
 }

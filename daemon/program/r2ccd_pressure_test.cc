@@ -117,15 +117,15 @@ TEST_P(PressureTest, ManyIdleConversationsThatBehave) {
     if (!attacker->Send(Http2Attacker::Preface())) continue;
     attackers.push_back(std::move(attacker));
   }
-  size_t held = 0;
+  size_t open = 0;
   ASSERT_TRUE(WaitUntil(
       [&] {
-        held = 0;
-        for (const auto& attacker : attackers) held += !attacker->over();
-        return held <= 128;
+        open = 0;
+        for (const auto& attacker : attackers) open += !attacker->over();
+        return open <= 128;
       },
       10 * kNanosPerSecond))
-      << held << " conversations are held";
+      << open << " conversations are held";
   ExpectUnharmed();
   EXPECT_GT(RefusedInAll(), 1000u);
   attackers.clear();

@@ -79,11 +79,11 @@ class Process {
  public:
   // `netns`: the name of the network namespace that it runs in; empty: the test's.
   Process(const std::vector<std::string>& arguments, const std::string& log, const std::string& netns = "") : log_(log) {
-    std::vector<std::string> words = {kBinary};
-    if (!netns.empty()) words = {"ip", "netns", "exec", netns, kBinary};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> command = {kBinary};
+    if (!netns.empty()) command = {"ip", "netns", "exec", netns, kBinary};
+    command.insert(command.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
+    for (std::string& text : command) argv.push_back(text.data());
     argv.push_back(nullptr);
     pid_ = fork();
     if (pid_ == 0) {

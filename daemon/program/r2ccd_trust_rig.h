@@ -22,8 +22,8 @@ namespace r2cc::daemon {
 inline int64_t NowS() { return std::time(nullptr); }
 
 // Runs r2ccctl: its exit code, and all that it prints. `before`: put in front of the command.
-inline std::string Ctl(const std::string& words, const std::string& before = "") {
-  FILE* pipe = popen((before + "client/r2ccctl " + words + " 2>&1").c_str(), "r");
+inline std::string Ctl(const std::string& arguments, const std::string& before = "") {
+  FILE* pipe = popen((before + "client/r2ccctl " + arguments + " 2>&1").c_str(), "r");
   std::string output;
   char text[4096];
   while (pipe != nullptr && fgets(text, sizeof(text), pipe) != nullptr) output += text;

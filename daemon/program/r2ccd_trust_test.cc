@@ -154,9 +154,9 @@ TEST_F(TrustTest, AnotherUserMayAskAndAnOperatorFromAfarMaySteer) {
   const std::string nobody = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
   if (!nobody.empty()) {
     EXPECT_THAT(Ctl("--run_dir " + RunDir(0) + " nic list", nobody), HasSubstr("n0/rail0"));
-    for (const std::string words :
+    for (const std::string arguments :
          {"nic drain n0/rail0", "fail-nic n0/rail0", "nic weight n0/rail0 50%", "report-disagreement run1 --step 1 --point h --rank 0"})
-      EXPECT_THAT(Ctl("--run_dir " + RunDir(0) + " " + words, nobody),
+      EXPECT_THAT(Ctl("--run_dir " + RunDir(0) + " " + arguments, nobody),
                   testing::AllOf(testing::StartsWith("1 r2ccctl: uid 65534 (pid "), HasSubstr("does not have the role")));
     std::string last;
     EXPECT_EQ(Refused(0, "role", &last), 4u);
@@ -312,14 +312,14 @@ TEST_P(NoiseTest, TenThousandConversationsThatAreNoneCostNothing) {
   constexpr int kAtOnce = 500;
   const std::string tls_half("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   const std::string http_half("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00", 26);
-  const std::vector<std::string> words = {"", "GET / HTTP/1.1\r\n\r\n", std::string(1000, '\xff'), tls_half, http_half, "P", "\x16"};
+  const std::vector<std::string> texts = {"", "GET / HTTP/1.1\r\n\r\n", std::string(1000, '\xff'), tls_half, http_half, "P", "\x16"};
   const pid_t pid = daemons_[0]->pid();
   const auto round = [&](int begin) {
     std::vector<int> open;
     for (int i = 0; i < kAtOnce; ++i) {
       open.push_back(Connect(0));
-      const std::string& word = words[static_cast<size_t>(begin + i) % words.size()];
-      (void)!send(open.back(), word.data(), word.size(), MSG_NOSIGNAL);
+      const std::string& text = texts[static_cast<size_t>(begin + i) % texts.size()];
+      (void)!send(open.back(), text.data(), text.size(), MSG_NOSIGNAL);
     }
     EXPECT_EQ(Status(0).node(), "n0") << "others are served";
     for (const int fd : open) close(fd);
@@ -345,7 +345,7 @@ TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strcpy(address.sun_path, (RunDir(0) + "/r2ccd.sock").c_str());
-  const std::vector<std::string> words = {"", "GET / HTTP/1.1\r\n\r\n", std::string(1000, '\xff'), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "P"};
+  const std::vector<std::string> texts = {"", "GET / HTTP/1.1\r\n\r\n", std::string(1000, '\xff'), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "P"};
   const pid_t pid = daemons_[0]->pid();
   const auto round = [&](int begin) {
     std::vector<int> open;
@@ -360,8 +360,8 @@ TEST_F(TrustTest, TenThousandConversationsOnTheControlSocketCostNothing) {
       if (own == 0) {
         EXPECT_EQ(seteuid(own), 0);
       }
-      const std::string& word = words[static_cast<size_t>(begin + i) % words.size()];
-      (void)!send(open.back(), word.data(), word.size(), MSG_NOSIGNAL);
+      const std::string& text = texts[static_cast<size_t>(begin + i) % texts.size()];
+      (void)!send(open.back(), text.data(), text.size(), MSG_NOSIGNAL);
     }
     EXPECT_EQ(Status(0).node(), "n0") << "others are served";
     for (const int fd : open) close(fd);

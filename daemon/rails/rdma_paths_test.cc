@@ -30,9 +30,9 @@ class SilentVerbs : public verbs::FaultyVerbs {
   using FaultyVerbs::FaultyVerbs;
   int Poll(verbs::CompletionQueueId queue, std::span<verbs::Completion> completions, size_t* taken) override {
     *taken = 0;
-    return mute ? 0 : FaultyVerbs::Poll(queue, completions, taken);
+    return silent ? 0 : FaultyVerbs::Poll(queue, completions, taken);
   }
-  bool mute = false;
+  bool silent = false;
 };
 
 class RdmaPathsTest : public testing::Test {
@@ -40,10 +40,10 @@ class RdmaPathsTest : public testing::Test {
   struct Node {
     Node(RdmaPathsTest* test, int host) : name(host == 0 ? "a" : "b"), fake(&test->fabric_, host), view(name) { Begin(1); }
     // A run of its daemon.
-    void Begin(uint64_t life) {
+    void Begin(uint64_t run) {
       paths.reset();
-      incarnation = life;
-      paths = std::make_unique<RdmaPaths>(name, &pairs, &view, life,
+      incarnation = run;
+      paths = std::make_unique<RdmaPaths>(name, &pairs, &view, run,
                                           RdmaPaths::Outputs{[this](const std::string&, const std::string& why) {
                                                                fault = why;
                                                                ++faults;
@@ -268,7 +268,7 @@ TEST_F(RdmaPathsTest, AtMostSoManyPairsActiveOnesFirst) {
 
 TEST_F(RdmaPathsTest, ADeviceThatCompletesNothingIsAFault) {
   RunFor(kNanosPerSecond);
-  a_->verbs.mute = true;
+  a_->verbs.silent = true;
   EXPECT_LE(Until(*a_, true, 30 * kNanosPerSecond), 6 * kNanosPerSecond);
 }
 

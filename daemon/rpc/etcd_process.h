@@ -46,31 +46,31 @@ class EtcdProcess {
     const std::string client = std::string(tls_files_.empty() ? "http" : "https") + "://" + endpoint();
     std::string cluster = member_.name + "=" + member_.peer_url();
     for (const EtcdMember& other : others_) cluster += "," + other.name + "=" + other.peer_url();
-    std::vector<std::string> words = {kEtcdBinary,
-                                      "--name",
-                                      member_.name,
-                                      "--data-dir",
-                                      folder_ + "/" + data + "." + member_.name,
-                                      "--listen-client-urls",
-                                      client,
-                                      "--advertise-client-urls",
-                                      client,
-                                      "--listen-peer-urls",
-                                      member_.peer_url(),
-                                      "--initial-advertise-peer-urls",
-                                      member_.peer_url(),
-                                      "--initial-cluster",
-                                      cluster,
-                                      "--logger",
-                                      "zap",
-                                      "--log-outputs",
-                                      folder_ + "/etcd." + member_.name + ".log"};
+    std::vector<std::string> arguments = {kEtcdBinary,
+                                          "--name",
+                                          member_.name,
+                                          "--data-dir",
+                                          folder_ + "/" + data + "." + member_.name,
+                                          "--listen-client-urls",
+                                          client,
+                                          "--advertise-client-urls",
+                                          client,
+                                          "--listen-peer-urls",
+                                          member_.peer_url(),
+                                          "--initial-advertise-peer-urls",
+                                          member_.peer_url(),
+                                          "--initial-cluster",
+                                          cluster,
+                                          "--logger",
+                                          "zap",
+                                          "--log-outputs",
+                                          folder_ + "/etcd." + member_.name + ".log"};
     if (!tls_files_.empty())
-      for (const std::string& word : {std::string("--cert-file"), tls_files_[0], std::string("--key-file"), tls_files_[1],
-                                      std::string("--trusted-ca-file"), tls_files_[2], std::string("--client-cert-auth")})
-        words.push_back(word);
+      for (const std::string& argument : {std::string("--cert-file"), tls_files_[0], std::string("--key-file"), tls_files_[1],
+                                          std::string("--trusted-ca-file"), tls_files_[2], std::string("--client-cert-auth")})
+        arguments.push_back(argument);
     std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
+    for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     pid_ = fork();
     if (pid_ != 0) return;

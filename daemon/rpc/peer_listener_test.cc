@@ -19,9 +19,9 @@ using testing::StartsWith;
 template <typename Address>
 bool SayHello(const Address& address, int family) {
   const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool said = fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 && write(fd, "P", 1) == 1;
+  const bool sent = fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 && write(fd, "P", 1) == 1;
   if (fd >= 0) close(fd);
-  return said;
+  return sent;
 }
 
 TEST(PeerListenerTest, OneSocketTakesBothFamiliesAndShowsEachPeerByItsOwn) {

@@ -61,11 +61,11 @@ void ServiceNotifier::Tick() {
 
 void ServiceNotifier::Feed() {
   if (!unsent_.empty()) Send(std::string(unsent_));
-  std::string words = watched_ ? "WATCHDOG=1" : "";
+  std::string lines = watched_ ? "WATCHDOG=1" : "";
   std::string status = OneLine(status_());
   const bool news = status != sent_status_;
-  if (news) absl::StrAppend(&words, words.empty() ? "" : "\n", "STATUS=", status);
-  if (!words.empty() && sink_->Notify(words) && news) sent_status_ = std::move(status);
+  if (news) absl::StrAppend(&lines, lines.empty() ? "" : "\n", "STATUS=", status);
+  if (!lines.empty() && sink_->Notify(lines) && news) sent_status_ = std::move(status);
 }
 
 }  // namespace r2cc::daemon

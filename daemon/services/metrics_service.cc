@@ -184,7 +184,7 @@ void MetricsService::AddProbes(MetricFacts* facts) {
   const health::RailProbeCounts& counts = parts_.rails->counts();
   facts->probes_sent = counts.sent;
   const RailSockets& sockets = parts_.rails->sockets();
-  facts->probes_refused = {{"malformed", counts.malformed},  {"strangers", counts.strangers},    {"forged", counts.forged},
+  facts->probes_refused = {{"malformed", counts.malformed},  {"strangers", counts.unknown},      {"forged", counts.forged},
                            {"misrouted", counts.misrouted},  {"unexpected", counts.unexpected},  {"icmp", sockets.icmp_errors()},
                            {"filtered", sockets.filtered()}, {"overflow", sockets.overflowed()}, {"over_rate", sockets.over_rate()}};
 }

@@ -65,14 +65,14 @@ void OperatorService::Act(const v1::NicActionRequest& request, const Caller& cal
   }
   Note(request, caller, absl::OkStatus(), reply->changed() ? "" : "it already was so");
   if (!reply->changed()) {
-    v1::NicActionReply said = *reply;
-    said.set_not_kept(std::string(parts_.keeper->trouble().message()));
-    return answer(std::move(said));
+    v1::NicActionReply amended = *reply;
+    amended.set_not_kept(std::string(parts_.keeper->trouble().message()));
+    return answer(std::move(amended));
   }
   const auto kept = [answer, reply](const std::string& why_not) {
-    v1::NicActionReply said = *reply;
-    said.set_not_kept(why_not);
-    answer(std::move(said));
+    v1::NicActionReply amended = *reply;
+    amended.set_not_kept(why_not);
+    answer(std::move(amended));
   };
   Save([kept](const absl::Status& status) { kept(std::string(status.message())); });
   parts_.executor->RunAfter(kSaveWait, [kept] { kept("the disk has not answered yet"); });

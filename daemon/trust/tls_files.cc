@@ -135,22 +135,22 @@ std::shared_ptr<const TlsContents> TlsFiles::Get() {
 std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& node, int64_t now_s, const std::string& where,
                                        int64_t operators_gid) {
   std::vector<std::string> wrong;
-  const auto say = [&](const std::string& what) { wrong.push_back(absl::StrCat(where, ": ", what)); };
+  const auto add = [&](const std::string& what) { wrong.push_back(absl::StrCat(where, ": ", what)); };
   OsFiles files;
   std::optional<Certificate> certificate;
   KeyPtr key;
   std::optional<Authorities> authorities;
   if (const auto pem = files.Read(spec.certificate_file); !pem.ok()) {
-    say(std::string(CannotRead(pem.status(), spec, spec.certificate_file, kIssue).message()));
+    add(std::string(CannotRead(pem.status(), spec, spec.certificate_file, kIssue).message()));
   } else if (auto parsed = Certificate::Parse(*pem); !parsed.ok()) {
-    say(absl::StrCat(spec.certificate_file, " ", parsed.status().message(), "; ", kIssue));
+    add(absl::StrCat(spec.certificate_file, " ", parsed.status().message(), "; ", kIssue));
   } else {
     certificate = *std::move(parsed);
   }
   if (const auto pem = files.Read(spec.key_file); !pem.ok()) {
-    say(std::string(CannotRead(pem.status(), spec, spec.key_file, kIssue).message()));
+    add(std::string(CannotRead(pem.status(), spec, spec.key_file, kIssue).message()));
   } else if (auto parsed = ParseKey(*pem); !parsed.ok()) {
-    say(absl::StrCat(spec.key_file, " ", parsed.status().message(), "; ", kIssue));
+    add(absl::StrCat(spec.key_file, " ", parsed.status().message(), "; ", kIssue));
   } else {
     key = *std::move(parsed);
   }
@@ -158,35 +158,35 @@ std::vector<std::string> CheckTlsFiles(const TlsSpec& spec, const std::string& n
   if (key != nullptr && stat(spec.key_file.c_str(), &about) == 0) {
     const bool all = (about.st_mode & 0007) != 0;
     if (all || ((about.st_mode & 0070) != 0 && static_cast<int64_t>(about.st_gid) == operators_gid))
-      say(absl::StrCat(spec.key_file, " can be read by ",
+      add(absl::StrCat(spec.key_file, " can be read by ",
                        all ? "every user of this machine" : "all who may command this node; the key lets them impersonate the node", ": ",
                        OpenToService(spec.key_file, true), ", and have a new key issued if others had access"));
   }
   if (const auto pem = files.Read(spec.ca_file); !pem.ok()) {
-    say(std::string(CannotRead(pem.status(), spec, spec.ca_file, kCopyAuthority).message()));
+    add(std::string(CannotRead(pem.status(), spec, spec.ca_file, kCopyAuthority).message()));
   } else if (auto parsed = Authorities::Parse(*pem); !parsed.ok()) {
-    say(absl::StrCat(spec.ca_file, " ", parsed.status().message(), "; ", kCopyAuthority));
+    add(absl::StrCat(spec.ca_file, " ", parsed.status().message(), "; ", kCopyAuthority));
   } else {
     authorities = *std::move(parsed);
-    if (const auto status = ReadRefused(spec, &*authorities); !status.ok()) say(std::string(status.message()));
+    if (const auto status = ReadRefused(spec, &*authorities); !status.ok()) add(std::string(status.message()));
     if (const auto status = authorities->CheckThemselves(now_s); !status.ok())
-      say(absl::StrCat(spec.ca_file, " ", status.message(), "; ", kCopyAuthority));
+      add(absl::StrCat(spec.ca_file, " ", status.message(), "; ", kCopyAuthority));
   }
   if (certificate.has_value() && key != nullptr && !certificate->Fits(key.get()))
-    say(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both again"));
+    add(absl::StrCat(spec.key_file, " is not the key of ", spec.certificate_file, ": copy both again"));
   if (certificate.has_value() && authorities.has_value())
     for (const Purpose purpose :
          node.empty() ? std::vector<Purpose>{Purpose::kClient} : std::vector<Purpose>{Purpose::kServer, Purpose::kClient})
       if (const auto status = authorities->Check(*certificate, purpose, now_s); !status.ok()) {
-        say(absl::StrCat(spec.certificate_file, " ", status.message(), "; ", kIssue));
+        add(absl::StrCat(spec.certificate_file, " ", status.message(), "; ", kIssue));
         break;
       }
   if (certificate.has_value() && !node.empty()) {
     const auto identity = certificate->identity();
     if (!identity.ok())
-      say(absl::StrCat(spec.certificate_file, " ", identity.status().message(), "; ", kIssue));
+      add(absl::StrCat(spec.certificate_file, " ", identity.status().message(), "; ", kIssue));
     else if (*identity != Identity{Identity::Kind::kNode, node})
-      say(absl::StrCat(spec.certificate_file, " is the certificate of ", Describe(*identity), ", and this is node ", node,
+      add(absl::StrCat(spec.certificate_file, " is the certificate of ", Describe(*identity), ", and this is node ", node,
                        ": copy this node's own, or correct `node` in the configuration"));
   }
   return wrong;

@@ -339,16 +339,16 @@ TEST_F(UdpDatagramTest, ATooLongPacketIsNeitherSentNorDelivered) {
   EXPECT_TRUE(absl::IsInvalidArgument(socket->Send({"rail0", socket->port()}, "x")));
   EXPECT_EQ(socket->counts().send_failed, 3u);
 
-  const int stranger = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int other = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(socket->port());
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const std::string large(kDatagramBytesMax + 1, 'x');
   for (const std::string& bytes : {large, std::string("short")})
-    ASSERT_EQ(sendto(stranger, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to)),
+    ASSERT_EQ(sendto(other, bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof(to)),
               static_cast<ssize_t>(bytes.size()));
-  close(stranger);
+  close(other);
   ASSERT_TRUE(RunUntil([this] { return !got_.empty(); }));
   EXPECT_EQ(got_[0].bytes, "short");
   EXPECT_EQ(socket->counts().too_long, 1u);

@@ -78,12 +78,12 @@ CounterWatch::Verdict CounterWatch::Sample(const std::map<std::string, uint64_t>
     const auto permille = static_cast<uint64_t>(std::min(level * 1000 / limit, 1e15));
     if (seen == 0 || permille <= worst.permille) continue;
     worst.permille = permille;
-    worst.words = std::to_string(static_cast<uint64_t>(std::min(seen >= limit ? seen : level, 1e15))) + " " + counter + " in " +
-                  std::to_string(rule->window / kSecond) + " s, the limit is " + std::to_string(rule->count_limit);
+    worst.text = std::to_string(static_cast<uint64_t>(std::min(seen >= limit ? seen : level, 1e15))) + " " + counter + " in " +
+                 std::to_string(rule->window / kSecond) + " s, the limit is " + std::to_string(rule->count_limit);
   }
   packets_ = packets;
   when_ = now;
-  if (!full.empty()) worst.words += (worst.words.empty() ? "" : "; ") + full + " and counts no more: reset it (perfquery -R)";
+  if (!full.empty()) worst.text += (worst.text.empty() ? "" : "; ") + full + " and counts no more: reset it (perfquery -R)";
   return worst;
 }
 

@@ -36,7 +36,7 @@ class CounterWatch {
   struct Verdict {
     uint64_t permille = 0;  // how full the fullest bucket is; 1000 or more: the rule is broken
     // "57 rx_crc_errors in 1 s, the limit is 10"; that a counter is full, so that nothing is known of it; empty: nothing grew.
-    std::string words;
+    std::string text;
   };
 
   // Takes a sample. The first one, and the first after Reset, has no past: its verdict is empty. A counter that went back (the device

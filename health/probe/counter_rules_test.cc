@@ -37,8 +37,8 @@ TEST_F(CounterRulesTest, AtItsLimitIsBrokenAndNamesCounterAndValue) {
   Grow("rx_crc_errors", 0);
   const auto verdict = Grow("rx_crc_errors", 57);
   EXPECT_EQ(verdict.permille, 5700u);
-  EXPECT_EQ(verdict.words, "57 rx_crc_errors in 1 s, the limit is 10");
-  EXPECT_EQ(Grow("rx_crc_errors", 0).words, "") << "nothing grew: nothing to say";
+  EXPECT_EQ(verdict.text, "57 rx_crc_errors in 1 s, the limit is 10");
+  EXPECT_EQ(Grow("rx_crc_errors", 0).text, "") << "nothing grew: nothing to say";
 }
 
 TEST_F(CounterRulesTest, TheFirstSampleHasNoPast) {
@@ -101,7 +101,7 @@ TEST_F(CounterRulesTest, ALateSampleIsJudgedByItsMean) {
 
 TEST_F(CounterRulesTest, TheWorstCounterSpeaks) {
   watch_.Sample({{"rx_errors", 0}, {"rx_crc_errors", 0}, {"unheard_of", 0}}, 0, 1 * kSecond);
-  EXPECT_EQ(watch_.Sample({{"rx_errors", 30}, {"rx_crc_errors", 40}, {"unheard_of", 99'999}}, 0, 2 * kSecond).words,
+  EXPECT_EQ(watch_.Sample({{"rx_errors", 30}, {"rx_crc_errors", 40}, {"unheard_of", 99'999}}, 0, 2 * kSecond).text,
             "40 rx_crc_errors in 1 s, the limit is 10");
 }
 
@@ -113,22 +113,22 @@ TEST_F(CounterRulesTest, AFullCounterIsReported) {
     watch_.Sample({counter}, 0, 1 * kSecond);
     const auto verdict = watch_.Sample({counter}, 0, 2 * kSecond);
     EXPECT_EQ(verdict.permille, 0u);
-    EXPECT_EQ(verdict.words,
+    EXPECT_EQ(verdict.text,
               counter.first + " is full at " + std::to_string(counter.second) + " and counts no more: reset it (perfquery -R)");
   }
   watch_.Reset();
   watch_.Sample({{"link_downed", 255}, {"rx_errors", 0}}, 0, 1 * kSecond);
   const auto both = watch_.Sample({{"link_downed", 255}, {"rx_errors", 20}}, 0, 2 * kSecond);
   EXPECT_EQ(both.permille, 2000u);
-  EXPECT_EQ(both.words, "20 rx_errors in 1 s, the limit is 10; link_downed is full at 255 and counts no more: reset it (perfquery -R)");
+  EXPECT_EQ(both.text, "20 rx_errors in 1 s, the limit is 10; link_downed is full at 255 and counts no more: reset it (perfquery -R)");
 }
 
 TEST_F(CounterRulesTest, AWiderCounterPassesThere) {
   watch_.Sample({{"link_downed", 254}}, 0, 1 * kSecond);
-  EXPECT_EQ(watch_.Sample({{"link_downed", 255}}, 0, 2 * kSecond).words, "1 link_downed in 60 s, the limit is 3") << "it has just grown";
-  EXPECT_EQ(watch_.Sample({{"link_downed", 256}}, 0, 3 * kSecond).words, "1 link_downed in 60 s, the limit is 3");
-  EXPECT_EQ(watch_.Sample({{"rx_errors", 65535}}, 0, 4 * kSecond).words, "");
-  EXPECT_EQ(watch_.Sample({{"rx_errors", 65535}}, 0, 5 * kSecond).words, "") << "it has 64 bits";
+  EXPECT_EQ(watch_.Sample({{"link_downed", 255}}, 0, 2 * kSecond).text, "1 link_downed in 60 s, the limit is 3") << "it has just grown";
+  EXPECT_EQ(watch_.Sample({{"link_downed", 256}}, 0, 3 * kSecond).text, "1 link_downed in 60 s, the limit is 3");
+  EXPECT_EQ(watch_.Sample({{"rx_errors", 65535}}, 0, 4 * kSecond).text, "");
+  EXPECT_EQ(watch_.Sample({{"rx_errors", 65535}}, 0, 5 * kSecond).text, "") << "it has 64 bits";
 }
 
 TEST_F(CounterRulesTest, TimeThatStandsStillHarmsNothing) {

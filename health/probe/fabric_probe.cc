@@ -8,12 +8,12 @@ namespace r2cc::health {
 namespace {
 
 std::string Text(const SaNotice& notice, uint64_t more) {
-  std::string words = absl::StrCat("subnet manager: ", TrapName(notice.trap), " (trap ", notice.trap);
-  if (notice.guid != 0) absl::StrAppend(&words, ", port GUID 0x", absl::Hex(notice.guid, absl::kZeroPad16));
-  if (notice.lid != 0) absl::StrAppend(&words, ", LID ", notice.lid);
-  if (notice.port != 0) absl::StrAppend(&words, ", port ", notice.port);
-  if (more > 0) absl::StrAppend(&words, ", the last of ", more + 1);
-  return words + ")";
+  std::string text = absl::StrCat("subnet manager: ", TrapName(notice.trap), " (trap ", notice.trap);
+  if (notice.guid != 0) absl::StrAppend(&text, ", port GUID 0x", absl::Hex(notice.guid, absl::kZeroPad16));
+  if (notice.lid != 0) absl::StrAppend(&text, ", LID ", notice.lid);
+  if (notice.port != 0) absl::StrAppend(&text, ", port ", notice.port);
+  if (more > 0) absl::StrAppend(&text, ", the last of ", more + 1);
+  return text + ")";
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ class ProbeKeyringTest : public testing::Test {
     const uint64_t from = a_.sending_nonce();
     const uint64_t to = b_.nonce();
     const ProbeMacKey* const sent = a_.MacKey(from, "b", to);
-    const ProbeMacKey* const heard = b_.MacKey(to, "a", from);
-    return sent != nullptr && heard != nullptr && *sent == *heard;
+    const ProbeMacKey* const received = b_.MacKey(to, "a", from);
+    return sent != nullptr && received != nullptr && *sent == *received;
   }
 
   // The nodes that have claimed this number.

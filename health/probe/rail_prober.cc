@@ -242,10 +242,10 @@ std::vector<RailPing> RailProber::Tick(Nanos now) {
       tokens_ -= 1;
       pings.push_back(*std::move(ping));
       if (!large || tokens_ - floor < 1) continue;
-      std::optional<RailPing> beside = LargePing(pair, now);
-      if (!beside.has_value()) continue;
+      std::optional<RailPing> large_ping = LargePing(pair, now);
+      if (!large_ping.has_value()) continue;
       tokens_ -= 1;
-      pings.push_back(*std::move(beside));
+      pings.push_back(*std::move(large_ping));
     }
   };
   send(suspects, kept);
@@ -325,7 +325,7 @@ std::optional<RailAnswer> RailProber::Receive(const std::string& nic, const std:
     return true;
   });
   if (sender == nullptr) {
-    ++(known ? counts_.forged : counts_.strangers);
+    ++(known ? counts_.forged : counts_.unknown);
     return std::nullopt;
   }
   if (probe->kind != RailProbeKind::kPing && probe->kind != RailProbeKind::kLargePing) {
@@ -355,7 +355,7 @@ void RailProber::OnPong(const std::string& nic, const std::string& from, const R
   Pair& pair = pairs_.at(key->second);
   const bool awaited = pair.AwaitedAtAll() && !links_down_.contains(key->second.own.nic);
   if (pong.from_nonce != pair.target.nonce || from != pair.target.address) {
-    ++counts_.strangers;
+    ++counts_.unknown;
   } else if (key->second.own.nic != nic || pong.nic_hash != pair.nic_hash) {
     ++counts_.misrouted;
   } else if (pong.kind == RailProbeKind::kLargeReceived) {

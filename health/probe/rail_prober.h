@@ -105,7 +105,7 @@ struct RailAnswer {
 struct RailProbeCounts {
   uint64_t sent = 0;
   uint64_t malformed = 0;   // no probe at all
-  uint64_t strangers = 0;   // with a nonce or from an address that is not its sender's: an earlier run of the daemon, or another sender
+  uint64_t unknown = 0;     // with a nonce or from an address that is not its sender's: an earlier run of the daemon, or another sender
   uint64_t forged = 0;      // with a wrong MAC
   uint64_t misrouted = 0;   // meant for another NIC
   uint64_t unexpected = 0;  // a pong that nobody waits for (too late, or twice)

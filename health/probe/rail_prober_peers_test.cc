@@ -48,7 +48,7 @@ TEST(RailProber, ARestartedDaemonIsReceivedUnderItsNewNonce) {
   target.nonce = 33;
   one.prober.SetTargets({target}, kMs);
   EXPECT_FALSE(one.prober.Receive("rail0", "10.0.0.2", one.Answer(pings[0]), kMs).has_value());
-  EXPECT_EQ(one.prober.counts().strangers, 1U);
+  EXPECT_EQ(one.prober.counts().unknown, 1U);
   EXPECT_EQ(one.prober.Pairs()[0].state, PairState::kUnknown);
 }
 
@@ -64,14 +64,14 @@ TEST(RailProber, OnlyPingsOfTheClusterForThisNicAreAnswered) {
   EXPECT_FALSE(prober.Receive("rail1", "10.0.0.2", one.Signed(ping), kMs).has_value());
   EXPECT_EQ(prober.counts().misrouted, 1U);
   EXPECT_FALSE(prober.Receive("rail0", "10.0.0.3", one.Signed(ping), kMs).has_value()) << "not an address of the peer's";
-  EXPECT_EQ(prober.counts().strangers, 1U);
+  EXPECT_EQ(prober.counts().unknown, 1U);
   EXPECT_FALSE(prober.Receive("rail0", "10.0.0.2", {}, kMs).has_value());
   EXPECT_EQ(prober.counts().malformed, 1U);
   EXPECT_FALSE(prober.Receive("rail0", "10.0.0.2", answer->bytes, kMs).has_value()) << "our own words, sent back";
-  EXPECT_EQ(prober.counts().strangers, 2U);
+  EXPECT_EQ(prober.counts().unknown, 2U);
   ping.to_nonce += 1;
   EXPECT_FALSE(prober.Receive("rail0", "10.0.0.2", one.Signed(ping), kMs).has_value());
-  EXPECT_EQ(prober.counts().strangers, 3U);
+  EXPECT_EQ(prober.counts().unknown, 3U);
 }
 
 // An attacker that reads the network, or a view, knows all numbers: without the key of the pair that is worth nothing.

@@ -29,7 +29,7 @@ std::vector<Evidence> PortJudge::Judge(const SysfsPortFacts& facts, Nanos now) {
   const CounterWatch::Verdict counters = counters_.Sample(facts.errors, facts.packets, now);
   if (has_past && !facts.errors.empty()) {
     evidence.push_back(About(EvidenceKind::kErrors, counters.permille, now));
-    evidence.back().detail = counters.words;
+    evidence.back().detail = counters.text;
   }
   if (has_past && last_->carrier_changes.has_value() && facts.carrier_changes.has_value()) {
     const uint64_t flips = Growth(*last_->carrier_changes, *facts.carrier_changes);

@@ -61,10 +61,10 @@ TEST(ClusterView, ALaterEpochReplacesAnEarlierOneNeverTheOtherWayRound) {
   EXPECT_EQ(view.revision(), revision);
   EXPECT_EQ(view.Find(NicKey{"n1", "r0"})->state, NicState::kFailed);
   // Another run, whose number does not show its age: the caller has decided to believe it.
-  for (const uint64_t life : {9, 2}) {
-    EXPECT_EQ(view.Merge(Node("n1", {life, 1}, NicState::kHealthy), 0), Merged::kNew);
-    EXPECT_EQ(view.Merge(Node("n1", {life, 1}, NicState::kHealthy), 0), Merged::kSame);
-    EXPECT_EQ(view.Merge(Node("n1", {life, 0}, NicState::kFailed), 0), Merged::kOutdated);
+  for (const uint64_t run : {9, 2}) {
+    EXPECT_EQ(view.Merge(Node("n1", {run, 1}, NicState::kHealthy), 0), Merged::kNew);
+    EXPECT_EQ(view.Merge(Node("n1", {run, 1}, NicState::kHealthy), 0), Merged::kSame);
+    EXPECT_EQ(view.Merge(Node("n1", {run, 0}, NicState::kFailed), 0), Merged::kOutdated);
   }
 }
 
@@ -155,21 +155,21 @@ TEST(ClusterView, EachNodeKnowsWhenItChanged) {
 TEST(ClusterView, OrderOfArrivalDoesNotMatter) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
-    std::vector<NodeState> words;
+    std::vector<NodeState> states;
     for (uint64_t counter = 1; counter <= 15; ++counter)
       for (const std::string node : {"n1", "n2"}) {
-        words.push_back(Node(node, {1, counter}, static_cast<NicState>(random() % kNicStates)));
-        words.push_back(words.back());
+        states.push_back(Node(node, {1, counter}, static_cast<NicState>(random() % kNicStates)));
+        states.push_back(states.back());
       }
-    const NodeState last1 = words[words.size() - 4];
-    const NodeState last2 = words.back();
-    std::shuffle(words.begin(), words.end(), random);
+    const NodeState last1 = states[states.size() - 4];
+    const NodeState last2 = states.back();
+    std::shuffle(states.begin(), states.end(), random);
     ClusterView view("n0");
     Nanos now = 0;
-    for (const NodeState& word : words) {
-      view.Merge(word, ++now);
-      const NodeState& kept = view.Find(word.node)->state;
-      ASSERT_FALSE(word.epoch.LaterThan(kept.epoch));
+    for (const NodeState& state : states) {
+      view.Merge(state, ++now);
+      const NodeState& kept = view.Find(state.node)->state;
+      ASSERT_FALSE(state.epoch.LaterThan(kept.epoch));
     }
     ASSERT_EQ(view.Find("n1")->state, last1) << "seed " << seed;
     ASSERT_EQ(view.Find("n2")->state, last2) << "seed " << seed;

@@ -109,20 +109,20 @@ TEST_F(ProfilerTest, NothingThatNcclGivesBackIsTrusted) {
   void* const context = Open(7);
   void* const coll = Start(context, {.type = abi::kProfileColl, .function = "AllReduce", .number = 1});
   void* const part = Part(context, coll);
-  void* const strangers[] = {nullptr,
-                             coll,
-                             part,
-                             context,
-                             reinterpret_cast<void*>(UINTPTR_MAX),
-                             reinterpret_cast<void*>(uintptr_t{4} << 2 | 1),
-                             reinterpret_cast<void*>(uintptr_t{4} << 2 | 2),
-                             reinterpret_cast<void*>(uintptr_t{3})};
-  for (void* const stranger : strangers) {
-    if (stranger != part) profiler_.Stop(stranger);
-    if (stranger != coll) Part(context, stranger);
-    if (stranger != context) Start(stranger, {.type = abi::kProfileP2p, .function = "Send", .peer = 1});
-    if (stranger != context) profiler_.Close(stranger);
-    for (const uint64_t type : {uint64_t{0}, uint64_t{1}, uint64_t{0x40}, UINT64_MAX}) profiler_.Stop(Start(stranger, {.type = type}));
+  void* const foreign[] = {nullptr,
+                           coll,
+                           part,
+                           context,
+                           reinterpret_cast<void*>(UINTPTR_MAX),
+                           reinterpret_cast<void*>(uintptr_t{4} << 2 | 1),
+                           reinterpret_cast<void*>(uintptr_t{4} << 2 | 2),
+                           reinterpret_cast<void*>(uintptr_t{3})};
+  for (void* const handle : foreign) {
+    if (handle != part) profiler_.Stop(handle);
+    if (handle != coll) Part(context, handle);
+    if (handle != context) Start(handle, {.type = abi::kProfileP2p, .function = "Send", .peer = 1});
+    if (handle != context) profiler_.Close(handle);
+    for (const uint64_t type : {uint64_t{0}, uint64_t{1}, uint64_t{0x40}, UINT64_MAX}) profiler_.Stop(Start(handle, {.type = type}));
   }
   profiler_.Start(context, nullptr, {.type = abi::kProfileColl});
   profiler_.Open({}, true, nullptr, nullptr);

@@ -108,10 +108,10 @@ TEST(BootstrapTest, UnrelatedConnectionsDoNotStopTheJob) {
   inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
   for (const std::string& text :
        {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("R2PF\x01\0\0\0\xff\xff\xff\xff", 12), std::string()}) {
-    const int stranger = socket(AF_INET, SOCK_STREAM, 0);
-    ASSERT_EQ(connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    ASSERT_EQ(write(stranger, text.data(), text.size()), static_cast<ssize_t>(text.size()));
-    close(stranger);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_EQ(write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(fd);
   }
   Status other;
   std::thread thread([&] {

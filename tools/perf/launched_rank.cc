@@ -39,11 +39,11 @@ Status FindLaunchedRank(const Environment& environment, std::optional<LaunchedRa
     const char* const ranks_text = environment(launcher.ranks);
     if (rank_text == nullptr || ranks_text == nullptr) continue;
     const std::optional<int> rank = ParseNumber(rank_text), ranks = ParseNumber(ranks_text);
-    const std::string said =
+    const std::string prefix =
         std::string(launcher.name) + " has " + launcher.rank + "='" + rank_text + "', " + launcher.ranks + "='" + ranks_text + "': ";
-    if (!rank || !ranks || *rank >= *ranks) return Status::Error(said + "that is no rank of a job; give --rank, --nranks and --root");
+    if (!rank || !ranks || *rank >= *ranks) return Status::Error(prefix + "that is no rank of a job; give --rank, --nranks and --root");
     if (*ranks < 2 || *ranks > kRanksMax)
-      return Status::Error(said + "a job here has 2 to " + std::to_string(kRanksMax) + " ranks; --ranks N starts them all here");
+      return Status::Error(prefix + "a job here has 2 to " + std::to_string(kRanksMax) + " ranks; --ranks N starts them all here");
     LaunchedRank launched{launcher.name, *rank, *ranks, ""};
     const char* const address = environment("MASTER_ADDR");
     const char* const port = environment("MASTER_PORT");

@@ -16,12 +16,12 @@ const WELL = {
   drained_jobs: [],
 };
 
-function nodeOf(told) {
-  const nics = [...told.healthy.map((name) => ({...WELL, name})), ...told.nics].map((nic) => ({
+function nodeOf(entry) {
+  const nics = [...entry.healthy.map((name) => ({...WELL, name})), ...entry.nics].map((nic) => ({
     name: nic.name,
-    key: `${told.node}/${nic.name}`,
-    node: told.node,
-    kind: kindOf(nic, told.word),
+    key: `${entry.node}/${nic.name}`,
+    node: entry.node,
+    kind: kindOf(nic, entry.word),
     reason: nic.reason,
     sinceMs: Number(nic.since_ns) / 1e6,
     share: nic.share_permille,
@@ -30,7 +30,7 @@ function nodeOf(told) {
     weight: nic.operator_weight_permille,
   }));
   nics.sort((a, b) => naturally(a.name, b.name));
-  return {name: told.node, word: told.word, nics};
+  return {name: entry.node, word: entry.word, nics};
 }
 
 function withColumns(model) {
@@ -60,8 +60,8 @@ export function modelOf(map) {
 // The model with what `map` has of the node `name`; without that node, if the map has none of this name.
 export function withNode(model, name, map) {
   const nodes = new Map(model.nodes);
-  const told = map.nodes.find((node) => node.node === name);
-  if (told) nodes.set(name, nodeOf(told));
+  const entry = map.nodes.find((node) => node.node === name);
+  if (entry) nodes.set(name, nodeOf(entry));
   else nodes.delete(name);
   return withColumns({...model, nodes});
 }

@@ -43,13 +43,13 @@ export async function follow(url, onEvents, onLife) {
     };
     document.addEventListener('visibilitychange', hide);
     let silence = 0;
-    const hear = () => {
+    const note_alive = () => {
       clearTimeout(silence);
       silence = setTimeout(() => control.abort(), SILENT_MS);
     };
     let why = 'the connection ended';
     try {
-      hear();
+      note_alive();
       const response = await fetch(url, {headers: last === '' ? {} : {'Last-Event-ID': last}, signal: control.signal, cache: 'no-store'});
       if (!response.ok) throw new Error((await response.text()).trim());
       onLife(true, '');
@@ -58,7 +58,7 @@ export async function follow(url, onEvents, onLife) {
       for (let rest = ''; ;) {
         const {value, done} = await reader.read();
         if (done) break;
-        hear();
+        note_alive();
         const parsed = framesOf(rest + value);
         rest = parsed.rest;
         if (parsed.frames.length === 0) continue;
