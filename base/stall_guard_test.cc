@@ -51,7 +51,7 @@ TEST_F(StallGuardTest, AStallIsReportedOnceWhileItLastsAndOnceWhenItIsOver) {
   Pass(kNanosPerSecond, true);
   EXPECT_THAT(reported_, ElementsAre(testing::StartsWith("core stalls 1"), testing::StartsWith("core stalled ")));
   Pass(3 * kNanosPerSecond, false);
-  EXPECT_EQ(reported_.size(), 3u) << "a second one is told too";
+  EXPECT_EQ(reported_.size(), 3u) << "a second one is reported, too";
 }
 
 TEST_F(StallGuardTest, EachLoopHasItsOwnPatience) {

@@ -72,7 +72,7 @@ TEST(Completion, FactsThatOnlyTheDaemonKnows) {
 
 TEST(Completion, NothingIsMadeOfNothing) {
   EXPECT_THAT(Typed({}).words, IsEmpty());
-  EXPECT_THAT(Typed({"nonsense", "more", ""}).words, Not(IsEmpty())) << "the program will say what is wrong";
+  EXPECT_THAT(Typed({"nonsense", "more", ""}).words, Not(IsEmpty())) << "the program will name the mistake";
 }
 
 TEST(Completion, ALineACandidate) {

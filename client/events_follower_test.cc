@@ -31,7 +31,7 @@ TEST(EventsFollower, GoesOnBehindTheLastEventOfTheSameHistory) {
   EXPECT_EQ(next.after_instance(), 7u);
   EXPECT_EQ(next.last(), 0u) << "it would leave out what happened meanwhile";
   EXPECT_EQ(next.kinds(0), "failover");
-  EXPECT_TRUE(follower.IsNews(EventOf(7, 43, 90))) << "whatever the wall clock did";
+  EXPECT_TRUE(follower.IsNews(EventOf(7, 43, 90))) << "independent of the wall clock";
 }
 
 TEST(EventsFollower, InAnotherHistoryTimeShowsWhatIsNew) {

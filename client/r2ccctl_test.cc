@@ -261,7 +261,7 @@ TEST_F(R2ccctl, PrintsEventsOneJsonObjectALine) {
 TEST_F(R2ccctl, Explains) {
   EXPECT_EQ(Json<v1::ExplainNicReply>("nic why n0/rail0").verdict(), "port");
   EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 n1").peer(), "n1");
-  EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 10.200.0.2").peer(), "n1") << "as a job's error says it";
+  EXPECT_EQ(Json<v1::ProbePathsReply>("path probe n0 10.200.0.2").peer(), "n1") << "as in a job's error";
   EXPECT_THAT(Run("path probe n0 10.9.9.9 --run_dir .").err, HasSubstr("r2ccd knows no node with the address 10.9.9.9"));
   const auto many = Json<v1::ListNicsReply>("nic list --node many*");
   ASSERT_EQ(many.nodes_size(), 3) << "all pages";

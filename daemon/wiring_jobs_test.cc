@@ -36,7 +36,7 @@ TEST_F(WiringTest, AJobIsMatchedAndCountedAndItsEvidenceArrives) {
   EXPECT_EQ(event.duration_ns(), 3'000'000);
   EXPECT_EQ(event.pid(), 4711);
   EXPECT_EQ(event.monotonic_ns(), core_.Now() - 5);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect) << "one job's word makes a NIC suspect";
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect) << "one job's report makes a NIC suspect";
   EXPECT_EQ(Weight("n0", "rail1"), 1000) << "and no more than that";
 
   v1::ListJobsReply listed;
@@ -164,7 +164,7 @@ TEST_F(WiringTest, LostLargePacketsAreReportedAndMakeSuspect) {
   deliver(plan::EvidenceRecordKind::kLinkUp, plan::EvidenceCause::kNone, 0);
   deliver(plan::EvidenceRecordKind::kProofFailed, plan::EvidenceCause::kSilence, 0);
   EXPECT_GT(Newest("link-unproven").sequence(), sequence);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect) << "one job's word";
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kSuspect) << "one job's report";
 }
 
 // Before the daemons are upgraded again an operator has to learn of such jobs from any daemon.
@@ -285,9 +285,9 @@ TEST_F(WiringTest, AGrayRailIsDegradedWeightedAndForgotten) {
     core_.Advance(kNanosPerSecond);
     report_rate(plan::EvidenceRecordKind::kRailSlow, 580 + i);
   }
-  EXPECT_EQ(page_->plans().size(), plans) << "the same word again is no new plan";
+  EXPECT_EQ(page_->plans().size(), plans) << "the same setting again is no new plan";
   report_rate(plan::EvidenceRecordKind::kRailSlow, 20);
-  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kDegraded) << "never FAILED by a job's word";
+  EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kDegraded) << "never FAILED by a job's report";
   EXPECT_EQ(Weight("n0", "rail1"), 500) << "one tenant takes no more from the others";
   core_.Advance(6 * kNanosPerSecond);
   EXPECT_EQ(page_->Find("n0", "rail1")->state, plan::PlannedState::kHealthy);
@@ -326,7 +326,7 @@ TEST_F(WiringTest, JobsOfAUserShareOneEventRateAlsoThoseThatComeAndGo) {
   }
   EXPECT_EQ(Count("link-up") + Count("job-attached") + Count("job-ended"), 1024);
   jobs_->Attach(5000, 4715, JobWithRails({"10.0.0.1"}), 1001);
-  EXPECT_EQ(Newest("job-attached").pid(), 4715) << "another user is heard";
+  EXPECT_EQ(Newest("job-attached").pid(), 4715) << "another user is served";
   for (JobId id = 6000; id < 9000; ++id) jobs_->Attach(id, 1, JobWithRails({}), 100'000 + static_cast<uint32_t>(id), "container a");
   EXPECT_EQ(Count("job-attached"), 2 + 1024) << "root of a container has all uids";
 }
@@ -373,7 +373,7 @@ TEST_F(WiringTest, AJobThatGaveUpIsKeptWithItsReport) {
     Settle();
     return jobs;
   };
-  EXPECT_EQ(listed().jobs_size(), 0) << "it lives";
+  EXPECT_EQ(listed().jobs_size(), 0) << "it runs";
   jobs_->End(1);
   const v1::ListJobsReply jobs = listed();
   ASSERT_EQ(jobs.jobs_size(), 1);

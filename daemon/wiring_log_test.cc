@@ -91,7 +91,7 @@ TEST_F(WiringLogTest, AFollowerMissesNoEventAfterAPowerLoss) {
   Settle();
   files_.TurnPowerOn();
   MakeDaemon(2000);
-  EXPECT_GT(Newest("daemon-started").sequence(), seen) << "who has seen those asks for later ones";
+  EXPECT_GT(Newest("daemon-started").sequence(), seen) << "a client that has seen those asks for later ones";
   const uint64_t last = wiring_->backend().events().last_sequence();
   wiring_.reset();
   Settle();

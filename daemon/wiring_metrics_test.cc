@@ -79,7 +79,7 @@ TEST_F(MetricsServiceTest, BytesOfJobsOnlyGrow) {
   MetricFacts facts = Metrics();
   EXPECT_EQ(facts.nics[0].sent_bytes, 150u);
   EXPECT_EQ(facts.nics[0].failovers, 1u);
-  EXPECT_EQ(facts.nics[0].verdicts, 1u) << "one job's word makes a NIC suspect";
+  EXPECT_EQ(facts.nics[0].verdicts, 1u) << "one job's report makes a NIC suspect";
   EXPECT_EQ(facts.failover_seconds.counts[1], 1u) << "3 ms";
   EXPECT_EQ(facts.failovers_by_cause.size(), 1u);
   ASSERT_EQ(facts.jobs.size(), 1u);

@@ -39,7 +39,7 @@ TEST_F(PeerSetTest, NodesOfAJobAreCalledWhereTheStoreKnowsThem) {
   jobs_->Attach(1, 4711, JobWithRails({"10.0.0.1"}));
   for (const char* node : {"n7", "n8", "n9", "a0", "n1"}) JobTalksTo(node);
   EXPECT_EQ(Called(), (std::vector<std::string>{"n1 h1:7460", "n2 h2:7460", "n7 h7:7460"}))
-      << "a0 calls us; nobody told where n8 and n9 are";
+      << "a0 calls us; the addresses of n8 and n9 are unknown";
   EXPECT_EQ(Status().peers_size(), 3);
 
   jobs_->End(1);
@@ -143,9 +143,9 @@ TEST_F(FormerRunsTest, ANodeThatLostPowerIsBelievedAfterTwoSeconds) {
   EXPECT_EQ(Newest("peer-anew").message(),
             "the daemon of n1 was restarted and is accepted, at h1:7460 (heard from h1:2); the previous one has sent nothing for 2000 ms");
   Push(View(9000, 501, v1::HEALTHY), 1);
-  EXPECT_EQ(Weight("n1", "rail0"), 0) << "a former life's last word";
+  EXPECT_EQ(Weight("n1", "rail0"), 0) << "a former run's last view";
   EXPECT_EQ(Count("duplicate-node"), 0);
-  EXPECT_EQ(Count("peer-held"), 1) << "not with each word";
+  EXPECT_EQ(Count("peer-held"), 1) << "not with each message";
 }
 
 TEST_F(FormerRunsTest, ADaemonThatEndsAndStartsIsBelievedAtOnce) {
@@ -187,7 +187,7 @@ TEST_F(FormerRunsTest, AStoreEntryOfAFormerRunNeverWins) {
   store_->Delete("/r2cc/nodes/n1");
   core_.Advance(60 * kNanosPerSecond);
   EXPECT_EQ(Weight("n1", "rail0"), 0);
-  EXPECT_EQ(Status().nodes(1).word(), v1::NODE_UNREACHABLE) << "what the former life left is no sign of life";
+  EXPECT_EQ(Status().nodes(1).word(), v1::NODE_UNREACHABLE) << "the former run's entry is no sign of life";
 }
 
 TEST_F(FormerRunsTest, AnEntryThatOutlastsItsLeaseIsOfARunningDaemon) {
@@ -207,7 +207,7 @@ TEST_F(FormerRunsTest, TheOwnEntryIsPutAgainWhenAnotherDaemonWritesOverIt) {
   other.set_peer_address("h9:7460");
   store_->Change("/r2cc/nodes/n0", other.SerializeAsString());
   Settle();
-  EXPECT_EQ(Count("duplicate-node"), 0) << "what a former life left there";
+  EXPECT_EQ(Count("duplicate-node"), 0) << "a former run's entry";
   const int puts = store_->puts();
   store_->Change("/r2cc/nodes/n0", own);
   for (int i = 0; i < 3; ++i) store_->Change("/r2cc/nodes/n0", other.SerializeAsString());
@@ -255,7 +255,7 @@ TEST_F(DepartedTest, AnOperatorMayForgetWhoHasLeft) {
   EXPECT_EQ(Newest("operator").message(), "forget n7, by uid 0 (pid 1): and forwarded to 1 other daemons");
   EXPECT_EQ(Newest("node-forgotten").message(), "node n7 is forgotten: it has sent nothing for 6 s: an operator asked for it");
   core_.Advance(kNanosPerSecond);
-  EXPECT_FALSE(Planned("n7")) << "the page says nothing of it either";
+  EXPECT_FALSE(Planned("n7")) << "the page has no entry of it either";
   EXPECT_TRUE(Planned("n1"));
   EXPECT_TRUE(Forget("n1")->configured());
   StoreAnnounces("n7", "h7:7460");
@@ -275,7 +275,7 @@ TEST_F(DepartedTest, TheOtherDaemonsAreAskedAndTheirAnswersAreInTheReport) {
     asked = request;
     return answer;
   });
-  EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown)) << "who may not ask there hears nothing of the node";
+  EXPECT_EQ(Forget("n9").status(), absl::NotFoundError(unknown)) << "a caller without the role there learns nothing of the node";
   EXPECT_EQ(asked.node(), "n9");
   EXPECT_EQ(asked.asker().node(), "n0");
   answer = absl::NotFoundError("there is no node 'n9'");

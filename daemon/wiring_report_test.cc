@@ -189,7 +189,7 @@ TEST_F(WiringReportTest, ANodeThatDoesNotReportIsNamed) {
   EXPECT_EQ(missing["n2"], "it has not answered within 5 s");
   EXPECT_EQ(missing["n3"], "node n3 cannot be reached");
   EXPECT_THAT(missing["n4"], HasSubstr("knows nothing of it"));
-  EXPECT_NE(missing["n5"], "") << "nobody has said where it is";
+  EXPECT_NE(missing["n5"], "") << "its address is unknown";
   EXPECT_EQ(missing.size(), 4u);
   ASSERT_EQ(reply->jobs_size(), 1);
   EXPECT_THAT(Nodes(reply->jobs(0)), ElementsAre("n0"));

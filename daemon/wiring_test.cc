@@ -64,7 +64,7 @@ TEST_F(WiringTest, APeersViewChangesThePage) {
   EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::PlannedState::kDrained);
   peers_->Receive("n1", PeerView(2, v1::HEALTHY));
   Settle();
-  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::PlannedState::kDrained) << "an older word does not undo a newer one";
+  EXPECT_EQ(page_->Find("n1", "rail0")->state, plan::PlannedState::kDrained) << "an older setting does not undo a newer one";
   EXPECT_EQ(Status().nodes(1).peer_address(), "h1:7460");
 }
 

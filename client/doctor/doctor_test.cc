@@ -272,7 +272,7 @@ TEST_F(DoctorTest, PathsMtuAndPorts) {
   machine_.dead_ports = {60'999};
   EXPECT_THAT(Wrong(), HasSubstr("FAIL job ports: rail0 to n1"));
   Nic(1, 1)->set_link_up(false);
-  EXPECT_THAT(Wrong(), testing::Not(HasSubstr("rail1"))) << "a port that is down is told by its own node";
+  EXPECT_THAT(Wrong(), testing::Not(HasSubstr("rail1"))) << "a port that is down is reported by its own node";
 }
 
 TEST_F(DoctorTest, NicsOfOtherNodesThatFailedAreOneWarning) {

@@ -115,7 +115,7 @@ TEST_F(HealthReporterTest, AnEventThatWasNotTakenIsSentAgain) {
   Set(1, v1::HEALTHY);
   reporter_.Look(own_, kNow);
   Set(1, v1::FAILED, "link down");
-  EXPECT_TRUE(Events().empty()) << "nobody heard that it was healthy";
+  EXPECT_TRUE(Events().empty()) << "nobody received that it was healthy";
 }
 
 TEST_F(HealthReporterTest, ANicThatGoesOrMovesLeavesNothingOpen) {

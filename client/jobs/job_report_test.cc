@@ -99,7 +99,7 @@ TEST(JobReport, TheFiguresOfAWholeJob) {
   EXPECT_EQ(report.faults_not_masked(), 0u);
   EXPECT_EQ(report.faults(2).time_ns(), kBegin + 90 * kSecond) << "in the order of time";
   EXPECT_THAT(report.faults(0).nodes(), ElementsAre("n0", "n1"));
-  EXPECT_EQ(report.stall_ns(), 80'000'000) << "of plugins of 0.2.0, which do not say when";
+  EXPECT_EQ(report.stall_ns(), 80'000'000) << "of plugins of 0.2.0, which do not report when";
   EXPECT_EQ(report.longest_stall_ns(), 40'000'000);
   EXPECT_EQ(report.nodes_size(), 2);
   // 2 MB a second, of both processes, for 80 ms, and what was sent twice.

@@ -72,7 +72,7 @@ TEST(ConfigPatternsTest, ByDefaultItListensForBothFamiliesThatTheMachineHas) {
   };
   EXPECT_EQ(by_default({{"lo", {"127.0.0.1", "::1"}}, {"eth0", {"fd00::7"}}}), "[::]:7460");
   EXPECT_EQ(by_default({{"lo", {"127.0.0.1"}}, {"eth0", {"10.9.0.7"}}}), "0.0.0.0:7460");
-  EXPECT_EQ(Fit("listen: \"0.0.0.0:7460\"")->listen, "0.0.0.0:7460") << "what the file says stays";
+  EXPECT_EQ(Fit("listen: \"0.0.0.0:7460\"")->listen, "0.0.0.0:7460") << "the file's value stays";
 }
 
 TEST(ConfigPatternsTest, AMachineMayLackWhatItHasInForce) {

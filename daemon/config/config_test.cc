@@ -110,7 +110,7 @@ TEST(ConfigTest, DefaultsAndTheFlag) {
   auto config = ParseConfig("", "f.conf", kContext);
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->node, "host-1");
-  EXPECT_EQ(config->listen, kLoopbackListen) << "nobody can prove who he is";
+  EXPECT_EQ(config->listen, kLoopbackListen) << "no caller can prove its identity";
   EXPECT_EQ(ParseConfig("insecure: true", "f.conf", kContext)->listen, kDefaultListen);
   EXPECT_EQ(ParseConfig("tls { directory: '/d' }", "f.conf", kContext)->listen, kDefaultListen);
   EXPECT_EQ(config->state_file(), "/lib/x/state");

@@ -39,7 +39,7 @@ TEST(CallerTest, TheForwarderIsTheNodeOfItsCertificate) {
   EXPECT_EQ(unproven.via, "n7");
   EXPECT_FALSE(unproven.via_proven);
   asker.set_node("");
-  EXPECT_TRUE(FromAsker(asker, {}).forwarded()) << "whoever comes through a peer's port is never taken for a local caller";
+  EXPECT_TRUE(FromAsker(asker, {}).forwarded()) << "a caller through a peer's port is never taken for a local one";
   asker.set_operator_name(std::string(1000, '\n'));
   EXPECT_EQ(FromAsker(asker, {}).name, std::string(63, '?'));
 }

@@ -49,10 +49,10 @@ TEST(RolesTest, RootOfAnotherNodeIsNotRootHere) {
   const RolePolicy policy(DefaultGrants(kR2cc, false), true);
   EXPECT_EQ(Roles(policy, On("n1", User(0))), "v");
   EXPECT_EQ(Roles(policy, On("n1", User(1000, {kR2cc}))), "v");
-  EXPECT_EQ(Roles(policy, On("n1", kAlice)), "v") << "n1 may say so, and is not believed";
+  EXPECT_EQ(Roles(policy, On("n1", kAlice)), "v") << "n1 may claim that, and is not believed";
   const RolePolicy open(DefaultGrants(kR2cc, true), true);
   EXPECT_EQ(Roles(open, On("n1", User(0))), "vod");
-  EXPECT_EQ(Roles(open, Caller{}), "") << "insecure peers are heard, but nobody without a name steers";
+  EXPECT_EQ(Roles(open, Caller{}), "") << "insecure peers are received, but nobody without a name acts";
 }
 
 TEST(RolesTest, DrillsAreOffUnlessConfigured) {

@@ -22,12 +22,12 @@ TEST(AttachUsersTest, OneUserLeavesRoomForTheOthers) {
   AttachUsers users;
   const std::string his = AttachUsers::ShareOf(1000);
   EXPECT_EQ(AttachUpTo(&users, 1000, his, 1000), AttachUsers::kProcessesMax);
-  ASSERT_TRUE(users.Connect(1000)) << "to be told why it may not";
+  ASSERT_TRUE(users.Connect(1000)) << "to get the reason of its refusal";
   EXPECT_EQ(users.WhyNotAttach(his), "uid 1000 has 64 processes attached, the most for one user or container");
   users.Disconnect(1000);
   EXPECT_EQ(AttachUpTo(&users, 1001, AttachUsers::ShareOf(1001), 1), 1u);
   users.Leave(his);
-  EXPECT_EQ(AttachUpTo(&users, 1000, his, 1000), 1u) << "one of his went";
+  EXPECT_EQ(AttachUpTo(&users, 1000, his, 1000), 1u) << "one of the user's went";
 }
 
 // Root of a container becomes as many users as it likes.
@@ -78,7 +78,7 @@ TEST(AttachUsersTest, AUsersRingsShareOneRateLimit) {
   int taken = 0;
   for (int ring = 0; ring < 1000; ++ring) taken += users.TakeRecords("uid 7", 256, kNanosPerSecond);
   EXPECT_EQ(taken, AttachUsers::kRecordsBurst);
-  EXPECT_EQ(users.TakeRecords("uid 8", 256, kNanosPerSecond), 256) << "another has his own";
+  EXPECT_EQ(users.TakeRecords("uid 8", 256, kNanosPerSecond), 256) << "another user has its own";
   users.GiveBack("uid 7", 200);
   EXPECT_EQ(users.TakeRecords("uid 7", 256, kNanosPerSecond), 200) << "rings that have few cost few";
   EXPECT_EQ(users.TakeRecords("uid 7", 1'000'000, 2 * kNanosPerSecond), AttachUsers::kRecordsPerSecond);

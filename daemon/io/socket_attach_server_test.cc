@@ -41,7 +41,7 @@ TEST_F(SocketAttachServerTest, ADeletedSocketIsMadeAgain) {
   another.Send(&request, sizeof(request));
   ASSERT_TRUE(another.Receive(&reply, &page_fd, &ring_fd));
   EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
-  EXPECT_EQ(ended_, 0) << "who was attached stays";
+  EXPECT_EQ(ended_, 0) << "an attached job stays";
   // If nothing can be made the old one stays.
   ASSERT_EQ(rename(folder_.c_str(), (folder_ + ".gone").c_str()), 0);
   OnLoop([this] { EXPECT_FALSE(server_->MakeAgain().ok()); });
@@ -89,7 +89,7 @@ TEST_F(SocketAttachServerTest, AJobGetsPageAndRingAndItsEvidenceArrives) {
     EXPECT_EQ(reply.status, static_cast<uint32_t>(plan::AttachStatus::kAccepted));
     EXPECT_STREQ(reply.node, "n0");
     EXPECT_STREQ(reply.nics[1], "rail0");
-    EXPECT_EQ(pid_, getpid()) << "the kernel's word, not the job's";
+    EXPECT_EQ(pid_, getpid()) << "the kernel's identity, not the job's";
     EXPECT_EQ(uid_, static_cast<int>(getuid()));
     std::string error;
     EXPECT_NE(plan::PageReader::Open(page_fd, &error), nullptr) << error;
@@ -155,7 +155,7 @@ TEST_F(SocketAttachServerTest, RefusesWithOneLine) {
   EXPECT_EQ(reason(request, sizeof(request), plan::AttachStatus::kRefused), "the attach request is garbled");
   refused_ = "no";
   EXPECT_EQ(reason(SoundRequest(), sizeof(request), plan::AttachStatus::kRefused), "no");
-  EXPECT_EQ(ended_, 0) << "who was never attached cannot end";
+  EXPECT_EQ(ended_, 0) << "a process that was never attached cannot end";
 }
 
 TEST_F(SocketAttachServerTest, GarbageAndSilenceAreBoundedAndCounted) {

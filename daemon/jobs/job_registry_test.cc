@@ -249,7 +249,7 @@ TEST(JobRegistryTest, AJobThatGaveUpIsKept) {
   EXPECT_EQ(registry.Find(1)->gave_up_size(), JobRegistry::kGaveUpMax);
   registry.Remove(1, 77);
   registry.Remove(2, 78);
-  ASSERT_EQ(registry.ended().size(), 1u) << "who ended well is forgotten";
+  ASSERT_EQ(registry.ended().size(), 1u) << "a process that ended well is forgotten";
   EXPECT_EQ(registry.ended()[0].pid(), 1);
   EXPECT_EQ(registry.ended()[0].ended_ns(), 77);
   // One user's many do not push out another's.

@@ -156,7 +156,7 @@ TEST(JobSums, ALossOnPurposeIsOneOnAllNodesUnlessOneSawAFault) {
   *reported.mutable_sums()->add_faults() = drilled.faults(0);
   reported.mutable_sums()->mutable_faults(0)->set_time_ns(kBegin + 600 * kSecond);
   ASSERT_TRUE(AddNode(reported, "n2", 0, kBegin + kHour, &jobs));
-  EXPECT_TRUE(RunOf(jobs, "train").sums().faults(1).on_purpose()) << "another daemon's word";
+  EXPECT_TRUE(RunOf(jobs, "train").sums().faults(1).on_purpose()) << "another daemon's report";
   AddLoss(&cut, "rail0", "link-down", kBegin + 60 * kSecond, 20);
   AddProcess(cut, "n3", kBegin + kHour, &jobs);
   EXPECT_FALSE(RunOf(jobs, "train").sums().faults(0).on_purpose()) << "its cable was pulled at the same time";
@@ -277,7 +277,7 @@ TEST(JobSums, TwoRunsOfOneJobAreTwo) {
   EXPECT_THAT(jobs, SizeIs(2)) << "all of the run before had ended";
   add(300, 400, "123", true);
   add(300, 401, "124", true);
-  EXPECT_THAT(jobs, SizeIs(4)) << "two jobs of one name at one time, as their launcher says";
+  EXPECT_THAT(jobs, SizeIs(4)) << "two jobs of one name at one time, by their launcher's ids";
   add(350, 360, "123", true);
   EXPECT_THAT(jobs, SizeIs(4));
   EXPECT_EQ(jobs.at({7, "train", "123"}).sums().processes(), 2u);
@@ -335,7 +335,7 @@ TEST(JobSums, OpenFaultsAndCausesAreAddedUp) {
   ASSERT_EQ(sums.failures_size(), 1);
   EXPECT_EQ(sums.failures(0).node(), "n1");
   EXPECT_EQ(sums.failures(0).rank_plus_one(), 4u);
-  EXPECT_EQ(sums.ended_silently(), 1u) << "it would have said that it ends in order";
+  EXPECT_EQ(sums.ended_silently(), 1u) << "it would have reported that it ends in order";
   EXPECT_EQ(sums.watched_since_ns(), kBegin + 5 - kSecond);
   ASSERT_EQ(sums.reduced_size(), 1);
   EXPECT_EQ(sums.reduced(0).begun_ns(), kBegin + 59 * kSecond);

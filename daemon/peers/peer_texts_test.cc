@@ -27,7 +27,7 @@ TEST(ForeignProtocol, OthersAreNamed) {
   const std::string way_out = ", this one 3: install releases next to each other, and one on all nodes in the end";
   EXPECT_EQ(Judged(2, 0), "the daemon of n1 (release 9.9) speaks protocol 2" + way_out) << "release 0.1.0's";
   EXPECT_EQ(Judged(4, 5), "the daemon of n1 (release 9.9) speaks protocol 4 to 5" + way_out);
-  EXPECT_NE(Judged(0, 0), "") << "it says nothing";
+  EXPECT_NE(Judged(0, 0), "") << "it sends nothing";
   EXPECT_NE(Judged(kPeerProtocol + 1, 1), "") << "a range that is none";
 }
 

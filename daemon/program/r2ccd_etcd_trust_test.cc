@@ -84,7 +84,7 @@ TEST_F(EtcdTrustTest, AnotherNodesValidCertificateSpeaksForNobodyElse) {
   Write(Key("n1"), Forgery("n1", n2, Key("n1")));
   std::string last;
   ASSERT_TRUE(WaitUntil([&] { return Refused(0, "other-node", &last) >= 1; })) << Status(0).DebugString();
-  EXPECT_EQ(last, "node n2") << "who it was";
+  EXPECT_EQ(last, "node n2") << "the caller";
   EXPECT_THAT(daemons_[0]->log(), HasSubstr("refused: the store's /r2cc/nodes/n1: node n2 wrote it who=\"node n2\" listener=store"));
   EXPECT_EQ(StateOf(0, "n1", "rail0"), v1::HEALTHY);
   EXPECT_EQ(job->Weight("n1", "rail0"), 1000);

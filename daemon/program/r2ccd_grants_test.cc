@@ -42,7 +42,7 @@ TEST_F(TrustTest, AnOperatorFromAfarHasEveryNodeForgetOneThatLeft) {
   Put(folder_ + "/alice", "operator", *Issue(ca_, {Identity::Kind::kOperator, "alice"}, ForDays(NowS(), 10)));
   const std::string forget = "--server 127.0.0.1:" + std::to_string(ports_[0]) + " --certs " + folder_ + "/alice node forget ";
   EXPECT_THAT(Ctl(forget + "n9"), testing::StartsWith("1 r2ccctl: there is no node 'n9'"));
-  EXPECT_THAT(Ctl(forget + "n2"), HasSubstr(" r2ccctl: on n")) << "the daemon that says so";
+  EXPECT_THAT(Ctl(forget + "n2"), HasSubstr(" r2ccctl: on n")) << "the daemon that refuses";
   daemons_[2]->Signal(SIGKILL);
   daemons_[2]->Wait();
   // A daemon may have received from n2 later than another, and keeps it until it is asked again.

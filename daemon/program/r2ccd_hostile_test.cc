@@ -105,7 +105,7 @@ TEST_F(R2ccdHostileTest, ASilentPairThatThisNodeDoesNotProbeMakesNoNicSuspect) {
     ASSERT_TRUE(pusher.Push(ghost));
     AwaitAnswers(5);
   } while (Now() - begin < 4 * kNanosPerSecond);
-  EXPECT_EQ(Status(0).nodes_size(), kNodes + 1) << "its view is heard";
+  EXPECT_EQ(Status(0).nodes_size(), kNodes + 1) << "its view is received";
   for (const v1::Event& event : Events(0, "nic-state"))
     EXPECT_FALSE(event.node() == "n0" && event.to_state() == v1::SUSPECT) << event.DebugString();
 }

@@ -214,7 +214,7 @@ TEST_F(R2ccdHttpTest, BeyondLoopbackItSpeaksTlsAndAsksForAnOperator) {
   std::remove(flood.c_str());
   HttpClient clear(port_);
   clear.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  EXPECT_TRUE(clear.Ended()) << "nothing is said in the clear";
+  EXPECT_TRUE(clear.Ended()) << "nothing is sent in the clear";
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ TEST_F(TrustTest, ACertificateThatIsRefusedEndsItsStreams) {
   *request.mutable_view() = Forged("n2");
   ASSERT_TRUE(stream->Write(request));
   v1::PushReply reply;
-  ASSERT_TRUE(stream->Read(&reply)) << "it is heard";
+  ASSERT_TRUE(stream->Read(&reply)) << "it is received";
   // Another thief's will be over in a moment, and nobody has noticed: it ends with its date.
   const int64_t expires_s = NowS() + 10;
   const CertificateAndKey brief = *Issue(ca_, {Identity::Kind::kNode, "n2"}, {NowS() - 100, expires_s});

@@ -143,7 +143,7 @@ TEST_F(R2ccdOperatorTest, ActionsAreKeptWithTheirCaller) {
   Stop(0, SIGKILL);
   std::filesystem::remove_all(RunDir(0));
   StartDaemon(0);
-  EXPECT_EQ(OperatorMessages(0), here) << "another life";
+  EXPECT_EQ(OperatorMessages(0), here) << "another run";
   const std::string file = ReadFile(StateDir(0) + "/audit.log");
   EXPECT_EQ(std::count(file.begin(), file.end(), '\n'), 3) << file;
 }

@@ -73,16 +73,16 @@ TEST_F(R2ccdReloadTest, PeersComeAndGoAtASignal) {
   Write(Rails() + Peer(1));
   daemons_[0]->Signal(SIGHUP);
   ASSERT_TRUE(WaitUntil([&] { return Status(0).peers_size() == 1 && Status(0).peers(0).connected(); })) << Status(0).DebugString();
-  EXPECT_TRUE(WaitUntil([&] { return Status(1).nodes_size() == 2; })) << "the new peer hears of this node";
+  EXPECT_TRUE(WaitUntil([&] { return Status(1).nodes_size() == 2; })) << "the new peer learns of this node";
   const v1::Event event = Reloaded(0);
   EXPECT_EQ(event.audit().result(), "peers: new n1");
-  EXPECT_EQ(event.audit().pid(), getpid()) << "who sent the signal";
+  EXPECT_EQ(event.audit().pid(), getpid()) << "the sender of the signal";
   EXPECT_EQ(event.audit().uid(), geteuid());
 
   Write(Rails());
   EXPECT_THAT(Reload(), ElementsAre("peers: without n1"));
   EXPECT_TRUE(WaitUntil([&] { return Status(0).peers().empty(); }));
-  EXPECT_EQ(Status(0).nodes_size(), 2) << "what it said is kept, as of any node that has left";
+  EXPECT_EQ(Status(0).nodes_size(), 2) << "its last view is kept, as of any node that has left";
   EXPECT_TRUE(daemons_[0]->alive());
 }
 
@@ -128,7 +128,7 @@ TEST_F(R2ccdReloadTest, RatesLogLevelLimitsAndWhatNeedsARestart) {
   EXPECT_THAT(shown, HasSubstr("log_level: \"debug\""));
   EXPECT_THAT(shown, HasSubstr("nodes: 7"));
   EXPECT_THAT(shown, HasSubstr("realtime_priority: 1")) << "what waits is not in force";
-  EXPECT_THAT(Reload(), IsEmpty()) << "said twice it changes nothing";
+  EXPECT_THAT(Reload(), IsEmpty()) << "a repetition changes nothing";
 }
 
 TEST_F(R2ccdReloadTest, NicsComeAndGoUnderARunningJob) {
@@ -146,7 +146,7 @@ TEST_F(R2ccdReloadTest, NicsComeAndGoUnderARunningJob) {
   EXPECT_EQ(job->Weight("n0", "rail0"), 1000);
   Write(nic(0) + nic(1) + nic(2));
   EXPECT_THAT(Reload(), ElementsAre("nics: new rail1"));
-  EXPECT_NE(job->AwaitState("n0", "rail1", plan::PlannedState::kDrained), 0) << "the operator's word holds";
+  EXPECT_NE(job->AwaitState("n0", "rail1", plan::PlannedState::kDrained), 0) << "the operator's setting holds";
   EXPECT_THAT(Status(0).alarms(), IsEmpty());
 }
 

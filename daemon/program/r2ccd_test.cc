@@ -211,7 +211,7 @@ TEST_F(R2ccdTest, TheStateDirectoryOutlivesTheRunDirectory) {
   std::filesystem::rename(StateDir(0) + "/elsewhere", StateDir(0) + "/state");
   StartDaemon(0);
   plugin = Attach(0);
-  EXPECT_NE(plugin->AwaitState("n0", "rail1", plan::PlannedState::kDrained), 0) << "no word was lost";
+  EXPECT_NE(plugin->AwaitState("n0", "rail1", plan::PlannedState::kDrained), 0) << "no record was lost";
 
   // A file where the directory should be: the daemon serves, and reports that it will forget.
   daemons_[0]->Signal(SIGTERM);

@@ -78,7 +78,7 @@ TEST(ConfigChange, PendingChangesAreNamedAndNotInForce) {
     EXPECT_THAT(change.needs_restart, ElementsAre(expected)) << more;
     EXPECT_THAT(change.applied, IsEmpty()) << more;
     EXPECT_THAT(Change(change.config, Parse(std::string(kBase) + more)).needs_restart, ElementsAre(expected))
-        << "it is told until it is so";
+        << "it is reported until it is so";
   }
   EXPECT_THAT(Change(Parse(kBase), Parse(Replaced(kBase, "\"n0\"", "\"n9\""))).needs_restart, ElementsAre("node"));
 }

@@ -100,7 +100,7 @@ class GateTest : public testing::Test {
 
 TEST_F(GateTest, CarriesTheBytesOfOneThatItLetsIn) {
   const int client = Connect(Caller::Kind::kLocal);
-  EXPECT_TRUE(servers_.empty()) << "one that says nothing costs gRPC nothing";
+  EXPECT_TRUE(servers_.empty()) << "an idle one costs gRPC nothing";
   const std::string asked = Preface() + Headers(1);
   Write(client, asked);
   OnLoop([] {});

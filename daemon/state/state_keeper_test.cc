@@ -153,7 +153,7 @@ TEST_F(StateKeeperTest, AFileThatCannotBeReadIsNotDamagedAndNothingStartsWithout
   EXPECT_EQ(trouble, "");
   EXPECT_TRUE(absl::IsNotFound(files_.Read("/lib/state.damaged").status()));
   files_.Damage("");
-  EXPECT_EQ(*keeper_.Load(&trouble), Drained()) << "no word is lost";
+  EXPECT_EQ(*keeper_.Load(&trouble), Drained()) << "no record is lost";
 }
 
 TEST(SavedStateTest, AbsentNicsHaveTheRoomThatIsLeft) {

@@ -271,7 +271,7 @@ TEST_F(SignedStoreTest, WhileAClusterMovesToTlsTheUnsignedAreTakenTooButNotOfOne
   EXPECT_EQ(reader->received[key_], "new");
   EXPECT_EQ(Refused(), "not-signed=1 ");
   clear->bare->Change(key_, signed_view);
-  EXPECT_EQ(clear->received[key_], "new") << "who has no TLS yet reads what the others write";
+  EXPECT_EQ(clear->received[key_], "new") << "a node without TLS reads what the others write";
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST(SourceRates, OneBeyondItsRateIsKeptOutAndNobodyElse) {
   EXPECT_EQ(rates.Blocked(), std::vector<std::string>{Source(1)});
   now += kBlockDuration - 1;
   EXPECT_FALSE(rates.Release(now));
-  EXPECT_EQ(rates.Count(Source(1), now), Answer::kDrop) << "whatever came meanwhile";
+  EXPECT_EQ(rates.Count(Source(1), now), Answer::kDrop) << "independent of what came meanwhile";
   EXPECT_EQ(rates.Count(Source(2), now), Answer::kTake);
   EXPECT_EQ(rates.NextRelease(), now + 1);
   EXPECT_TRUE(rates.Release(now + 1));

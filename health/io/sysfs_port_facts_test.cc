@@ -136,7 +136,7 @@ TEST(SysfsPortFacts, AnOlderCardHasTwoPortsOnOneFunction) {
   EXPECT_EQ(first->rdma_active, true);
   EXPECT_EQ(second->rdma_active, false);
   EXPECT_EQ(second->rdma_state, "DOWN");
-  EXPECT_EQ(second->rate_bits_per_s, 0u) << "the rate of a port that is down says nothing";
+  EXPECT_EQ(second->rate_bits_per_s, 0u) << "the rate of a port that is down means nothing";
 }
 
 TEST(SysfsPortFacts, AGuidIsReadInBothForms) {

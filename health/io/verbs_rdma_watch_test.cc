@@ -76,7 +76,7 @@ class VerbsRdmaWatchTest : public testing::Test {
                      reports_.push_back(device + "/" + std::to_string(port) + " event " + std::to_string(static_cast<int>(kind)));
                    },
                    [this](const std::string& device, const std::vector<RdmaPort>& ports) { reports_.push_back(device + TextOf(ports)); }});
-    EXPECT_THAT(Reports(), IsEmpty()) << "told from within Start";
+    EXPECT_THAT(Reports(), IsEmpty()) << "reported from within Start";
     Settle();
   }
   static std::string TextOf(const std::vector<RdmaPort>& ports) {

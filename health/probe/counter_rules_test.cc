@@ -38,7 +38,7 @@ TEST_F(CounterRulesTest, AtItsLimitIsBrokenAndNamesCounterAndValue) {
   const auto verdict = Grow("rx_crc_errors", 57);
   EXPECT_EQ(verdict.permille, 5700u);
   EXPECT_EQ(verdict.text, "57 rx_crc_errors in 1 s, the limit is 10");
-  EXPECT_EQ(Grow("rx_crc_errors", 0).text, "") << "nothing grew: nothing to say";
+  EXPECT_EQ(Grow("rx_crc_errors", 0).text, "") << "nothing grew: nothing to report";
 }
 
 TEST_F(CounterRulesTest, TheFirstSampleHasNoPast) {
@@ -79,7 +79,7 @@ TEST_F(CounterRulesTest, AStormIsForgottenWithinTwoWindows) {
 TEST_F(CounterRulesTest, RetransmissionsAreSetAgainstTheLoad) {
   Grow("packet_seq_err", 0);
   EXPECT_LT(Grow("packet_seq_err", 200, 40'000'000).permille, 1000u);
-  EXPECT_LT(Grow("packet_seq_err", 50, 1000).permille, 1000u) << "few, whatever their share";
+  EXPECT_LT(Grow("packet_seq_err", 50, 1000).permille, 1000u) << "few, with any share";
   EXPECT_GE(Grow("packet_seq_err", 200, 100'000).permille, 1000u);
 }
 

@@ -112,7 +112,7 @@ TEST_F(FabricProbeTest, APortWithoutALinkWaits) {
   Sample();
   dgx_.Set("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
   Sample();
-  EXPECT_THAT(fabric_.TakeSent(), SizeIs(1)) << "subscribed anew after the link was gone";
+  EXPECT_THAT(fabric_.TakeSent(), SizeIs(1)) << "subscribed again after the link was gone";
 }
 
 TEST_F(FabricProbeTest, APortThatLeavesAndComesBackIsEvidenceAndAnEvent) {

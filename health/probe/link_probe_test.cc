@@ -67,7 +67,7 @@ TEST_F(LinkProbeTest, ReportsChangesOfItsOwnNicsAlone) {
   EXPECT_THAT(Reports(), ElementsAre("r0 down: link down", "r1 down: interface eth1 is gone"));
   watch_.Set("eth0", true);
   executor_.Advance(kLinkUpSettle - 1);
-  EXPECT_THAT(Reports(), IsEmpty()) << "up is told when it has lasted";
+  EXPECT_THAT(Reports(), IsEmpty()) << "up is reported when it has lasted";
   executor_.Advance(1);
   EXPECT_THAT(Reports(), ElementsAre("r0 up"));
   watch_.Set("eth0", false);

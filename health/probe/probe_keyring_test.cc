@@ -83,7 +83,7 @@ TEST_F(ProbeKeyringTest, AKeyWithTheNumberOfAnotherSenderTakesNothingFromIt) {
   ASSERT_TRUE(here != nullptr && there != nullptr);
   EXPECT_EQ(*here, *there);
   EXPECT_NE(*fresh.MacKey(fresh.nonce(), "eve", b_.nonce()), *here);
-  EXPECT_EQ(NodeOf(fresh, b_.nonce(), "10.0.0.2"), "b eve") << "which of them it is the MAC says";
+  EXPECT_EQ(NodeOf(fresh, b_.nonce(), "10.0.0.2"), "b eve") << "the MAC distinguishes them";
   fresh.RemovePeer("eve");
   EXPECT_EQ(NodeOf(fresh, b_.nonce(), "10.0.0.2"), "b");
 }
@@ -98,7 +98,7 @@ TEST_F(ProbeKeyringTest, KeysAreRenewedWithoutAGap) {
   std::set<uint64_t> nonces;
   for (const Nanos end = now_ + 3 * kProbeKeyLifetime + 2 * kProbeKeyAnnounced; now_ < end; now_ += kNanosPerSecond) {
     const bool changed = a_.Tick(now_);
-    ASSERT_TRUE(Understand()) << "before anybody has heard of a new key";
+    ASSERT_TRUE(Understand()) << "before anybody has received a new key";
     if (changed || now_ % (9 * kNanosPerSecond) == 0) {
       now_ += 5 * kNanosPerSecond;
       a_.Tick(now_);

@@ -209,7 +209,7 @@ TEST_F(RdmaProbeTest, ItsRateIsTheNicsWhereTheKernelNamesNone) {
   Facts("r0", 3, 0);
   EXPECT_THAT(Reports(), ElementsAre("r0 rdma-up", "r1 rdma-up", "r0 rate 100000000000"));
   Facts("r0", 3, 0);
-  EXPECT_THAT(Reports(), IsEmpty()) << "said once";
+  EXPECT_THAT(Reports(), IsEmpty()) << "reported once";
   watch_.Ports("mlx5_0", {Port(1, PortState::kActive, {3}, 25e9), Port(2, PortState::kActive, {4}, 25e9)});
   EXPECT_THAT(Reports(), ElementsAre("r0 rate 25000000000"));
   watch_.Ports("mlx5_0", {Port(1, PortState::kDown, {3}, 2.5e9), Port(2, PortState::kActive, {4}, 25e9)});

@@ -113,7 +113,7 @@ TEST(ClusterView, ANodeThatIsKnownToRunIsReachable) {
   EXPECT_THAT(view.Tick(kNodeLease, first), ElementsAre("n2"));
   EXPECT_THAT(view.Tick(2 * kNodeLease - 1), IsEmpty());
   EXPECT_THAT(view.Tick(2 * kNodeLease), ElementsAre("n1"));
-  EXPECT_THAT(view.Tick(2 * kNodeLease, first), IsEmpty()) << "that it lives is no word of it";
+  EXPECT_THAT(view.Tick(2 * kNodeLease, first), IsEmpty()) << "a sign of life by the callback is no message";
 }
 
 // The work for each change covers only the nodes that changed.
@@ -187,7 +187,7 @@ TEST(ClusterViewTest, ForgetsWhoHasLeft) {
     state.epoch = {1, 1};
     view.Merge(state, last_received);
   }
-  EXPECT_TRUE(view.SilentSince(INT64_MAX).empty()) << "all were heard of a moment ago";
+  EXPECT_TRUE(view.SilentSince(INT64_MAX).empty()) << "all sent something a moment ago";
   view.Tick(21 * kNanosPerSecond);
   EXPECT_EQ(view.SilentSince(INT64_MAX), (std::vector<std::string>{"n2", "n1"}));
   EXPECT_EQ(view.SilentSince(2 * kNanosPerSecond), std::vector<std::string>{"n2"});

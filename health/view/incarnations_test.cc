@@ -46,7 +46,7 @@ TEST_F(IncarnationsTest, ASilentStreamKeepsTheNameForTwoSeconds) {
   EXPECT_EQ(pending.current_from, "stream 1");
   EXPECT_EQ(FromStream(kNew, 2, 3 * kSecond - 1), Verdict::kPending);
   EXPECT_EQ(FromStream(kNew, 2, 3 * kSecond), Verdict::kTakesOver);
-  EXPECT_FALSE(Twice()) << "the former one said nothing more";
+  EXPECT_FALSE(Twice()) << "the former one sent nothing more";
   // Its earlier messages may still come in: they are not believed as long as the new one sends.
   EXPECT_EQ(FromStream(kOld, 1, 3 * kSecond + 1), Verdict::kPending);
   EXPECT_TRUE(Stream(kOld, 1, 3 * kSecond + 1).known_former);
@@ -104,13 +104,13 @@ TEST_F(IncarnationsTest, AnOldEntryNeverWinsOverAStream) {
   FromStream(kNew, 1, kSecond);
   const auto pending = Store(kOld, kSecond + 1);
   EXPECT_EQ(pending.verdict, Verdict::kPending);
-  EXPECT_EQ(pending.ripe_at, kSecond + 1 + Incarnations::kEntryAlive) << "by then the lease of who is gone has run out";
+  EXPECT_EQ(pending.ripe_at, kSecond + 1 + Incarnations::kEntryAlive) << "by then the lease of a daemon that is gone has run out";
   EXPECT_FALSE(incarnations_.EntryIsCurrent("n1")) << "and it is no sign of life";
   EXPECT_TRUE(incarnations_.EntryIs("n1", kOld));
   for (Nanos now = 2 * kSecond; now < 7 * kSecond; now += kSecond / 2) {
     FromStream(kNew, 1, now);
     EXPECT_EQ(FromStore(kOld, now), Verdict::kPending);
-    EXPECT_FALSE(Twice()) << "an entry that stands there says nothing new";
+    EXPECT_FALSE(Twice()) << "an unchanged entry is no news";
   }
   incarnations_.EntryGone("n1");
   EXPECT_FALSE(incarnations_.EntryIs("n1", kOld));
@@ -152,7 +152,7 @@ TEST_F(IncarnationsTest, ALostStoreProvesNothing) {
   incarnations_.StoreLost();
   EXPECT_FALSE(incarnations_.EntryIs("n1", kOld));
   incarnations_.StreamEnded(1);
-  EXPECT_EQ(FromStore(kOld, 3 * kSecond), Verdict::kPending) << "it is there again, and says nothing of the order";
+  EXPECT_EQ(FromStore(kOld, 3 * kSecond), Verdict::kPending) << "it is there again, and proves nothing of the order";
 }
 
 TEST_F(IncarnationsTest, TheStateOfANodeIsBounded) {

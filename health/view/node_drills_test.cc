@@ -44,7 +44,7 @@ TEST_F(DrillTest, ADrillEndsByItself) {
   EXPECT_EQ(See(EvidenceKind::kDrillFail, 60 * kSecond), "HEALTHY>FAILED (drill: fail-nic); ");
   EXPECT_EQ(Nic().drill_until, begin + 60 * kSecond);
   Pass(50 * kSecond);
-  EXPECT_EQ(See(EvidenceKind::kDrillFail, 20 * kSecond), "") << "said again";
+  EXPECT_EQ(See(EvidenceKind::kDrillFail, 20 * kSecond), "") << "repeated";
   EXPECT_EQ(Nic().drill_until, begin + 70 * kSecond);
   Pass(19 * kSecond);
   EXPECT_EQ(Nic().state, NicState::kFailed);

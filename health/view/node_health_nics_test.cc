@@ -22,7 +22,7 @@ TEST_F(NodeHealthNicsTest, ANicThatComesHasItsSettingsAndTheOthersStay) {
   const uint64_t revision = health_.revision();
   health_.Add({.name = "r2", .interface = "eth2"}, {.drained = true, .weight_permille = 300}, /*cabled=*/false, now_);
   EXPECT_GT(health_.revision(), revision);
-  EXPECT_TRUE(health_.initializing()) << "until its link was heard of";
+  EXPECT_TRUE(health_.initializing()) << "until its link is reported";
   See(EvidenceKind::kLinkUp, "r2");
   EXPECT_FALSE(health_.initializing());
   EXPECT_EQ(State("r2"), NicState::kDrained);
@@ -38,7 +38,7 @@ TEST_F(NodeHealthNicsTest, NothingIsKeptOfANicThatGoes) {
   EXPECT_FALSE(health_.Has("r1"));
   EXPECT_EQ(health_.Snapshot().nics.size(), 1u);
   See(EvidenceKind::kLinkUp, "r1");
-  EXPECT_FALSE(health_.Has("r1")) << "what is said of it later is nobody's";
+  EXPECT_FALSE(health_.Has("r1")) << "later evidence of it is nobody's";
   health_.Add({.name = "r1", .interface = "eth9"}, {}, /*cabled=*/false, now_);
   See(EvidenceKind::kLinkDown, "r1");
   EXPECT_EQ(State("r1"), NicState::kUncabled) << "another one of the same name";

@@ -66,7 +66,7 @@ TEST_F(NodeHealthTest, OneUsersReportCapsAnothersJobsOnlyIfThatOneAgrees) {
   slow.uid = 1001;
   slow.value = 390;
   TextOf(health_->Handle(slow));
-  EXPECT_EQ(Nic("r0").share_permille, 390) << "what both say at least";
+  EXPECT_EQ(Nic("r0").share_permille, 390) << "the least that both report";
   Pass(6 * kSecond);
   EXPECT_EQ(Nic("r0").state, NicState::kHealthy);
   slow.only_user = true;
@@ -79,7 +79,7 @@ TEST_F(NodeHealthTest, ASteadyRailIsBelievedAfterAMoment) {
   See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"});
   EXPECT_EQ(See(EvidenceKind::kJobSteady, "r0", 1000, "train", {"n1", "r0"}), "");
   EXPECT_EQ(Pass(kSecond), "");
-  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"}), "") << "in doubt: no flicker";
+  EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 100, "train", {"n1", "r0"}), "") << "inconclusive: no flicker";
   EXPECT_EQ(Pass(4 * kSecond), "");
   EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", 900, "train", {"n1", "r0"}), "") << "as good as steady";
   EXPECT_EQ(Pass(kSecond), "r0 DEGRADED>HEALTHY (link up); ");
@@ -96,7 +96,7 @@ TEST_F(NodeHealthTest, TheSlowestReportCountsAndManyAreBounded) {
   Pass(2 * kSecond);
   EXPECT_EQ(Nic("r0").reason, "moves 35% of the best rail (train to n1/r0)");
   for (int i = 0; i < 1000; ++i) See(EvidenceKind::kJobSlow, "r0", 0, "train", {"n1", "r" + std::to_string(i)});
-  EXPECT_EQ(Nic("r0").state, NicState::kDegraded) << "however many say so";
+  EXPECT_EQ(Nic("r0").state, NicState::kDegraded) << "however many report it";
   EXPECT_EQ(Nic("r0").reason, "moves 0% of the best rail (train, and 256 more)");
   EXPECT_EQ(See(EvidenceKind::kJobSlow, "r0", INT64_MIN, "train", {"n1", "r0"}), "");
   EXPECT_EQ(Pass(5 * kSecond), "r0 DEGRADED>HEALTHY (link up); ");

@@ -35,7 +35,7 @@ TEST(RunMemory, IsFoundByNameAndReadByAnotherProcess) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_NE(rig.memory->cursors()->cursors[0].word, 0U) << "it ended without a word; it is cut off once it is in the way";
+  EXPECT_NE(rig.memory->cursors()->cursors[0].word, 0U) << "it ended without closing; it is cut off once it is in the way";
   EXPECT_TRUE(FindRuns(run + "x", "/proc").empty());
   struct stat status_of {};
   ASSERT_EQ(fstat(rig.memory->control_fd(), &status_of), 0);
