@@ -27,8 +27,8 @@ void AtOnce(size_t count, const std::function<void(size_t index)>& act);
 absl::StatusOr<v1::ForgetNodeReply> JoinForgotten(const std::string& node,
                                                   const std::vector<std::pair<std::string, absl::StatusOr<v1::ForgetNodeReply>>>& answers);
 
-// Without a certificate the daemon that is asked forwards the action to the NIC's node, which judges who asked. It cannot forward the proof
-// of an operator's certificate. So with a certificate each node is asked at its own address. Thread-safe.
+// Without a certificate the daemon that is asked forwards the action to the NIC's node, which judges the caller. It cannot forward the
+// proof of an operator's certificate. So with a certificate each node is asked at its own address. Thread-safe.
 class Owners {
  public:
   // `asked` outlives it. `certificates` is a directory as in Client::ConnectServer; empty: there is no certificate.

@@ -55,7 +55,7 @@ class Wiring {
   void SetListenAlarm(const std::string& alarm) { alarms_.Set("listen", alarm); }
   // Sets why HTTP is not served, as an alarm.
   void SetHttpAlarm(const std::string& alarm) { alarms_.Set("http", alarm); }
-  // Reads the configuration again: `caller` has sent a signal, which the kernel allows only to those who may. `done` is called when the
+  // Reads the configuration again: `caller` has sent a signal, which the kernel allows only to permitted users. `done` is called when the
   // result is in force.
   void Reload(const Caller& caller, std::function<void()> done);
   // How this node is, in one line for people.

@@ -1,4 +1,4 @@
-// `r2ccctl support-bundle`: what somebody needs who looks at this node from afar, as one file.
+// `r2ccctl support-bundle`: the facts for a person who looks at this node from afar, as one file.
 #ifndef R2CC_CLIENT_BUNDLE_BUNDLE_H_
 #define R2CC_CLIENT_BUNDLE_BUNDLE_H_
 

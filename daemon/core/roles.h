@@ -36,7 +36,7 @@ class RolePolicy {
   RolePolicy(std::vector<Grant> grants, bool drills) : grants_(std::move(grants)), drills_(drills) {}
 
   bool Has(const Caller& caller, Role role) const;
-  // OK, or PERMISSION_DENIED with who, what and the way out. `node`: this one.
+  // OK, or PERMISSION_DENIED with the caller, the request and the way out. `node`: this one.
   absl::Status Check(const Caller& caller, Role role, const std::string& node) const;
 
  private:

@@ -1,4 +1,4 @@
-// This node's newest view, for everybody who pushes it to somewhere: latest state wins, so a slow reader never holds a backlog.
+// This node's newest view, for all streams that push it: latest state wins, so a slow reader never holds a backlog.
 #ifndef R2CC_DAEMON_CORE_VIEW_BROADCASTER_H_
 #define R2CC_DAEMON_CORE_VIEW_BROADCASTER_H_
 

@@ -31,7 +31,7 @@ class HttpAnswers {
   static constexpr size_t kWaitingMax = 128;
   static constexpr Nanos kWaitMax = 5 * kNanosPerSecond;
 
-  // So old may the metrics be that are handed out again: who scrapes more often costs the core nothing.
+  // The greatest age of metrics that are handed out again: more frequent scrapes cost the core nothing.
   static constexpr Nanos kMetricsFreshFor = 100 * kNanosPerMs;
 
   // Both outlive it.

@@ -164,7 +164,7 @@ class PeerSet {
   std::string store_state_;
   std::map<std::string, Complaints> complaints_;
   NicChanges nic_changes_;
-  Nanos forgot_ = 0;  // when it was last looked who has left
+  Nanos forgot_ = 0;  // when nodes that have left were last searched for
 };
 
 }  // namespace r2cc::daemon

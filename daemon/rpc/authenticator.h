@@ -18,8 +18,8 @@ namespace r2cc::daemon {
 // Thread-safe.
 class Authenticator {
  public:
-  // `tls` null: nobody can prove anything. `insecure`: who proves nothing is let in, as kNobody. `refusals` outlives it. `listener`: whom
-  // they are counted for, where the caller is no local process.
+  // `tls` null: no caller can prove anything. `insecure`: a caller without proof is let in, as kNobody. `refusals` outlives it. `listener`:
+  // the name under which they are counted, if the caller is no local process.
   Authenticator(std::shared_ptr<TlsFiles> tls, bool insecure, Refusals* refusals, std::string listener = "peers")
       : tls_(std::move(tls)), insecure_(insecure), refusals_(refusals), listener_(std::move(listener)) {}
 
@@ -32,7 +32,7 @@ class Authenticator {
   // The sender of a conversation, for the gate: as above, a local process or an operator included.
   absl::StatusOr<Caller> Judge(const Origin& origin, const std::string& what) const;
 
-  // Those whom the gate has let in.
+  // Those that the gate has let in.
   Origins* origins() const { return &origins_; }
 
   // Takes note that `caller` was refused, and returns `why`.

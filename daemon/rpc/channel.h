@@ -21,9 +21,9 @@ namespace r2cc::daemon {
 
 // How this daemon speaks with other daemons, at both ends.
 struct Credentials {
-  // This node's certificate, and whom it believes; null: there is no TLS.
+  // This node's certificate, and the authorities that it believes; null: there is no TLS.
   std::shared_ptr<TlsFiles> tls;
-  // It speaks in the clear with who speaks no TLS.
+  // It speaks in the clear with peers that speak no TLS.
   bool insecure = false;
   // The pool of all channels with these credentials.
   std::shared_ptr<ChannelPool> channels = std::make_shared<ChannelPool>();

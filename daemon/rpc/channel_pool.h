@@ -13,7 +13,7 @@
 
 namespace r2cc::daemon {
 
-// Thread-safe. Outlives none of its channels: a channel, and its connection, goes with the last who holds it.
+// Thread-safe. Outlives none of its channels: a channel, and its connection, goes with its last holder.
 class ChannelPool {
  public:
   using Make = std::function<std::shared_ptr<grpc::Channel>()>;

@@ -17,7 +17,7 @@ namespace r2cc::daemon {
 // One thread at a time.
 class GatePolicy {
  public:
-  // Connections that have not proved who they are. Beyond that the oldest goes.
+  // Unauthenticated connections. Beyond that the oldest goes.
   static constexpr size_t kGreetingsMax = 512;
   static constexpr size_t kGreetingsPerAddressMax = 64;
   // Rejected connections that still wait for the reason. Beyond that a connection gets none.
@@ -69,7 +69,7 @@ class GatePolicy {
     kAddressHasMany,  // refused
   };
 
-  // A connection from `host` comes, which has still to prove who it is.
+  // A connection from `host` comes, which is not authenticated yet.
   Greeting JudgeGreeting(const std::string& host) const;
   void BeginGreeting(const std::string& host);
   void EndGreeting(const std::string& host);

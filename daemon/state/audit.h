@@ -23,8 +23,8 @@
 
 namespace r2cc::daemon {
 
-// How many refusals are written: who may do nothing may still ask a thousand times a second, and shall not wash away what others did.
-// Pure.
+// How many refusals are written: a caller without rights may still ask a thousand times a second, and must not displace the records of
+// others. Pure.
 class RefusalAllowance {
  public:
   static constexpr uint64_t kBurst = 32;
@@ -68,7 +68,7 @@ class Audit {
   // A request and its result.
   struct Entry {
     std::string action;  // "drain"
-    std::string node;    // whom it is about
+    std::string node;    // that it is about
     std::string nic;     // empty: the node
     std::string more;    // of the action: "for 10m"
     // OK: it was done. Otherwise why not.

@@ -42,7 +42,7 @@ PairState NextPairState(PairState state, PairEvent event);
 
 const char* PairStateName(PairState state);
 
-// The result of a pair for those who compare pairs.
+// The result of a pair for code that compares pairs.
 enum class PairVerdict : uint8_t { kUnknown, kAnswering, kSilent };
 PairVerdict VerdictOf(PairState state);
 

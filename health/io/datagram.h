@@ -41,8 +41,8 @@ struct Datagram {
 // An error that the network, or this kernel, returned for a datagram that was sent.
 struct DatagramError {
   enum class Kind : uint8_t {
-    // An ICMP message states that nobody listens at the other end. It comes from that kernel, or from anybody who can guess two addresses
-    // and ports.
+    // An ICMP message states that nobody listens at the other end. It comes from that kernel, or from any sender that can guess two
+    // addresses and ports.
     kRefused,
     // No route, or nobody answers for the address on this rail.
     kUnreachable,

@@ -65,7 +65,7 @@ RailProbeBytes EncodeRailProbe(const RailProbe& probe, const ProbeMacKey& key);
 // `head` and zeros behind it, `bytes` in all; at least the head.
 std::string Padded(const RailProbeBytes& head, size_t bytes);
 
-// Probes that carry one of `nonces` as to_nonce. Only nodes of the cluster know these numbers, and those who read the rail's network.
+// Probes that carry one of `nonces` as to_nonce. Only nodes of the cluster know these numbers, and programs that read the rail's network.
 DatagramFilter ProbesTo(const std::vector<uint64_t>& nonces);
 
 // Why a datagram is no probe.

@@ -49,7 +49,7 @@ class Incarnations {
     bool known_former = false;  // kPending, kTakesOver: it was believed before
     Nanos ripe_at = 0;          // kPending: when it will be believed if the current run sends nothing more
     std::string current_from;   // kPending: the address from which the current run last sent
-    uint64_t before = 0;        // kTakesOver: who was believed until now
+    uint64_t before = 0;        // kTakesOver: the run that was believed until now
     Nanos silent = 0;           // kTakesOver: time in which nothing came from the current run over a stream; 0: it never sent over one
   };
 
