@@ -106,6 +106,9 @@ constexpr Nanos kPairWaitMost = 60 * kNanosPerSecond;
 constexpr Nanos kConnectMost = 2 * kNanosPerSecond;
 // A probe that nobody asks for ends. Who waits for a peer asks several times a second; a busy process leaves less between two questions.
 constexpr Nanos kProbeUnaskedFor = 10 * kNanosPerSecond;
+// A process that hung up on a probe counts as running for this time. One that runs hangs up on each next probe after kSpeaksWithin, and a
+// question comes every kProbeEvery.
+constexpr Nanos kRunsFor = 2 * kSpeaksWithin;
 // A rail's NIC reports that it is up; it counts when that has lasted. Measured: an emulated switch forwards after 3 ms.
 constexpr Nanos kRailSettle = 20 * kNanosPerMs;
 // A peer that no rail reaches is reported. Longer than a job's start and than a lost packet takes to be sent again; R2CC_DEADLINE_MS is

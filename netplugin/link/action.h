@@ -30,6 +30,7 @@ constexpr ChannelId kOobChannel = -1;
 enum class ProbeResult {
   kRefused,  // its kernel reports that no process listens there: the process is gone
   kAnswers,  // its kernel answers, whatever its process does; only probes return it
+  kRuns,     // a process there accepts connections and hangs up: it is not stopped; only probes return it
   kSilent,   // no answer, or the connection broke: no verdict
 };
 

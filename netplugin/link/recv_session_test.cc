@@ -73,6 +73,24 @@ TEST_F(RecvSessionTest, WhatIsPostedIsOutstandingUntilItIsPlaced) {
   EXPECT_EQ(session.Requests().done, 1u);
 }
 
+// The peer has crashed, and what listens at its address now is a process of the job's next run: it accepts the probes, and hangs up.
+TEST(RecvSessionProbed, APeerWhoseAddressAnotherProcessHasIsGivenUpAfterTheDeadline) {
+  for (const ProbeResult result : {ProbeResult::kAnswers, ProbeResult::kRuns}) {
+    RecvSession session({.deadline = 3 * kNanosPerSecond, .peer = "peer"}, 0);
+    session.OobUp(0);
+    session.Receive(kOobChannel, frames::FlowOpen{.flow = kFlow}, 0);
+    session.AcceptFlow(kFlow, 0);
+    session.Post(kFlow, nullptr, 0, 0);
+    session.OobDown(0);
+    session.PeerProbed(result, 0);
+    for (Nanos now = 0; now <= 4 * kNanosPerSecond; now += 10 * kNanosPerMs) {
+      session.Tick(now);
+      EXPECT_FALSE(session.failed() && now < 3 * kNanosPerSecond);
+    }
+    EXPECT_EQ(session.failed(), result == ProbeResult::kRuns) << "one that is stopped is waited for";
+  }
+}
+
 // What arrives there names its flow by so many low bits.
 TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
   RecvSession session({.flow_slots = 16, .peer = "peer"}, 0);

@@ -40,11 +40,13 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
 }
 
 // A sender with nothing to send is as quiet as one that is stopped, and both are waited for. With the out-of-band connection alive, an
-// answer on it tells a peer that cannot reach us from one that is stopped; without it, the peer's kernel does.
+// answer on it tells a peer that cannot reach us from one that is stopped; without it, the peer's kernel does. A process that runs at the
+// peer's address is the peer, which cannot reach us, or another one.
 bool RecvSession::Unreachable(Nanos now) {
   const bool link = links_.any_up();
   if (!flows_.outstanding() || (link && now - heard_ < options_.silence)) return false;
-  if (!control_queue_.up(kOobChannel)) return probe_ == ProbeResult::kSilent;
+  if (!control_queue_.up(kOobChannel))
+    return probe_ == ProbeResult::kSilent || (probe_ == ProbeResult::kRuns && !control_queue_.any_open());
   PingOob(link ? tuning::kLookEvery : options_.silence / 2, now);
   return !link && !OobSilent(now);
 }

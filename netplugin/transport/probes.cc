@@ -28,7 +28,10 @@ std::optional<ProbeResult> Probes::AnswerTo(const OobAddress& peer, const Questi
   const auto at = probes_.find(peer);
   if (at == probes_.end()) return std::nullopt;
   const Probe& probe = at->second;
-  if (probe.state == ProbeState::kStanding && probe.since >= question.heard) return ProbeResult::kAnswers;
+  if (probe.state == ProbeState::kStanding && probe.since >= question.heard) {
+    const bool runs = probe.hung_up > question.heard && question.asked - probe.hung_up < tuning::kRunsFor;
+    return runs ? ProbeResult::kRuns : ProbeResult::kAnswers;
+  }
   if (probe.failed != 0 && probe.failed >= question.asked) return probe.failure;
   return std::nullopt;
 }
@@ -68,7 +71,10 @@ void Probes::Do(Entry at, ProbeEvent event, ProbeResult result, Nanos now) {
       probe.failure = result;
       probe.failed = now;
       [[fallthrough]];
-    case ProbeStep::kClose: Close(at); return Enter(&probe, ProbeState::kNone, now);
+    case ProbeStep::kClose:
+      if (event == ProbeEvent::kEnded && result == ProbeResult::kRuns) probe.hung_up = now;
+      Close(at);
+      return Enter(&probe, ProbeState::kNone, now);
     case ProbeStep::kForget: probes_.erase(at); return;
   }
 }

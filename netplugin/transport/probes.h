@@ -7,6 +7,9 @@
 //
 // A connection shows nothing about the time after it was made: the peer's process may have accepted it, and a child of that process may
 // hold it open after the process has ended. So an asker that has heard from the peer since the connection was made gets a new connection.
+//
+// A process that runs hangs up, because a probe does not greet. Who waits for the peer learns that: the peer's own process would have come
+// back, so another one may have its address.
 #ifndef R2CC_NETPLUGIN_TRANSPORT_PROBES_H_
 #define R2CC_NETPLUGIN_TRANSPORT_PROBES_H_
 
@@ -57,7 +60,7 @@ class Probes {
     OobAddress peer;
   };
   std::vector<ConnectionAction> TakeActions() { return std::exchange(actions_, {}); }
-  // These do nothing for connections that are closed.
+  // These do nothing for connections that are closed. kRuns: the other end closed it in order.
   void Connected(uint64_t connection, Nanos now);
   void Ended(uint64_t connection, ProbeResult result, Nanos now);
   void Tick(Nanos now);
@@ -71,6 +74,7 @@ class Probes {
     // How the last attempt failed, and when; 0: none has.
     ProbeResult failure = ProbeResult::kSilent;
     Nanos failed = 0;
+    Nanos hung_up = 0;  // a process there hung up last; 0: none has
   };
   using Entry = std::map<OobAddress, Probe>::iterator;
   Entry Find(uint64_t connection);

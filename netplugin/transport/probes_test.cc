@@ -96,6 +96,22 @@ TEST_F(ProbesTest, OneThatEndsIsMadeAnewByTheNextQuestionAndSaysNothing) {
   EXPECT_EQ(Actions(), "c");
 }
 
+TEST_F(ProbesTest, AProcessThatHungUpRunsUntilItHasNotForAWhileOrThePeerIsHeard) {
+  Ask();
+  Actions();
+  probes_.Connected(last_, now_);
+  probes_.Ended(last_, ProbeResult::kRuns, now_ += tuning::kSpeaksWithin);
+  Ask();
+  Actions();
+  EXPECT_EQ(Answer(), std::nullopt);
+  probes_.Connected(last_, now_ += kMs);
+  EXPECT_EQ(Answer(), ProbeResult::kRuns);
+  EXPECT_EQ(probes_.AnswerTo(kPeer, {now_, now_}), ProbeResult::kAnswers) << "the peer was heard since";
+  now_ += tuning::kRunsFor;
+  Ask();
+  EXPECT_EQ(Answer(), ProbeResult::kAnswers) << "it is stopped now";
+}
+
 TEST_F(ProbesTest, WhatNobodyAsksForIsClosedAndForgotten) {
   Ask();
   Ask(0, kOther);

@@ -34,7 +34,11 @@ void SimProbes::Look(uint64_t connection) {
   Open& open = open_.at(connection);
   const Socket& socket = *open.socket;
   if (socket.broken() || socket.ended())
-    probes_.Ended(connection, socket.refused() ? net::ProbeResult::kRefused : net::ProbeResult::kSilent, io_->local_now());
+    probes_.Ended(connection,
+                  socket.refused()  ? net::ProbeResult::kRefused
+                  : socket.broken() ? net::ProbeResult::kSilent
+                                    : net::ProbeResult::kRuns,
+                  io_->local_now());
   else if (socket.connected() && !std::exchange(open.connected, true))
     probes_.Connected(connection, io_->local_now());
 }

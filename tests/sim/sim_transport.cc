@@ -163,7 +163,7 @@ std::unique_ptr<FrameStream> SimTransport::Take(uint64_t id) {
 void SimTransport::Tick(Nanos now) {
   probes_.Tick(now);
   // Identifiers grow with time: the oldest is first.
-  while (!callers_.empty() && now - callers_.begin()->second.since >= kCallerPatience) Take(callers_.begin()->first)->socket().Reset();
+  while (!callers_.empty() && now - callers_.begin()->second.since >= kCallerPatience) Take(callers_.begin()->first)->socket().Close();
 }
 
 void SimTransport::CallerSpeaks(uint64_t id) {

@@ -1,6 +1,7 @@
 #include "netplugin/transport/tcp/tcp_probes.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <vector>
@@ -56,7 +57,10 @@ void TcpProbes::Connected(uint64_t connection) {
   if (const int failure = ConnectResult(open.fd.get()); failure != 0) return End(connection, ProbeResultOf(failure));
   // Nobody speaks to who does not greet: what can be read is the end.
   poller_->Remove(open.token, open.fd.get());
-  open.token = poller_->Add(open.fd.get(), EPOLLIN, [this, connection](uint32_t) { End(connection, ProbeResult::kSilent); });
+  open.token = poller_->Add(open.fd.get(), EPOLLIN, [this, connection, fd = open.fd.get()](uint32_t) {
+    char byte;
+    End(connection, recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0 ? ProbeResult::kRuns : ProbeResult::kSilent);
+  });
   const MutexLock lock(mutex_);
   probes_.Connected(connection, clock_->Now());
 }

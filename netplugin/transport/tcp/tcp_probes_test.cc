@@ -54,6 +54,15 @@ TEST_F(TcpProbesTest, AStoppedProcessAnswersAnyNumberOfQuestions) {
   EXPECT_FALSE(Accept(listener.get(), &failure)) << "one connection for all of them";
 }
 
+TEST_F(TcpProbesTest, AProcessThatHangsUpRuns) {
+  const UniqueFd listener = StoppedListener();
+  EXPECT_EQ(Ask(), ProbeResult::kAnswers);
+  int failure = 0;
+  EXPECT_TRUE(Accept(listener.get(), &failure)) << "and closes it";
+  for (int i = 0; i < 10; ++i) poller_.Wait(1);
+  EXPECT_EQ(Ask(), ProbeResult::kRuns);
+}
+
 TEST_F(TcpProbesTest, AProcessThatIsGoneRefuses) {
   UniqueFd listener = StoppedListener();
   EXPECT_EQ(Ask(), ProbeResult::kAnswers);
