@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/transport_reason.h"
 #include "client/core/client.h"
 #include "client/core/table.h"
 #include "client/health/health_reporter.h"
@@ -31,7 +32,7 @@ class GrpcHealthSink final : public HealthSink {
     context.set_deadline(std::chrono::system_clock::now() + kAnswerWithin);
     google::protobuf::Empty taken;
     const grpc::Status status = stub_->HealthEventOccurredV1(&context, events, &taken);
-    return status.ok() ? absl::OkStatus() : absl::UnavailableError(status.error_message());
+    return status.ok() ? absl::OkStatus() : absl::UnavailableError(TransportReason(status.error_message()));
   }
 
  private:

@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "client/local": ("base", "proto", "client/core", "client/local"),
     "client/conditions": ("base", "proto", "client/core", "client/conditions"),
     "client/doctor": ("base", "proto", "plan/page", "client/core", "client/doctor"),
-    "client/health": ("proto", "client/core", "client/health"),
+    "client/health": ("base", "proto", "client/core", "client/health"),
     "client/jobs": ("proto", "plan", "client/core", "client/jobs"),
     "client/parts": ("proto", "client/core", "client/parts"),
     "client/bundle": ("base/core", "proto", "client/core", "client/doctor", "client/format", "client/bundle"),
