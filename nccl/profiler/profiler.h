@@ -53,11 +53,12 @@ class Profiler {
   size_t HeldOperations(uint64_t communicator, Nanos begun, Nanos ended, std::span<abi::HeldOperationV1> held);
 
  private:
-  OperationId Begin(uint64_t context, const Event& event);
+  Mutex mutex_;
+
+  OperationId Begin(uint64_t context, const Event& event) R2CC_REQUIRES(mutex_);
 
   const Clock* const clock_;
   const int32_t pid_;
-  Mutex mutex_;
   OperationLog log_ R2CC_GUARDED_BY(mutex_);
 };
 

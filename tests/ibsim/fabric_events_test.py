@@ -65,7 +65,7 @@ class FabricEvents(unittest.TestCase):
             if event["kind"] == "fabric" and (f'{event["node"]}/{event["nic"]}' if event.get("nic") else "") == about]
 
   def _hears(self, node: str) -> bool:
-    return any("comes through" in message for message in self._fabric_events(node, f"{node}/ib0"))
+    return any("reports arrive at this port" in message for message in self._fabric_events(node, f"{node}/ib0"))
 
   def _knows_peers(self, node: str) -> bool:
     answer = self._ask(node, "plan", "show")
@@ -83,7 +83,7 @@ class FabricEvents(unittest.TestCase):
     # Whose port left the fabric, and that a switch saw a link go.
     self._await("n2", "n3/ib0", f"port out of service (trap 65, port GUID {self.fabric.port_guid('H3')})")
     self._await("n2", "", "link state changed (trap 128")
-    # The first word is that the subnet manager comes through; that its capabilities changed (trap 144) may come as its listener starts.
+    # The first message is that the reports arrive; that its capabilities changed (trap 144) may come as its listener starts.
     others = [message for message in self._fabric_events("n2", "n2/ib0")[1:] if "(trap 144, " not in message]
     self.assertEqual(others, [], "the other port is well")
     self.fabric.say('Link "H3"[1] "SW1"[3]')
