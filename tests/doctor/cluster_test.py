@@ -69,7 +69,7 @@ class ClusterTest(doctor_rig.DoctorTestCase):
 
     def fill(count: int) -> None:
       with nodes.process(1, str(self.stranger), "fill", f"{nodes.address(0, 0)}:{two_nodes.PORT}", str(count), "64") as process:
-        self.assertEqual(process.wait(two_nodes.PATIENCE_S), 0)
+        self.assertEqual(process.wait(two_nodes.PATIENCE_S), 0, (nodes.folder / f"{self.stranger.name}.log").read_text(encoding="utf-8"))
 
     self.finds_only(nodes, "warn configuration: insecure: true")
     # 76 %, and 83 %: below what it takes of NICs, as broken paths and drains have places of their own.
