@@ -27,9 +27,14 @@ bool AnnouncedRegions::Changed(const std::shared_ptr<const Region>& region, Nano
   return !gone;
 }
 
+bool AnnouncedRegions::Confirmed(RegionId region, uint32_t generation) {
+  control_queue_->AnsweredThrough(FrameType::kRegion, region, generation);
+  return generation != Region::kGone && !announced_.contains(region);
+}
+
 void AnnouncedRegions::Announce(const std::shared_ptr<const Region>& region, LinkId home, Nanos now) {
   // Who knows these keys need not know those before.
-  Confirmed(region->id, region->generation);
+  control_queue_->AnsweredThrough(FrameType::kRegion, region->id, region->generation);
   control_queue_->SendUntilAnswered({FrameType::kRegion, region->id, region->generation}, frames::RegionAnnounced{region}, home, false,
                                     now);
 }

@@ -22,8 +22,9 @@ class AnnouncedRegions final : public RegionGenerations {
   void Use(const std::shared_ptr<const Region>& region, LinkId home, Nanos now);
   // The region's keys have changed, or it is gone. True: grants that name it have to be repeated.
   bool Changed(const std::shared_ptr<const Region>& region, Nanos now);
-  // The peer has the region's keys up to `generation`.
-  void Confirmed(RegionId region, uint32_t generation) { control_queue_->AnsweredThrough(FrameType::kRegion, region, generation); }
+  // The peer has the region's keys up to `generation`. True: the region is gone, and the peer has to be told again. A copy of the
+  // announcement of its keys may arrive after the news that it is gone, and the peer would keep those keys for ever.
+  bool Confirmed(RegionId region, uint32_t generation);
 
  private:
   void Announce(const std::shared_ptr<const Region>& region, LinkId home, Nanos now);

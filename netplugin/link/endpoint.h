@@ -30,12 +30,15 @@ struct RailEndpoint {
 // What a process announces of memory that holds buffers: how the devices of its peers reach it. Each change of the keys is a new
 // generation, 1, 2, 3, ...; all other fields stay.
 struct Region {
+  // The generation of a region that is not registered any more, and of no other.
+  static constexpr uint32_t kGone = UINT32_MAX;
+
   RegionId id = 0;
   uint32_t generation = 0;
   uint64_t base = 0;  // the address of its first byte, for devices that have a key
   uint64_t bytes = 0;
   // By the rail of that process: the transports that reach the memory there, each with its key. The key is empty where the receiver places.
-  // No rails: the memory is not registered any more.
+  // No rails: the memory is not registered any more, and the generation is kGone.
   std::vector<std::vector<RailEndpoint>> keys;
 
   friend bool operator==(const Region&, const Region&) = default;

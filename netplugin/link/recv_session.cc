@@ -1,6 +1,7 @@
 #include "netplugin/link/recv_session.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/core/overloaded.h"
@@ -136,7 +137,10 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
                  [&](const frames::FencedAck& ack) { control_queue_.AnsweredThrough(FrameType::kFenced, ack.link, ack.incarnation); },
                  [&](const frames::RegionKnown& known) {
                    if (known.region > UINT32_MAX) return Garbled(channel, now);
-                   regions_.Confirmed(static_cast<RegionId>(known.region), known.generation);
+                   const auto id = static_cast<RegionId>(known.region);
+                   if (regions_.Confirmed(id, known.generation))
+                     control_queue_.Send(channel,
+                                         frames::RegionAnnounced{std::make_shared<Region>(Region{.id = id, .generation = Region::kGone})});
                  },
                  [&](const frames::Ping& ping) { control_queue_.Send(channel, frames::Pong{ping.number}); },
                  [&](const frames::Pong& pong) {

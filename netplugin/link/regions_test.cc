@@ -62,7 +62,7 @@ TEST_F(RemoteRegionsTest, TheNewestKeyOfTheLinksRailAndTransportCounts) {
   EXPECT_FALSE(regions.Reaches(kRegion, 2)) << "a link that never came up";
   regions.SetLink(0, 0, 0, TransportKind::kVerbs);
   EXPECT_FALSE(regions.Reaches(kRegion, 0)) << "another transport";
-  auto gone = std::make_shared<Region>(Region{.id = kRegion, .generation = 5});
+  auto gone = std::make_shared<Region>(Region{.id = kRegion, .generation = Region::kGone});
   ASSERT_TRUE(regions.Announced(gone));
   EXPECT_FALSE(regions.Reaches(kRegion, 1));
   EXPECT_TRUE(regions.Announced(gone));
@@ -240,6 +240,27 @@ TEST_F(RegionSessionsTest, WhatWasGrantedWaitsForTheKeysOfTheDeviceThatCameBack)
   EXPECT_EQ(Pull(0), (Endpoint{0, 3}));
   sender.Receive(0, held.front(), now);
   EXPECT_EQ(Pull(0), (Endpoint{0, 3}));
+}
+
+// The copies went on another channel, and arrive after the news that the region is gone.
+TEST_F(RegionSessionsTest, ThePeerHearsAgainThatARegionIsGoneIfACopyOfItsKeysComesLate) {
+  hold = true;
+  Post(MakeRegion(1));
+  ASSERT_FALSE(held.empty());
+  const std::vector<Frame> copies = std::exchange(held, {});
+  receiver.RegionChanged(std::make_shared<Region>(Region{.id = kRegion, .generation = Region::kGone}), now);
+  Deliver();
+  ASSERT_EQ(held.size(), 1u);
+  sender.Receive(0, std::exchange(held, {})[0], now);
+  Deliver();
+  EXPECT_TRUE(held.empty()) << "it is confirmed";
+  sender.Receive(1, copies[0], now);
+  Deliver();
+  ASSERT_EQ(held.size(), 1u);
+  EXPECT_EQ(std::get<frames::RegionAnnounced>(held[0]).region->generation, Region::kGone);
+  sender.Receive(1, std::exchange(held, {})[0], now);
+  Deliver();
+  EXPECT_TRUE(held.empty());
 }
 
 TEST_F(RegionSessionsTest, ABufferThatItsRailDoesNotReachIsReachedOnAnother) {

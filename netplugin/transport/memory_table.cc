@@ -66,7 +66,7 @@ void MemoryTable::Unregister(const Memory* memory) {
     delete memory;
     return;
   }
-  Region gone{.id = memory->id};
+  const Region gone{.id = memory->id, .generation = Region::kGone};
   UniqueFd dma_buf;
   {
     const MutexLock changing(changing_);
@@ -74,7 +74,6 @@ void MemoryTable::Unregister(const Memory* memory) {
       const MutexLock lock(mutex_);
       const auto it = entries_.find(memory->id);
       if (it == entries_.end()) return;
-      gone.generation = it->second.region->generation + 1;
       dma_buf = std::move(it->second.dma_buf);
       retired_.push_back(std::move(it->second.memory));
       if (retired_.size() > kRetiredMost) retired_.pop_front();

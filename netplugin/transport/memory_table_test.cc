@@ -121,7 +121,7 @@ TEST_F(MemoryTableTest, WhatIsUnregisteredHasNoKeyAndItsHandleIsStillReadable) {
   table_.DeviceBack(TransportKind::kVerbs, 0);
   table_.Unregister(memory);
   ASSERT_EQ(told_.size(), 2u);
-  EXPECT_EQ(told_[1], (Region{.id = memory->id, .generation = 3}));
+  EXPECT_EQ(told_[1], (Region{.id = memory->id, .generation = Region::kGone}));
   EXPECT_EQ(table_.Find(memory->id), nullptr);
   EXPECT_EQ(verbs_.unregistered, (std::set<std::pair<RegionId, uint16_t>>{{1, 0}, {1, 1}}));
   EXPECT_EQ(memory->bytes, bytes_.size());
