@@ -22,6 +22,7 @@ Wiring::Wiring(Config config, World world)
       nics_(config_.nics),
       world_(std::move(world)),
       peer_address_(config_.listen),
+      events_(world_.events_max),
       reporter_(&events_, config_.node, world_.core, world_.realtime_ns),
       kept_(world_, config_, &reporter_, &alarms_),
       configured_(world_, config_, &reporter_, &alarms_, &kept_.audit, ConfiguredOutputs()),

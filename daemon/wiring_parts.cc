@@ -67,7 +67,7 @@ ProbeParts::ProbeParts(const World& of_node, const Config& config, const health:
     : outputs(std::move(on)),
       world(of_node),
       local(config.node, IdentitiesOf(config.nics, world.addresses->ByInterface()), settings, cabled,
-            {world.core, world.links, world.sysfs, world.addresses}, reporter,
+            {world.core, world.links, world.sysfs, world.addresses, world.evidence_max}, reporter,
             {.on_state = outputs.on_state,
              .on_suspect = [this](const std::string& nic) { rails.Suspect(nic); },
              .on_drill_end = outputs.on_drill_end,

@@ -2,12 +2,14 @@
 #ifndef R2CC_DAEMON_WORLD_H_
 #define R2CC_DAEMON_WORLD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "base/core/clock.h"
 #include "base/executor.h"
+#include "daemon/core/event_log.h"
 #include "daemon/core/roles.h"
 #include "daemon/io/addresses.h"
 #include "daemon/io/attach_server.h"
@@ -19,6 +21,7 @@
 #include "daemon/services/metrics_service.h"
 #include "daemon/state/saved_state.h"
 #include "daemon/trust/refusals.h"
+#include "health/evidence/evidence_log.h"
 #include "health/io/datagram.h"
 #include "health/io/link_watch.h"
 #include "health/io/mad_fabric.h"
@@ -58,6 +61,9 @@ struct World {
   uint64_t incarnation = 1;                                                                          // random, not 0
   std::function<health::ProbeSecret()> new_probe_secret = [] { return health::ProbeSecret{0, 1}; };  // random, another with each call
   uint64_t netns_inode = 0;
+  // What is kept of the past, in events and in pieces of evidence. A simulation keeps less, so that it sees what grows without end.
+  size_t events_max = EventLog::kEventsMax;
+  size_t evidence_max = health::kEvidenceLogEntriesMax;
 
   BootMoment BootNow() const { return {boot_id, boot_ns(), core->Now()}; }
 };

@@ -57,6 +57,7 @@ class AttachUsers {
   // Something of `uid` is refused. If this refusal is to be logged: how many were suppressed before it.
   std::optional<uint64_t> Refuse(uint32_t uid, Nanos now);
   uint64_t refused() const { return refused_; }
+  size_t places() const { return places_; }
 
  private:
   struct Logged {

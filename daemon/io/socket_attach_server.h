@@ -58,6 +58,8 @@ class SocketAttachServer final : public AttachServer {
   // Closes every connection, and removes the socket unless it is to be left. The jobs go on, and come back to the next daemon.
   void Stop() override;
   uint64_t refused() const override { return users_.refused(); }
+  // Connections that count against the limits.
+  size_t places() const { return users_.places(); }
 
  private:
   struct Connection {

@@ -48,7 +48,7 @@ LocalHealth::LocalHealth(std::string node, std::vector<health::NicIdentity> nics
       seams_(seams),
       reporter_(reporter),
       outputs_(std::move(outputs)),
-      health_(node_, nics_, health::NodePolicy(), settings, seams.executor->Now(), Cabled(cabled, nics_, *seams.sysfs)),
+      health_(node_, nics_, {.evidence_max = seams.evidence_max}, settings, seams.executor->Now(), Cabled(cabled, nics_, *seams.sysfs)),
       link_probe_(
           node_, nics_, seams.links, seams.executor, [this](const health::Evidence& evidence) { Handle(evidence); },
           [this](const std::string& nic, const health::LinkFact& fact) { OnLinkFact(nic, fact); }),

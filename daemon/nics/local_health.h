@@ -28,6 +28,7 @@ class LocalHealth {
     health::LinkWatch* links;
     const health::Sysfs* sysfs;
     Addresses* addresses;
+    size_t evidence_max;
   };
 
   struct Outputs {

@@ -29,7 +29,7 @@ NodeStatus StatusFor(const std::vector<NicStatus>& nics, bool initializing) {
 
 NodeHealth::NodeHealth(std::string node, std::vector<NicIdentity> nics, const NodePolicy& policy, const OperatorSettings& settings,
                        Nanos now, const std::set<std::string>& cabled)
-    : node_(std::move(node)), policy_(policy), now_(now) {
+    : node_(std::move(node)), policy_(policy), log_(policy.evidence_max), now_(now) {
   for (NicIdentity& identity : nics) {
     order_.push_back(identity.name);
     const bool fresh =

@@ -36,6 +36,7 @@ struct NodePolicy {
   Nanos slow_clear = 5 * kNanosPerSecond;
   // A slow rail is cleared this time after the job reported the end, so that an undecided job does not make the state flicker.
   Nanos slow_settle = 2 * kNanosPerSecond;
+  size_t evidence_max = kEvidenceLogEntriesMax;  // kept to explain verdicts
 };
 
 // A change of one NIC's state.

@@ -69,6 +69,8 @@ enum class Mutant {
   kPeerVerdictUnheeded,  // a page's word on the NICs of a peer is left out
   kOwnerUnproved,        // an entry of the page counts for every name with its hashes
   kRepairUnheeded,       // a rail that has come back is not used again
+  kFormerTarget,         // a greeting counts for whichever process has the address now
+  kRegionKept,           // memory that the peer has unregistered stays known
 };
 
 #ifdef R2CC_SHIPPED

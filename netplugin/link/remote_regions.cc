@@ -21,7 +21,7 @@ bool RemoteRegions::Announced(const std::shared_ptr<const Region>& region) {
   if (region->generation < known.generation) return true;
   if (region->generation == known.generation) return *region == known;
   if (region->keys.empty()) {
-    regions_.erase(it);
+    if (!IsActive(Mutant::kRegionKept)) regions_.erase(it);
     return true;
   }
   if (region->keys.size() != rails_ || region->base != known.base || region->bytes != known.bytes) return false;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/core/version_range.h"
+#include "netplugin/flow/mutant.h"
 #include "netplugin/transport/bounce.h"
 
 namespace r2cc::net {
@@ -57,7 +58,8 @@ std::string Acceptor::Judge(const Hello& hello) const {
   if (NegotiateVersion(hello.wire_least, hello.wire_newest) == 0)
     return "it uses wire version " + VersionRange(kWireVersionLeast, kWireVersion) + ", this process " +
            VersionRange(hello.wire_least, hello.wire_newest) + ": install releases next to each other";
-  if (hello.target_process != host_->process || hello.nonce != host_->nonce) return "the process that listened there has ended";
+  const bool former = hello.target_process != host_->process || hello.nonce != host_->nonce;
+  if (former && !IsActive(Mutant::kFormerTarget)) return "the process that listened there has ended";
   if (hello.kind == ConnectionKind::kOob && hello.rails.empty()) return "a peer without rails";
   if (hello.kind != ConnectionKind::kOob && !peers_.contains(hello.session)) return "no such session";
   if (hello.kind != ConnectionKind::kOob && hello.remote_rail >= host_->rails.size()) return "no such rail";

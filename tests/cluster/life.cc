@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "tests/sim/charge.h"
+
 namespace r2cc::cluster {
 namespace {
 
@@ -14,6 +16,7 @@ constexpr Nanos kWakeUp = 20'000;
 
 void Life::State::Run(TimerId id) {
   if (stopped && tasks.contains(id)) return held.push_back(id);
+  const sim::Charge charge(sim::Account::kDaemons);
   auto task = tasks.extract(id);
   if (!task.empty()) task.mapped()();
 }

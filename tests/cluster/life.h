@@ -38,8 +38,6 @@ class Life final : public FdExecutor {
   void Continue();
   bool stopped() const { return state_->stopped; }
   void End() { state_->tasks.clear(); }
-  // What it has yet to do.
-  size_t tasks() const { return state_->tasks.size(); }
 
  private:
   struct State {

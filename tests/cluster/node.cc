@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kEpochNs = 1'700'000'000 * kNanosPerSecond;
 constexpr uint64_t kRateBitsPerS = 400'000'000'000;
+// Soon full, so that all that grows after it grows without end.
+constexpr size_t kShortHistory = 16;
 
 std::string Interface(int rail) { return absl::StrCat("eth", rail); }
 
@@ -116,11 +118,13 @@ daemon::World Node::WorldOf(Daemon* daemon) {
     return secret;
   };
   world.netns_inode = 1;
+  if (around_.short_histories) world.events_max = world.evidence_max = kShortHistory;
   return world;
 }
 
 void Node::Start() {
   if (running()) return;
+  const sim::Charge charge(sim::Account::kDaemons);
   around_.watch->Forget(number_);
   daemon_ = std::make_unique<Daemon>(this);
   daemon_->peers.Serve(&daemon_->wiring->backend());
@@ -163,6 +167,14 @@ void Node::LookSoon() {
 
 void Node::Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> hear) const {
   daemon_->wiring->backend().Ask(request, {.kind = daemon::Caller::Kind::kLocal, .pid = 1}, std::move(hear));
+}
+
+void Node::AskJobs(bool ended, std::function<void(const v1::ListJobsReply&)> hear) const {
+  v1::ListJobsRequest request;
+  request.set_all_ended(ended);
+  daemon_->wiring->backend().Ask(request, daemon::Caller(), [hear = std::move(hear)](const absl::StatusOr<v1::ListJobsReply>& reply) {
+    if (reply.ok()) hear(*reply);
+  });
 }
 
 void Node::Reimage(Nanos clock_ahead) {
@@ -225,6 +237,18 @@ absl::Status Node::Attach::Start(Callbacks callbacks) {
       for (const plan::EvidenceRecord& record : records)
         if (record.kind == static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkLost))
           node_->daemon_->links.Set(Interface(static_cast<int>(record.local_rail)), false);
+      next(id, records, dropped);
+    };
+  if (bug == Bug::kEndUnheard) callbacks.on_end = [](daemon::JobId) {};
+  if (bug == Bug::kRunsMixed)
+    callbacks.on_attach = [this, next = callbacks.on_attach](auto id, const auto& process, plan::AttachRequest request) {
+      request.process_id = node_->first_process_.emplace(request.job, request.process_id).first->second;
+      return next(id, process, request);
+    };
+  if (bug == Bug::kEvidenceKept)
+    callbacks.on_evidence = [next = callbacks.on_evidence, kept = std::make_shared<std::vector<plan::EvidenceRecord>>()](
+                                auto id, const auto& records, uint64_t dropped) {
+      kept->insert(kept->end(), records.begin(), records.end());
       next(id, records, dropped);
     };
   return server_.Start(std::move(callbacks));

@@ -3,6 +3,7 @@
 #define R2CC_TESTS_CLUSTER_NODE_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "tests/cluster/peers.h"
 #include "tests/cluster/store.h"
 #include "tests/cluster/watch.h"
+#include "tests/sim/charge.h"
 
 namespace r2cc::cluster {
 
@@ -37,6 +39,7 @@ struct Surroundings {
   // The clock of each node, which its jobs share; empty: one that nobody else knows.
   std::vector<sim::MachineClock> clocks;
   bool twins = false;  // rails 0 and 1 have names of one hash
+  bool short_histories = false;
   // The daemon of a node has written to the sockets of its jobs.
   std::function<void(int node)> rings_jobs = [](int) {};
 };
@@ -87,9 +90,11 @@ class Node {
 
   // An operator's word to this daemon, about a NIC of any node; `hear` gets the answer. REQUIRES: running().
   void Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> hear) const;
+  // The processes that it has in its list, or had (`ended`), a moment later. REQUIRES: running().
+  void AskJobs(bool ended, std::function<void(const v1::ListJobsReply&)> hear) const;
+  // What they take of the places for all users.
+  size_t places() const { return daemon_ == nullptr || daemon_->attach == nullptr ? 0 : daemon_->attach->places(); }
   daemon::FakeFiles& files() { return files_; }
-  // What its daemon has yet to do: timers, tasks, messages.
-  size_t tasks() const { return daemon_ == nullptr ? 0 : daemon_->life.tasks(); }
 
   // Streams with other daemons.
   size_t connections() const { return daemon_ == nullptr ? 0 : daemon_->peers.connections(); }
@@ -128,6 +133,7 @@ class Node {
     void OfferRails(const RailsFile&) override {}
     void Stop() override { server_.Stop(); }
     uint64_t refused() const override { return server_.refused(); }
+    size_t places() const { return server_.places(); }
     // A daemon that is killed leaves the socket's file.
     void LeaveSocket() { server_.LeaveSocket(); }
 
@@ -142,9 +148,11 @@ class Node {
     void Close() { closed_ = true; }
     absl::StatusOr<std::string> Read(const std::string& path) override { return files_->Read(path); }
     absl::Status WriteAtomically(const std::string& path, const std::string& contents) override {
+      const sim::Charge charge(sim::Account::kSimulation);
       return closed_ || bug == Bug::kWordForgotten ? absl::OkStatus() : files_->WriteAtomically(path, contents);
     }
     absl::Status Append(const std::string& path, const std::string& text) override {
+      const sim::Charge charge(sim::Account::kSimulation);
       return closed_ ? absl::OkStatus() : files_->Append(path, text);
     }
     absl::Status Rename(const std::string& from, const std::string& to) override {
@@ -199,6 +207,7 @@ class Node {
   health::FakeSysfs sysfs_;
   const health::FakeTopology topology_;
   std::unique_ptr<Daemon> daemon_;
+  mutable std::map<std::string, uint64_t> first_process_;  // planted: by job
 };
 
 }  // namespace r2cc::cluster

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/sim/charge.h"
+
 namespace r2cc::sim {
 namespace {
 
@@ -59,6 +61,7 @@ int Checker::AddFlow(int sender, int receiver, const std::vector<std::pair<uint6
 }
 
 std::byte* Checker::PostSend(int flow, net::MessageId id) {
+  const Charge charge(Account::kSimulation);
   Message& message = At(flow, id);
   message.out.resize(message.bytes + kGuardBytes);
   Fill(flow, id, message.bytes, &message.out);
@@ -69,6 +72,7 @@ std::byte* Checker::PostSend(int flow, net::MessageId id) {
 }
 
 std::byte* Checker::PostReceive(int flow, net::MessageId id) {
+  const Charge charge(Account::kSimulation);
   Message& message = At(flow, id);
   message.in.assign(message.capacity + kGuardBytes, kPosted);
   message.receive_posted = true;
@@ -189,6 +193,7 @@ bool Checker::Ended(const Name& epoch) const {
 }
 
 Checker::ChunkRecord* Checker::ChunkOf(const Carrying& who, const net::Chunk& chunk, int* flow) {
+  const Charge charge(Account::kSimulation);
   const auto it = by_id_.find({who.sender, who.receiver, chunk.flow});
   if (it == by_id_.end()) return nullptr;
   *flow = it->second;
@@ -205,6 +210,7 @@ Checker::ChunkRecord* Checker::ChunkOf(const Carrying& who, const net::Chunk& ch
 }
 
 void Checker::ChunkSent(const Carrying& who, const net::Chunk& chunk) {
+  const Charge charge(Account::kSimulation);
   if (Ignores(who, chunk)) return;
   int flow = 0;
   ChunkRecord* record = ChunkOf(who, chunk, &flow);
@@ -310,6 +316,7 @@ void Checker::Keyed(const Carrying& who, const net::Chunk& header, bool right, b
 }
 
 void Checker::CarrierEnded(const Carrying& who) {
+  const Charge charge(Account::kSimulation);
   net::Incarnation& ended = ended_[{who.receiver, who.sender, who.link}];
   ended = std::max(ended, who.incarnation);
   for (Flow& flow : flows_) {

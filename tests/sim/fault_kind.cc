@@ -65,6 +65,7 @@ const char* Name(FaultKind kind) {
     case FaultKind::kIsolated: return "isolated";
     case FaultKind::kDrained: return "drained";
     case FaultKind::kClockStep: return "clock step";
+    case FaultKind::kCrash: return "crash";
   }
   return "unknown";
 }

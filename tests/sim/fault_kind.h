@@ -74,9 +74,10 @@ enum class FaultKind {
   kIsolated,   // no management network: no other daemon, no store, no out-of-band connection
   kDrained,    // by an operator
   kClockStep,  // the time of day of a machine jumps
+  kCrash,      // of a process, in a world whose job has further runs
 };
 bool HappensTo(Rails rails, FaultKind kind);
-constexpr int kFaultKinds = static_cast<int>(FaultKind::kClockStep) + 1;
+constexpr int kFaultKinds = static_cast<int>(FaultKind::kCrash) + 1;
 const char* Name(FaultKind kind);
 
 }  // namespace r2cc::sim

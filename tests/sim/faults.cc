@@ -26,12 +26,12 @@ void Faults::At(Moment moment, int sender, int receiver, net::LinkId link) {
     Fault fault = armed;
     armed_.erase(armed_.begin() + static_cast<ptrdiff_t>(i));
     fault.moment.reset();
-    fault.a = sender;
-    fault.b = receiver;
+    fault.a = world_.network->NodeOf(sender);
+    fault.b = world_.network->NodeOf(receiver);
     // The link at hand while it connects or proves; another one while it is fenced or replayed.
     const bool same = moment == Moment::kLinkOpening || moment == Moment::kLinkProving;
-    fault.rail_a = (link + (same ? 0 : 1)) % Rails(sender);
-    fault.rail_b = (link + (same ? 0 : 1)) % Rails(receiver);
+    fault.rail_a = (link + (same ? 0 : 1)) % Rails(fault.a);
+    fault.rail_b = (link + (same ? 0 : 1)) % Rails(fault.b);
     // Somewhere within the next two round trips.
     fault.at = timeline->now() + timeline->random().Between(0, 150'000);
     Plan(fault);
@@ -51,9 +51,15 @@ void Faults::Heal(const Fault& fault, Nanos after, std::function<void()> what) {
 }
 
 void Faults::Tell(Port port, bool up) {
-  Process* process = At(port.host);
-  world_.network->timeline()->After(world_.network->timeline()->random().Between(50'000, 1'000'000),
-                                    [process, port, up] { process->RailState(port.rail, up); });
+  world_.network->timeline()->After(world_.network->timeline()->random().Between(50'000, 1'000'000), [this, port, up] {
+    told_up_[port] = up;
+    At(port.host)->RailState(port.rail, up);
+  });
+}
+
+void Faults::Begun(Process* process) const {
+  for (const auto& [port, up] : told_up_)
+    if (port.host == process->node() && !up) process->RailState(port.rail, false);
 }
 
 void Faults::TellCarrier(Port port, bool up) {
@@ -297,9 +303,17 @@ void Faults::Begin(const Fault& fault) {
       break;
     case FaultKind::kDeath:
     case FaultKind::kDeathHeldOpen:
-      gone_[fault.a] = timeline->now();
+      deaths_[fault.a] = gone_[fault.a] = timeline->now();
       At(fault.a)->Kill(fault.kind == FaultKind::kDeathHeldOpen);
       break;
+    case FaultKind::kCrash: {
+      Process* const process = At(fault.a);
+      // The last run is there to end well.
+      if (process->dead() || world_.runs->IsOfLast(*process)) break;
+      deaths_[process->host()] = gone_[process->host()] = timeline->now();
+      process->Kill(/*child_holds_sockets=*/false);
+      break;
+    }
     case FaultKind::kVanish:
       gone_[fault.a] = timeline->now();
       for (const Port port : rails_of(fault.a)) network->BlockPort(port);

@@ -14,6 +14,7 @@
 #include "tests/sim/network.h"
 #include "tests/sim/process.h"
 #include "tests/sim/rail_faults.h"
+#include "tests/sim/runs.h"
 
 namespace r2cc::sim {
 
@@ -33,6 +34,7 @@ class Faults {
   struct World {
     Network* network;
     std::vector<Process*> processes;
+    const Runs* runs;   // of these
     RailFaults* rails;  // null: rails are the network's own
     Daemons* daemons;   // null: there are none
     std::function<void(int host)> abort;
@@ -44,6 +46,8 @@ class Faults {
   Faults& operator=(const Faults&) = delete;
 
   void Plan(const Fault& fault);
+  // It hears of its kernel how its rails are.
+  void Begun(Process* process) const;
   // From the tap.
   void At(Moment moment, int sender, int receiver, net::LinkId link);
 
@@ -53,7 +57,8 @@ class Faults {
   void Disarm() { armed_.clear(); }
   const std::vector<int>& injected() const { return injected_; }  // by kind
   bool gone(int host) const { return gone_.contains(host); }
-  Nanos gone_at(int host) const { return gone_.at(host); }
+  // Processes that died while their hosts live, and when.
+  const std::map<int, Nanos>& deaths() const { return deaths_; }
   // Since when the process cannot end links; 0: it can.
   Nanos cannot_close_since(int host) const {
     const auto it = cannot_close_.find(host);
@@ -72,13 +77,15 @@ class Faults {
   // The link monitor does, which hears nothing of a port without an interface.
   void TellCarrier(Port port, bool up);
   bool HasLinkMonitor(Port port) const { return At(port.host)->io().options.link_monitor; }
-  Process* At(int host) const { return world_.processes[static_cast<size_t>(host)]; }
+  // The process that is on the node now.
+  Process* At(int node) const { return world_.runs->Current(node); }
   int Rails(int host) const { return At(host)->io().options.rails; }
 
   const World world_;
   std::vector<Fault> armed_;
   std::vector<int> injected_ = std::vector<int>(kFaultKinds, 0);
-  std::map<int, Nanos> gone_;
+  std::map<int, Nanos> gone_, deaths_;
+  std::map<Port, bool> told_up_;  // what link monitors heard last
   std::map<int, Nanos> cannot_close_;
   std::map<std::pair<int, int>, net::RailVerdict> verdicts_;
   std::set<std::pair<Port, Port>> broken_paths_;

@@ -32,6 +32,7 @@ struct ProcessOptions {
   Nanos turn_latency_most = 20'000;  // from an event to the moment when the I/O thread looks at it
   size_t turn_bytes = 16 * 1024;     // read from one socket before the others get their turn
   MachineClock clock;                // of its node
+  bool later = false;                // somebody begins it: see Process::Begin()
 };
 
 // How a device of the process ends an incarnation.

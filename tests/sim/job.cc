@@ -20,6 +20,8 @@ void Job::Add(const FlowPlan& plan) {
   flow.plan = plan;
   flow.record = checker_->AddFlow(plan.sender, plan.receiver, plan.messages);
   flow.listen_id = flows_.size();
+  flow.send_memory.reserve(plan.messages.size());
+  flow.receive_memory.reserve(plan.messages.size());
   processes_[static_cast<size_t>(plan.receiver)]->Listen(flow.listen_id);
   for (const int host : {plan.sender, plan.receiver}) {
     Process* process = processes_[static_cast<size_t>(host)];
@@ -89,7 +91,7 @@ void Job::Send(Process* process, Flow* flow) {
   }
   while (!flow->send_over && flow->send_posted < count &&
          flow->send_posted - flow->send_done < static_cast<uint64_t>(flow->plan.send_window) && now >= flow->send_next &&
-         process->CanRegister()) {
+         MayPost(flow->plan, flow->send_posted, now) && process->CanRegister()) {
     std::byte* data = checker_->PostSend(flow->record, flow->send_posted);
     const uint64_t bytes = flow->plan.messages[flow->send_posted].first;
     flow->send_memory.push_back(process->Register(data, bytes, false));
@@ -128,7 +130,7 @@ void Job::Receive(Process* process, Flow* flow) {
   }
   while (!flow->receive_over && flow->receive_posted < count &&
          flow->receive_posted - flow->receive_done < static_cast<uint64_t>(flow->plan.receive_window) && now >= flow->receive_next &&
-         process->CanRegister()) {
+         MayPost(flow->plan, flow->receive_posted, now) && process->CanRegister()) {
     std::byte* data = checker_->PostReceive(flow->record, flow->receive_posted);
     const uint64_t bytes = flow->plan.messages[flow->receive_posted].second;
     flow->receive_memory.push_back(process->Register(data, bytes, true));
@@ -187,7 +189,7 @@ void Job::Progress(Process* process) {
   }
   const bool aborted = ends_over_[AsIndex(process)] == kAborted;
   if (!over && !aborted) return;
-  if (!aborted && stays && stays()) return;
+  if (!aborted && stays && stays(*process)) return;
   Nanos& close_at = close_at_[AsIndex(process)];
   if (close_at == 0) close_at = aborted ? process->io().now() : std::max(process->io().now(), Later(process, linger));
   if (process->io().now() < close_at && !aborted) return;
@@ -215,6 +217,14 @@ bool Job::done() const {
   return std::all_of(flows_.begin(), flows_.end(), [&](const Flow& flow) {
     return (flow.send_over || gone(flow.plan.sender)) && (flow.receive_over || gone(flow.plan.receiver));
   });
+}
+
+Nanos Job::FirstStart(int a, int b) const {
+  Nanos first = 0;
+  for (const Flow& flow : flows_)
+    if (std::minmax(flow.plan.sender, flow.plan.receiver) == std::minmax(a, b))
+      first = first == 0 ? flow.plan.start : std::min(first, flow.plan.start);
+  return first;
 }
 
 bool Job::over() const {

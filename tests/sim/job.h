@@ -24,6 +24,9 @@ struct FlowPlan {
   int receive_window = 8;
   Nanos send_gap_most = 0;  // how long each end takes before its next post
   Nanos receive_gap_most = 0;
+  // So many messages are posted, and after this time the next ones; 0: all as soon as there is room.
+  uint64_t batch = 0;
+  Nanos batch_every = 0;
   Nanos linger_most = 0;                                // from the last request's end to the flow's close
   std::vector<std::pair<uint64_t, uint64_t>> messages;  // bytes, buffer's bytes
 };
@@ -44,13 +47,15 @@ class Job {
   bool aborted(int host) const { return ends_over_.at(static_cast<size_t>(host)) == kAborted; }
 
   // A process that has done all it had to does not close while this is true; empty: it closes.
-  std::function<bool()> stays;
+  std::function<bool(const Process& process)> stays;
   // All that is to be sent and received is, or has failed.
   bool done() const;
   // All processes are over, or dead.
   bool over() const;
   // Why not, line by line.
   std::vector<std::string> Unfinished() const;
+  // When one of the two first wants something of the other; 0: never.
+  Nanos FirstStart(int a, int b) const;
   // How many ends of flows failed (with an excuse).
   int failures() const { return failures_; }
   uint64_t messages_delivered() const { return delivered_; }
@@ -90,6 +95,10 @@ class Job {
   bool CloseSend(Flow* flow);
   bool CloseReceive(Process* process, Flow* flow);
   Nanos Later(Process* process, Nanos most);
+  // The next post's batch has begun.
+  static bool MayPost(const FlowPlan& plan, uint64_t posted, Nanos now) {
+    return plan.batch == 0 || now >= plan.start + static_cast<Nanos>(posted / plan.batch) * plan.batch_every;
+  }
   size_t AsIndex(const Process* process) const { return static_cast<size_t>(process->host()); }
 
   Checker* const checker_;

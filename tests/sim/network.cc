@@ -39,9 +39,9 @@ void Network::Syn(std::shared_ptr<Connection> connection, Nanos again_after) {
   const Port from = connection->ends[0].port, to = connection->ends[1].port;
   timeline_->After(Latency(from, to), [this, connection, again_after, from, to] {
     if (!connection->ends[0].open) return;
-    const HostState& host = hosts_[to.host];
-    const bool refused = host.dead || host.handler == nullptr || ports_[to].refuses;
-    if (!Passes(from, to) || (!refused && ports_[to].waiting.size() >= backlog_)) {
+    const HostState& host = hosts_[NodeOf(to.host)];
+    const bool refused = host.dead || host.handler == nullptr || At(to).refuses;
+    if (!Passes(from, to) || (!refused && At(to).waiting.size() >= backlog_)) {
       timeline_->After(again_after, [this, connection, again_after] { Syn(connection, again_after * 2); });
       return;
     }
@@ -63,14 +63,14 @@ void Network::Answer(std::shared_ptr<Connection> connection, bool refused, Nanos
     if (refused) return Break(connection, 0, true);
     client.connected = true;
     if (connection->keep_alive) KeepAlive(connection);
-    HostState& host = hosts_[to.host];
+    HostState& host = hosts_[NodeOf(to.host)];
     if (host.dead) {
       server.open = false;
       SendReset(connection, 1);
-    } else if (ports_[to].swallows) {
+    } else if (At(to).swallows) {
       server.deaf = true;
     } else {
-      ports_[to].waiting.push_back(connection);
+      At(to).waiting.push_back(connection);
       host.handler->Arrived(to);
     }
     Signal(connection, 0);
@@ -78,11 +78,12 @@ void Network::Answer(std::shared_ptr<Connection> connection, bool refused, Nanos
 }
 
 std::shared_ptr<Socket> Network::Accept(Port local) {
-  auto& waiting = ports_[local].waiting;
+  auto& waiting = At(local).waiting;
   if (waiting.empty()) return nullptr;
   const std::shared_ptr<Connection> connection = std::move(waiting.front());
   waiting.pop_front();
   auto socket = std::make_shared<Socket>(this, connection, 1);
+  connection->ends[1].port = local;
   connection->ends[1].socket = socket;
   connection->ends[1].connected = true;
   return socket;
@@ -98,12 +99,12 @@ Nanos Network::Latency(Port from, Port to) {
 
 const Network::Path& Network::Look(Port from, Port to) const {
   static const Path fresh;
-  const auto known = paths_.find({from, to});
+  const auto known = paths_.find({OnNode(from), OnNode(to)});
   return known == paths_.end() ? fresh : known->second;
 }
 
 bool Network::IsBlocked(Port port) const {
-  const auto known = ports_.find(port);
+  const auto known = ports_.find(OnNode(port));
   return known != ports_.end() && known->second.blocked > 0;
 }
 
@@ -125,7 +126,7 @@ bool Network::Answers(const Connection& connection) {
 }
 
 int64_t Network::Rate(Port from, Port to) {
-  return std::max<int64_t>(1, PathOf(from, to).options.rate_bytes_per_s / std::max(ports_[from].divisor, ports_[to].divisor));
+  return std::max<int64_t>(1, PathOf(from, to).options.rate_bytes_per_s / std::max(At(from).divisor, At(to).divisor));
 }
 
 void Network::Transmit(const std::shared_ptr<Connection>& connection, int side) {
@@ -280,8 +281,8 @@ void Network::Reset(Port a, Port b, int ends) {
     if (connection == nullptr) continue;
     for (int side = 0; side < 2; ++side) {
       const Port own = connection->ends[side].port, other = connection->ends[1 - side].port;
-      if ((ends & 1) != 0 && own == a && other == b) Break(connection, side, false);
-      if ((ends & 2) != 0 && own == b && other == a) Break(connection, side, false);
+      if ((ends & 1) != 0 && IsAt(own, a) && IsAt(other, b)) Break(connection, side, false);
+      if ((ends & 2) != 0 && IsAt(own, b) && IsAt(other, a)) Break(connection, side, false);
     }
   }
 }
@@ -292,7 +293,7 @@ bool Network::LosePackets(Port from, Port to, int choice, int lost_permille) {
     const auto connection = weak.lock();
     for (int side = 0; connection != nullptr && side < 2; ++side) {
       Connection::End& end = connection->ends[side];
-      if (end.port == from && connection->ends[1 - side].port == to && end.open && !end.broken) ends.push_back(&end);
+      if (IsAt(end.port, from) && IsAt(connection->ends[1 - side].port, to) && end.open && !end.broken) ends.push_back(&end);
     }
   }
   if (ends.empty()) return false;
@@ -301,19 +302,19 @@ bool Network::LosePackets(Port from, Port to, int choice, int lost_permille) {
 }
 
 void Network::Renumber(Port port) {
-  ++ports_[port].generation;
+  ++At(port).generation;
   for (const auto& weak : connections_) {
     const auto connection = weak.lock();
     for (int side = 0; connection != nullptr && side < 2; ++side)
-      if (connection->ends[side].port == port) Break(connection, side, false);
+      if (IsAt(connection->ends[side].port, port)) Break(connection, side, false);
   }
 }
 
 void Network::KillHost(int host, bool holds_sockets) {
-  hosts_[host].dead = true;
+  hosts_[NodeOf(host)].dead = true;
   // Nobody has a descriptor of what was not accepted: it ends with its listener.
   for (auto& [port, state] : ports_) {
-    if (port.host != host) continue;
+    if (port.host != NodeOf(host)) continue;
     for (const auto& connection : std::exchange(state.waiting, {})) {
       if (!std::exchange(connection->ends[1].open, false)) continue;
       connection->ends[1].deaf = true;

@@ -46,7 +46,13 @@ class Network {
   explicit Network(Timeline* timeline) : timeline_(timeline) {}
   Timeline* timeline() { return timeline_; }
 
-  void AddHost(int host, Host* handler) { hosts_[host].handler = handler; }
+  // Process k is on node k modulo `nodes`, and one after the other has the node's ports: it connects and listens at their addresses.
+  void set_nodes(int nodes) { nodes_ = nodes; }
+  int NodeOf(int host) const { return nodes_ == 0 || host < 0 ? host : host % nodes_; }
+  // The process of a node of which `host` is a sibling: they began together.
+  int SiblingOn(int node, int host) const { return NodeOf(node) + host - NodeOf(host); }
+  // It takes the place of the one that was there before, which is dead.
+  void AddHost(int host, Host* handler) { hosts_[NodeOf(host)] = {handler, false}; }
   void SetPath(Port from, Port to, const PathOptions& options) { PathOf(from, to).options = options; }
   void set_send_buffer_bytes(size_t bytes) { send_buffer_bytes_ = bytes; }
   void set_receive_buffer_bytes(size_t bytes) { receive_buffer_bytes_ = bytes; }
@@ -57,21 +63,21 @@ class Network {
   std::shared_ptr<Socket> Connect(Port from, Port to, bool keep_alive);
   // The one that has waited longest; null: none.
   std::shared_ptr<Socket> Accept(Port local);
-  size_t Waiting(Port local) { return ports_[local].waiting.size(); }
+  size_t Waiting(Port local) { return At(local).waiting.size(); }
 
   // ---- faults; each Block is undone by one Unblock ----
 
   void Block(Port from, Port to) { ++PathOf(from, to).blocked; }
   void Unblock(Port from, Port to) { --PathOf(from, to).blocked; }
-  void BlockPort(Port port) { ++ports_[port].blocked; }
-  void UnblockPort(Port port) { --ports_[port].blocked; }
+  void BlockPort(Port port) { ++At(port).blocked; }
+  void UnblockPort(Port port) { --At(port).blocked; }
   // Packets between the ports wait until then, and are not lost.
   void Hold(Port from, Port to, Nanos until) {
     Path& path = PathOf(from, to);
     path.held_until = std::max(path.held_until, until);  // what leaves later does not overtake
   }
   // All paths of the port run at 1/divisor of their rate.
-  void Slow(Port port, int divisor) { ports_[port].divisor = divisor; }
+  void Slow(Port port, int divisor) { At(port).divisor = divisor; }
   // Resets what is connected between the ports; `ends`: 1 the first port's end, 2 the second's, 3 both.
   void Reset(Port a, Port b, int ends);
   // The port has another address from now on: connections to and from the old one go silent, and are never heard of again.
@@ -84,10 +90,10 @@ class Network {
   void UnblockLarge(Port from, Port to) { --PathOf(from, to).large_blocked; }
   bool LosesLarge(Port from, Port to) const { return Look(from, to).large_blocked > 0; }
   static constexpr size_t kSmallPacketBytes = 1400;
-  uint8_t generation(Port port) { return ports_[port].generation; }
-  void Refuse(Port port, bool on) { ports_[port].refuses = on; }
+  uint8_t generation(Port port) { return At(port).generation; }
+  void Refuse(Port port, bool on) { At(port).refuses = on; }
   // The kernel answers connects, the process never hears of them.
-  void Swallow(Port port, bool on) { ports_[port].swallows = on; }
+  void Swallow(Port port, bool on) { At(port).swallows = on; }
   // Nobody listens on the host any more. `holds_sockets`: a forked child keeps the connections open and reads nothing.
   void KillHost(int host, bool holds_sockets);
 
@@ -98,7 +104,7 @@ class Network {
   // How long a packet is under way, jitter and what holds it up left out; and until when it is held up.
   Nanos Delay(Port from, Port to) const { return Look(from, to).options.delay; }
   Nanos HeldUntil(Port from, Port to) const { return Look(from, to).held_until; }
-  bool Dead(int host) { return hosts_[host].dead; }
+  bool Dead(int host) { return hosts_[NodeOf(host)].dead; }
   bool Joined(Port from, Port to) { return PathOf(from, to).options.reachable; }
 
  private:
@@ -124,7 +130,10 @@ class Network {
     bool dead = false;
   };
 
-  Path& PathOf(Port from, Port to) { return paths_[{from, to}]; }
+  Port OnNode(Port port) const { return {NodeOf(port.host), port.rail}; }
+  bool IsAt(Port port, Port place) const { return OnNode(port) == OnNode(place); }
+  PortState& At(Port port) { return ports_[OnNode(port)]; }
+  Path& PathOf(Port from, Port to) { return paths_[{OnNode(from), OnNode(to)}]; }
   // The same, and a path that nobody has spoken of is not kept.
   const Path& Look(Port from, Port to) const;
   bool IsBlocked(Port port) const;
@@ -148,7 +157,8 @@ class Network {
   Timeline* const timeline_;
   std::map<std::pair<Port, Port>, Path> paths_;
   std::map<Port, PortState> ports_;
-  std::map<int, HostState> hosts_;
+  std::map<int, HostState> hosts_;  // by node
+  int nodes_ = 0;                   // 0: as many as processes
   std::vector<std::weak_ptr<Connection>> connections_;
   size_t send_buffer_bytes_ = 32 * 1024;
   size_t receive_buffer_bytes_ = 64 * 1024;

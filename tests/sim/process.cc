@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "netplugin/flow/tuning.h"
+#include "tests/sim/charge.h"
 
 namespace r2cc::sim {
 namespace {
@@ -21,7 +22,7 @@ uint64_t ProcessOf(int host) { return static_cast<uint64_t>(host) + 1; }
 
 Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& options, const MakeRails& make_rails,
                  std::unique_ptr<net::DaemonLink> daemon)
-    : io_(network, tap, host, options), clock_(&io_) {
+    : io_(network, tap, host, options), clock_(&io_), daemon_(std::move(daemon)) {
   io_.wake = [this] { Wake(); };
   io_.keys_revoked = [this](net::TransportKind kind, uint16_t rail) {
     // As the control thread does.
@@ -42,6 +43,8 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
     Wake();
   };
   host_.process = host_.nonce = ProcessOf(host);
+  host_.run = "run" + std::to_string(host - node());
+  host_.run_is_shared = true;
   host_.node = HostName(host);
   host_.oob = {HostName(host), 1};
   host_.chunk_bytes = options.chunk_bytes;
@@ -53,7 +56,7 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
   host_.initiator_observer = [tap](net::LinkId, net::InitiatorState state, net::InitiatorEvent event) { tap->Stepped(state, event); };
   host_.acceptor_observer = [tap](net::LinkId, net::AcceptorState state, net::AcceptorEvent event) { tap->Stepped(state, event); };
   host_.link_observer = [this, tap](const net::SessionAction& action, const net::LinkEnds& ends) {
-    const int peer = HostOf(ends.peer_node);
+    const int peer = io_.network->SiblingOn(io_.network->NodeOf(HostOf(ends.peer_node)), io_.host);
     tap->Recorded(io_.host, peer, ends.local_rail, action);
     if (action.kind == net::SessionAction::Kind::kLinkFenced) tap->At(Moment::kLinkReplays, io_.host, peer, action.link);
   };
@@ -78,8 +81,14 @@ Process::Process(Network* network, Tap* tap, int host, const ProcessOptions& opt
                                                [this](const net::Region& region) { RegionChanged(region); });
   host_.memory = memory_.get();
   if (rails_ != nullptr) rails_->StartThreads(1);
-  network->AddHost(host, this);
-  if (daemon != nullptr) StartControlPlane(std::move(daemon));
+  if (!options.later) Begin();
+}
+
+void Process::Begin() {
+  begun_ = true;
+  begun_at_ = io_.now();
+  io_.network->AddHost(io_.host, this);
+  if (daemon_ != nullptr) StartControlPlane();
 }
 
 Process::~Process() = default;
@@ -119,6 +128,8 @@ bool Process::CanRegister() const {
 
 const net::Memory* Process::Register(const std::byte* begin, uint64_t bytes, bool receives) {
   if (!io_.options.keys) return nullptr;
+  // The table keeps handles of memory that was unregistered, up to a number that MemoryTableTest checks.
+  const Charge charge(Account::kSimulation);
   const int rails = io_.options.rails;
   if (receives && rails > 1 && io_.random().Chance(8)) io_.refusing_rail = io_.random().Pick(rails);
   std::string error;
@@ -138,6 +149,7 @@ const net::Memory* Process::RegisterGpu(const std::byte* begin, uint64_t bytes, 
 }
 
 void Process::Unregister(const net::Memory* memory) {
+  const Charge charge(Account::kSimulation);  // of what is retired, MemoryTable keeps the last kRetiredMost
   if (memory != nullptr && !dead_) memory_->Unregister(memory);
 }
 
@@ -182,7 +194,7 @@ void Process::Plan(Nanos when) {
 }
 
 void Process::Wake() {
-  if (dead_ || stopped_ > 0) return;
+  if (!begun_ || dead_ || stopped_ > 0) return;
   Plan(io_.now() + io_.random().Between(500, io_.options.turn_latency_most));
 }
 
@@ -190,6 +202,7 @@ void Process::Turn() {
   planned_ = 0;
   if (dead_ || stopped_ > 0) return;
   if (io_.now() < paused_until_) return Plan(paused_until_);
+  const Charge charge(Account::kPeers);
   for (const auto& call : std::exchange(calls_, {})) call();
   if (control_plane_ != nullptr) {
     poller_->Wait(0);
@@ -256,6 +269,7 @@ void Process::Pause(Nanos duration) {
 void Process::Kill(bool child_holds_sockets) {
   if (dead_) return;
   dead_ = true;
+  died_at_ = io_.now();
   ++generation_;
   if (hangs_up) hangs_up();
   io_.network->KillHost(io_.host, child_holds_sockets);
@@ -269,6 +283,7 @@ void Process::Exit() {
 }
 
 void Process::End() {
+  if (control_plane_ != nullptr) control_plane_->ReportEnding();
   ForEachPeer([](net::Peer* peer) {
     const net::PeerLock lock(*peer);
     peer->HalfClose();

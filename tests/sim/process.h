@@ -34,7 +34,15 @@ class Process : public Network::Host {
   ~Process() override;
 
   int host() const { return io_.host; }
+  int node() const { return io_.network->NodeOf(io_.host); }
+  // It takes the place of the process of its node that has ended. Before, it does nothing, and nobody hears of it.
+  void Begin();
+  bool begun() const { return begun_; }
+  Nanos begun_at() const { return begun_at_; }
+  // The run of the job that it belongs to, as its launcher calls it.
+  const std::string& run() const { return host_.run; }
   Io& io() { return io_; }
+  const Io& io() const { return io_; }
   // The page, without a daemon; it says nothing unless set.
   std::function<plan::Plan()> page = [] { return plan::Plan(); };
 
@@ -81,6 +89,7 @@ class Process : public Network::Host {
   void Pause(Nanos duration);
   void Kill(bool child_holds_sockets);
   bool dead() const { return dead_; }
+  Nanos died_at() const { return died_at_; }
   // The job is over: drain, then end. dead() when it is done.
   void Exit();
   bool exiting() const { return exiting_; }
@@ -124,7 +133,7 @@ class Process : public Network::Host {
   void Regreet();
   void RegionChanged(const net::Region& region);
   void ForEachPeer(const std::function<void(net::Peer*)>& call) const;
-  void StartControlPlane(std::unique_ptr<net::DaemonLink> daemon);
+  void StartControlPlane();
   // As Engine's: with the locks of all peers.
   void Exclusively(const std::function<void()>& call) const;
   void Turn();
@@ -142,6 +151,7 @@ class Process : public Network::Host {
   std::unique_ptr<net::Poller> poller_;
   SimLinkEvents* link_events_ = nullptr;
   std::unique_ptr<net::ControlPlane> control_plane_;
+  std::unique_ptr<net::DaemonLink> daemon_;  // until it begins; null: there is none
   std::unique_ptr<net::Acceptor> acceptor_;
   std::unique_ptr<net::MemoryTable> memory_;
   std::map<int, std::shared_ptr<net::SendPeer>> send_peers_;  // by peer
@@ -151,7 +161,10 @@ class Process : public Network::Host {
   Nanos ticked_ = 0;
   Nanos paused_until_ = 0;
   int stopped_ = 0;
+  bool begun_ = false;
+  Nanos begun_at_ = 0;
   bool dead_ = false;
+  Nanos died_at_ = 0;
   bool exiting_ = false;
   bool gave_up_ = false;
   Nanos exit_began_ = 0;

@@ -6,12 +6,12 @@
 namespace r2cc::sim {
 
 // The counterpart of Engine's.
-void Process::StartControlPlane(std::unique_ptr<net::DaemonLink> daemon) {
+void Process::StartControlPlane() {
   poller_ = std::make_unique<net::Poller>();
   auto events = std::make_unique<SimLinkEvents>();
   link_events_ = events.get();
   control_plane_ =
-      std::make_unique<net::ControlPlane>(&host_, poller_.get(), std::vector<net::FailRail>(), std::move(events), std::move(daemon));
+      std::make_unique<net::ControlPlane>(&host_, poller_.get(), std::vector<net::FailRail>(), std::move(events), std::move(daemon_));
   host_.page = [this] { return control_plane_->page(); };
   host_.report = [this](const plan::EvidenceRecord& record) { control_plane_->Report(record); };
   control_plane_->Start({

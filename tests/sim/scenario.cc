@@ -341,18 +341,12 @@ std::vector<int> Scenario::Rails() const {
   return rails;
 }
 
-Nanos Scenario::FirstStart(int a, int b) const {
-  Nanos first = 0;
-  for (const FlowPlan& flow : flows)
-    if (std::minmax(flow.sender, flow.receiver) == std::minmax(a, b)) first = first == 0 ? flow.start : std::min(first, flow.start);
-  return first;
-}
-
 Nanos Scenario::LastPost() const {
   Nanos last = group.has_value() ? group->start + static_cast<Nanos>(group->operations) * group->gap : 0;
   for (const FlowPlan& flow : flows)
-    last = std::max(last, flow.start + static_cast<Nanos>(flow.messages.size()) * std::max(flow.send_gap_most, flow.receive_gap_most));
-  return last;
+    last = std::max(last, flow.start + static_cast<Nanos>(flow.batch == 0 ? 0 : flow.messages.size() / flow.batch) * flow.batch_every +
+                              static_cast<Nanos>(flow.messages.size()) * std::max(flow.send_gap_most, flow.receive_gap_most));
+  return std::max<Nanos>(last - kNanosPerSecond, 0);
 }
 
 std::string Scenario::Summary() const {
@@ -363,7 +357,9 @@ std::string Scenario::Summary() const {
 
 std::string Scenario::Text() const {
   std::string text = std::string("class ") + Name(kind) + (full_fabric ? ", full fabric" : ", rail-only") +
-                     (daemons > 0 ? ", " + std::to_string(daemons) + " daemons" : "") + ", rails";
+                     (daemons > 0 ? ", " + std::to_string(daemons) + " daemons" : "") +
+                     (rounds > 1 ? ", " + std::to_string(rounds) + " rounds" : "") +
+                     (runs > 1 ? ", " + std::to_string(runs) + " runs" : "") + ", rails";
   for (const int rails : Rails()) text += " " + std::to_string(rails);
   text += ", sockets " + std::to_string(processes[0].sockets_per_rail) + ", chunk " + std::to_string(processes[0].chunk_bytes) +
           (!verbs ? "" : std::string(", verbs of ") + verbs->driver + (verbs->adaptive_routing ? ", adaptive routing" : "")) +

@@ -25,24 +25,27 @@ const char* Name(Class kind);
 struct Scenario {
   Class kind = Class::kHealing;
   bool full_fabric = false;
-  std::vector<ProcessOptions> processes;
+  int runs = 1;                           // of the job, one after the other: each has a process on each node
+  std::vector<ProcessOptions> processes;  // those of the first run, then those of the next one
   std::vector<std::pair<std::pair<Port, Port>, PathOptions>> paths;
   size_t send_buffer_bytes = 32 * 1024;
   size_t receive_buffer_bytes = 64 * 1024;
   size_t backlog = 4096;                   // connections that wait to be accepted
   std::optional<VerbsRailsOptions> verbs;  // nothing: rails are the network's own
-  std::vector<FlowPlan> flows;
-  std::optional<GroupPlan> group;  // of all processes
+  std::vector<FlowPlan> flows;             // of the first run; the others have the same
+  std::optional<GroupPlan> group;          // of all processes
   std::vector<Fault> faults;
+  // The faults of one come again in the next. What daemons and peers keep must not grow from the second to the last.
+  int rounds = 1;
+  Nanos round = 0;
   int daemons = 0;     // nodes with a daemon: those of the processes come first
   bool twins = false;  // the daemons call NICs 0 and 1 by names of one hash
 
   // Of each process.
   std::vector<int> Rails() const;
-  // When one of the two first wants something of the other; 0: never.
-  Nanos FirstStart(int a, int b) const;
-  // When all is posted, if nothing holds it up.
+  // How long after a run's begin all is posted, if nothing holds it up.
   Nanos LastPost() const;
+  int Nodes() const { return static_cast<int>(processes.size()) / runs; }
   std::string Text() const;
   // The class, and the fault that makes it: to group what failed.
   std::string Summary() const;

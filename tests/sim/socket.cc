@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tests/sim/charge.h"
 #include "tests/sim/connection.h"
 #include "tests/sim/network.h"
 
@@ -54,6 +55,7 @@ size_t Socket::Room() const {
 size_t Socket::Write(const uint8_t* from, size_t bytes) {
   bytes = std::min(bytes, Room());
   if (bytes == 0) return 0;
+  const Charge charge(Account::kSimulation);  // the kernel's
   Connection::End& end = connection_->ends[side_];
   end.unsent.Append(from, bytes);
   if (end.busy_since == 0) end.busy_since = end.progressed = network_->timeline()->now();

@@ -4,9 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "tests/sim/charge.h"
+
 namespace r2cc::sim {
 
 void Timeline::At(Nanos when, std::function<void()> what) {
+  const Charge charge(Account::kSimulation);
   events_.push_back({std::max(when, now_), order_++, std::move(what)});
   std::push_heap(events_.begin(), events_.end(), Later);
 }

@@ -1,12 +1,16 @@
 #include "tests/sim/world.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <set>
 #include <tuple>
 
+#include "tests/sim/charge.h"
 #include "tests/sim/checkers.h"
 #include "tests/sim/path_watch.h"
+#include "tests/sim/runs.h"
+#include "tests/sim/stall_watch.h"
 
 namespace r2cc::sim {
 namespace {
@@ -18,11 +22,12 @@ constexpr Nanos kLiveness = 20 * kNanosPerSecond;
 constexpr Nanos kDaemonsRest = 40 * kNanosPerSecond;
 // A process that died is missed within this: silence, a probe, and the job's own pace.
 constexpr Nanos kMissedWithin = 2500 * kNanosPerMs;
+// The least that daemons or peers hold after the last two of 24 rounds, relative to the most after the second and the third: a buffer that
+// is there or not at the end of one round is no growth. Faults of jobs are kept up to a number: that growth is at most 14 percent in 20
+// seeds.
+constexpr int64_t kGrowthMaxPercent = 120;
 // How long a link may be away although its path is sound: a back-off and a connect.
 constexpr Nanos kReconnecting = 3 * kNanosPerSecond;
-// Beyond the silence, of a link that stalls: samples, and the time that witnesses take.
-constexpr Nanos kFencedWithin = 100 * kNanosPerMs;
-constexpr int64_t kQuickBytesPerS = 50'000'000;
 // What came of a process that is gone is noticed sooner than that: probes, keep-alives and the deadline.
 constexpr Nanos kEndOfAll = 400 * kNanosPerSecond;
 
@@ -39,7 +44,9 @@ class World : public Tap {
     network_.set_receive_buffer_bytes(scenario.receive_buffer_bytes);
     network_.set_backlog(scenario.backlog);
     for (const auto& [ports, options] : scenario.paths) network_.SetPath(ports.first, ports.second, options);
+    if (scenario.runs > 1) network_.set_nodes(scenario.Nodes());
     if (scenario.verbs) rails_ = std::make_shared<VerbsRails>(&network_, *scenario.verbs);
+    if (scenario.verbs) stalls_ = std::make_unique<StallWatch>(&scenario_, &network_, rails_.get(), &processes_, &checker_);
     const Process::MakeRails make_rails = [this](Io* io, net::Greet) { return rails_->Make(io); };
     if (make_daemons) daemons_ = make_daemons(&network_, &checker_, scenario_);
     std::vector<Process*> processes;
@@ -54,9 +61,13 @@ class World : public Tap {
     job_ = std::make_unique<Job>(&checker_, processes, [this](int own, int other, const Job::Awaited& awaited) {
       return Excused(own, other) || Stranded(own, other, awaited);
     });
+    runs_ = std::make_unique<Runs>(
+        &timeline_, processes, scenario.runs, [this](Process* process) { faults_->Begun(process); },
+        [this] { AddFlows(runs_->last_begin()); });
     faults_ = std::make_unique<Faults>(Faults::World{
         .network = &network_,
         .processes = processes,
+        .runs = runs_.get(),
         .rails = rails_.get(),
         .daemons = daemons_.get(),
         .abort = [this](int host) { job_->Abort(host); },
@@ -65,9 +76,11 @@ class World : public Tap {
     });
     // Faults first: what is dead at the start is dead before anybody looks.
     for (const Fault& fault : scenario.faults) faults_->Plan(fault);
-    for (const FlowPlan& flow : scenario.flows) job_->Add(flow);
-    if (scenario.group.has_value()) StartGroup(processes);
-    if (daemons_ != nullptr || group_ != nullptr) job_->stays = [this] { return Stays(); };
+    AddFlows(kNanosPerSecond);
+    if (scenario.group.has_value()) StartGroup({processes.begin(), processes.begin() + scenario.Nodes()});
+    for (int round = 2; scenario.rounds > 1 && round <= scenario.rounds; ++round)
+      timeline_.At(kNanosPerSecond + round * scenario.round - 1, [this, round] { Weigh(round); });
+    if (daemons_ != nullptr || group_ != nullptr) job_->stays = [this](const Process& process) { return Stays(process); };
   }
 
   ~World() override {
@@ -83,13 +96,16 @@ class World : public Tap {
     Nanos limit = end_of_faults;
     while (checker_.violations().empty() && !job_->over() && timeline_.RunNext()) {
       ++result.events;
-      JudgeStalls();
+      if (stalls_ != nullptr) stalls_->Judge();
       if (IsHealed()) {
-        limit = std::max(faults_->last_healed(), scenario_.LastPost()) + AckDelay();
+        limit = std::max(faults_->last_healed(), AllPosted()) + AckDelay();
         if (timeline_.now() > limit) {
           Hung();
           break;
         }
+      } else if (faults_->healed() && !runs_->all_launched() && timeline_.now() > RunOver()) {
+        Hung();
+        break;
       } else if (timeline_.now() > end_of_faults) {
         checker_.Violation("hang", "a fault is not over after " + std::to_string(end_of_faults / kNanosPerSecond) + " s");
       }
@@ -125,19 +141,32 @@ class World : public Tap {
     for (Process* const process : processes)
       process->progress = [this, process, flows = process->progress] {
         group_->Progress(process);
-        if (!Stays() || job_->aborted(process->host())) group_->Leave(*process);
+        if (!Stays(*process) || job_->aborted(process->host())) group_->Leave(*process);
         flows();
       };
   }
   bool GroupIsExcused() const {
-    for (size_t a = 0; a < processes_.size(); ++a)
-      for (size_t b = 0; b < processes_.size(); ++b)
-        if (a != b && Excused(static_cast<int>(a), static_cast<int>(b))) return true;
+    for (int a = 0; a < scenario_.Nodes(); ++a)
+      for (int b = 0; b < scenario_.Nodes(); ++b)
+        if (a != b && Excused(a, b)) return true;
     return false;
   }
   // A process that has done its part is needed by others, or waited for by a judge.
-  bool Stays() { return (group_ != nullptr && !group_->done()) || (daemons_ != nullptr && !IsRested()); }
-  bool IsHealed() const { return faults_->healed() && (daemons_ == nullptr || daemons_->answered()); }
+  bool Stays(const Process& process) {
+    if (group_ != nullptr && process.host() < scenario_.Nodes() && !group_->done()) return true;
+    return !runs_->IsLaunched(process) || (daemons_ != nullptr && runs_->IsOfLast(process) && !IsRested());
+  }
+  // Those of the run that is complete since `begin`: the job's plan is that of its first run.
+  void AddFlows(Nanos begin) {
+    const int first = added_runs_++ * scenario_.Nodes();
+    for (FlowPlan flow : scenario_.flows) {
+      flow.sender += first;
+      flow.receiver += first;
+      flow.start += begin - kNanosPerSecond;
+      job_->Add(flow);
+    }
+  }
+  bool IsHealed() const { return faults_->healed() && runs_->all_launched() && (daemons_ == nullptr || daemons_->answered()); }
   // Looked at by every process in every turn; the answer of a moment ago is as good.
   bool IsRested() {
     constexpr Nanos kLookEvery = 50 * kNanosPerMs;
@@ -215,53 +244,23 @@ class World : public Tap {
 
   // ---- judgement ----
 
-  // Nothing holds up the out-of-band connection or a process now, or has for a while.
-  bool IsPeerAwake() const {
-    static constexpr FaultKind kHolding[] = {FaultKind::kClogShort, FaultKind::kClogLong,  FaultKind::kOobLost,  FaultKind::kOobReset,
-                                             FaultKind::kPartition, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause};
-    const Nanos now = timeline_.now();
-    return std::none_of(scenario_.faults.begin(), scenario_.faults.end(), [now](const Fault& fault) {
-      const bool holds = std::find(std::begin(kHolding), std::end(kHolding), fault.kind) != std::end(kHolding);
-      // The kernel sends lost bytes again at intervals that double.
-      return holds && fault.at <= now && now < fault.at + fault.duration + std::max(fault.duration, kNanosPerSecond);
-    });
-  }
-
-  // A link whose queue pair reports nothing, while the peer is awake and something waits for it, is given up in time. On slow rails what
-  // shows that the peer is awake takes longer.
-  void JudgeStalls() {
-    if (rails_ == nullptr) return;
-    const Nanos now = timeline_.now();
-    std::map<verbs::QueuePairId, Nanos> still;
-    for (const VerbsRails::Stalled& pair : rails_->StalledPairs()) {
-      const Process &process = *processes_[static_cast<size_t>(pair.from.host)], &peer = *processes_[static_cast<size_t>(pair.to.host)];
-      const auto found = process.send_peers().find(pair.to.host);
-      if (found == process.send_peers().end()) continue;
-      const net::SendSession& session = found->second->session();
-      bool is_up = false;
-      for (net::LinkId link = 0; link < session.links().count(); ++link) {
-        const net::InitiatorState state = session.links().state(link);
-        if (session.links().local_rail(link) != pair.from.rail || session.links().remote_rail(link) != pair.to.rail) continue;
-        // One that could not be ended may stay while its successor is up.
-        const net::Incarnation own = state == net::InitiatorState::kIdle ? 0 : session.links().incarnation(link);
-        const net::Incarnation first = stalled_in_.try_emplace({pair.id, link}, own).first->second;
-        is_up |= state == net::InitiatorState::kUp && first == own;
-      }
-      const bool awake = !process.stopped() && !process.dead() && !peer.stopped() && !peer.dead() && !Ending(pair.from.host, pair.to.host);
-      const bool quick = network_.BytesPerS(pair.from, pair.to) >= kQuickBytesPerS;
-      if (!is_up || !awake || !quick || !session.outstanding() || !IsPeerAwake()) continue;
-      const auto before = stalled_since_.find(pair.id);
-      // Between two requests, which may be a moment within one event, nothing is waited for, and the silence begins anew.
-      const Nanos since = std::max(before == stalled_since_.end() ? now : before->second, session.detector().watching_since());
-      still[pair.id] = since;
-      if (now - since <= scenario_.processes[static_cast<size_t>(pair.from.host)].silence + kFencedWithin) continue;
-      checker_.Violation("stalled", "for " + std::to_string((now - since) / kNanosPerMs) + " ms a queue pair of " +
-                                        std::to_string(pair.from.host) + "/" + std::to_string(pair.from.rail) + " to " +
-                                        std::to_string(pair.to.host) + "/" + std::to_string(pair.to.rail) +
-                                        " has reported nothing, and its link is up");
+  // At the end of a round, when all is mended and nothing is on the way.
+  void Weigh(int round) {
+    for (const Account account : {Account::kDaemons, Account::kPeers}) {
+      const int64_t bytes = LiveBytes(account) - bytes_before_[static_cast<size_t>(account)];
+      std::vector<int64_t>& weights = weights_[static_cast<size_t>(account)];
+      weights.push_back(bytes);
+      if (verbose_) Log(-1, "round " + std::to_string(round) + ": " + std::to_string(bytes) + " bytes of " + Name(account));
+      if (round != scenario_.rounds) continue;
+      const int64_t early = *std::max_element(weights.begin(), weights.begin() + 2);
+      const int64_t late = *std::min_element(weights.end() - 2, weights.end());
+      if (late * 100 > early * kGrowthMaxPercent)
+        checker_.Violation("memory", std::string(Name(account)) + " hold " + std::to_string(late) +
+                                         " bytes after each of the last two of " + std::to_string(round) + " rounds, and held " +
+                                         std::to_string(early) + " at most after the third");
     }
-    stalled_since_ = std::move(still);
   }
+  static const char* Name(Account account) { return account == Account::kDaemons ? "daemons" : "peers"; }
 
   // At the end of a process its links close without anything being wrong.
   bool Ending(int a, int b) const { return processes_[static_cast<size_t>(a)]->exiting() || processes_[static_cast<size_t>(b)]->exiting(); }
@@ -298,8 +297,18 @@ class World : public Tap {
     });
   }
 
+  Nanos AllPosted() const { return std::max(runs_->last_begin(), kNanosPerSecond) + scenario_.LastPost(); }
+  // When all processes of a run that is not the last one have ended. Of a run that lost one the others end with an error: each within the
+  // deadline, and then it waits as long at most for those that do not hear its last words.
+  Nanos RunOver() const {
+    const bool lost_one =
+        faults_->deaths().lower_bound(runs_->launched() * scenario_.Nodes() - scenario_.Nodes()) != faults_->deaths().end();
+    const Nanos begin = std::max(faults_->last_healed(), lost_one ? runs_->last_begin() : AllPosted());
+    return begin + 2 * scenario_.processes[0].deadline + kLiveness;
+  }
+
   Nanos AckDelay() const {
-    const bool lasting = scenario_.kind == Class::kGone || scenario_.kind == Class::kDeadline;
+    const bool lasting = scenario_.kind == Class::kGone || scenario_.kind == Class::kDeadline || scenario_.runs > 1;
     const auto never = [](const Fault& fault) { return fault.kind == FaultKind::kCloseNever; };
     const bool kept = std::any_of(scenario_.faults.begin(), scenario_.faults.end(), never);
     return kLiveness + (daemons_ != nullptr ? kDaemonsRest : 0) + (lasting ? scenario_.processes[0].deadline : 0) +
@@ -309,17 +318,16 @@ class World : public Tap {
   // A process that died while its host lives is soon missed.
   void JudgeDeath() {
     const auto stops = [](const Fault& fault) { return fault.kind == FaultKind::kStopShort || fault.kind == FaultKind::kStopLong; };
-    if (std::any_of(scenario_.faults.begin(), scenario_.faults.end(), stops)) return;
-    for (const Fault& fault : scenario_.faults) {
-      if (fault.kind != FaultKind::kDeath && fault.kind != FaultKind::kDeathHeldOpen) continue;
+    if (scenario_.kind != Class::kGone || std::any_of(scenario_.faults.begin(), scenario_.faults.end(), stops)) return;
+    for (const auto& [dead, at] : faults_->deaths())
       for (const auto& process : processes_) {
         const Nanos failed = job_->failed_at(process->host());
-        if (failed == 0 || failed <= std::max(fault.at, scenario_.FirstStart(fault.a, process->host())) + kMissedWithin) continue;
-        checker_.Violation("late error", "process " + std::to_string(process->host()) + " heard of the death of " +
-                                             std::to_string(fault.a) + " after " + std::to_string((failed - fault.at) / kNanosPerMs) +
-                                             " ms");
+        if (process->run() != processes_[static_cast<size_t>(dead)]->run() || failed == 0 ||
+            failed <= std::max(at, job_->FirstStart(dead, process->host())) + kMissedWithin)
+          continue;
+        checker_.Violation("late error", "process " + std::to_string(process->host()) + " heard of the death of " + std::to_string(dead) +
+                                             " after " + std::to_string((failed - at) / kNanosPerMs) + " ms");
       }
-    }
   }
 
   template <typename PeerType>
@@ -353,6 +361,8 @@ class World : public Tap {
     checker_.Violation("hang", what);
   }
 
+  const std::array<int64_t, 3> bytes_before_ = live_bytes;
+  std::array<std::vector<int64_t>, 3> weights_;  // bytes after each round from the second on
   const Scenario scenario_;
   const bool verbose_;
   Timeline timeline_;
@@ -362,10 +372,11 @@ class World : public Tap {
   Coverage coverage_;
   std::unique_ptr<Faults> faults_;
   std::map<std::pair<int, int>, std::set<net::LinkId>> fencing_;
-  std::map<verbs::QueuePairId, Nanos> stalled_since_;
-  std::map<std::pair<verbs::QueuePairId, net::LinkId>, net::Incarnation> stalled_in_;  // when it was first seen; 0: it had ended
-  std::shared_ptr<VerbsRails> rails_;                                                  // null: rails are the network's own
-  std::unique_ptr<Daemons> daemons_;                                                   // null: there are none
+  std::shared_ptr<VerbsRails> rails_;   // null: rails are the network's own
+  std::unique_ptr<StallWatch> stalls_;  // of these
+  std::unique_ptr<Daemons> daemons_;    // null: there are none
+  std::unique_ptr<Runs> runs_;
+  int added_runs_ = 0;
   bool rested_ = false;
   Nanos look_at_ = 0;
   std::string unrested_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace r2cc::world {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 // Daemons and the store begin within this time: jobs attach when they are there.
 constexpr Nanos kStartSpread = 200 * kNanosPerMs;
 constexpr Nanos kLookEvery = 100 * kNanosPerMs;
+constexpr Nanos kAskEvery = kNanosPerSecond;
 
 // Worlds run side by side.
 std::string NextPrefix() {
@@ -37,9 +39,11 @@ const sim::ProcessOptions& ProcessOf(const sim::Scenario& scenario, int node) {
 
 ClusterDaemons::ClusterDaemons(sim::Network* network, sim::Checker* checker, const sim::Scenario& scenario)
     : timeline_(network->timeline()),
+      ports_(network),
       attach_(NextPrefix()),
       network_(network, OptionsOf(scenario), scenario.daemons, std::ranges::max(scenario.Rails())),
       wires_(timeline_, {}),
+      has_runs_(scenario.runs > 1),
       judge_({timeline_, checker, &nodes_, &operator_, scenario.daemons, scenario.kind == sim::Class::kCalm}),
       ended_(static_cast<size_t>(scenario.daemons)),
       paused_(ended_),
@@ -49,9 +53,11 @@ ClusterDaemons::ClusterDaemons(sim::Network* network, sim::Checker* checker, con
   cluster::Surroundings around = {timeline_, &network_, &datagrams_, &directory_, &store_, &judge_};
   around.attach = attach_;
   around.twins = scenario.twins;
+  around.short_histories = scenario.rounds > 1;
   for (int node = 0; node < scenario.daemons; ++node) around.clocks.push_back(ProcessOf(scenario, node).clock);
   around.rings_jobs = [this](int node) {
-    if (static_cast<size_t>(node) < processes_.size()) processes_[static_cast<size_t>(node)]->Wake();
+    for (sim::Process* const process : processes_)
+      if (process->node() == node) process->Wake();
   };
   for (int node = 0; node < scenario.daemons; ++node) {
     nodes_.push_back(std::make_unique<cluster::Node>(node, ProcessOf(scenario, node).rails, around));
@@ -74,22 +80,39 @@ ClusterDaemons::~ClusterDaemons() {
 
 void ClusterDaemons::Watch() {
   judge_.Look();
+  if (has_runs_ && timeline_->now() - asked_ >= kAskEvery) AskJobs();
   timeline_->After(kLookEvery, [this] { Watch(); });
 }
 
+void ClusterDaemons::AskJobs() {
+  asked_ = timeline_->now();
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const int node = static_cast<int>(i);
+    if (!At(node).running()) continue;
+    At(node).AskJobs(false, [this, node](const v1::ListJobsReply& reply) { judge_.OnJobs(node, reply, At(node).places()); });
+    At(node).AskJobs(true, [this, node](const v1::ListJobsReply& reply) { judge_.OnEnded(node, reply); });
+  }
+}
+
 std::unique_ptr<net::DaemonLink> ClusterDaemons::NewLink(int host) {
-  plan::AttachRequest request = At(host).RequestOf("world");
+  const int node = ports_->NodeOf(host);
+  plan::AttachRequest request = At(node).RequestOf("world");
   request.pid = getpid();
   request.process_id = timeline_->random().Next();
-  auto link = std::make_unique<Wire>(At(host).attach_path(), request, [this, host] { At(host).LookSoon(); });
+  process_ids_.push_back(absl::StrFormat("%016x", request.process_id));
+  auto link = std::make_unique<Wire>(At(node).attach_path(), request, [this, node] { At(node).LookSoon(); });
   links_.push_back(link.get());
   return link;
 }
 
 void ClusterDaemons::SetProcesses(const std::vector<sim::Process*>& processes) {
   processes_ = processes;
-  judge_.SetProcesses(processes);
+  judge_.SetProcesses(processes, process_ids_);
   for (size_t host = 0; host < processes.size(); ++host) processes[host]->hangs_up = [link = links_[host]] { link->HangUp(); };
+}
+
+void ClusterDaemons::ChunkLeaves(sim::Port from, sim::Port to) {
+  judge_.ChunkLeaves(from.host, to.host, {ports_->NodeOf(from.host), from.rail}, {ports_->NodeOf(to.host), to.rail});
 }
 
 void ClusterDaemons::Carrier(sim::Port port, bool up) {

@@ -26,7 +26,7 @@ class ClusterDaemons final : public sim::Daemons {
 
   std::unique_ptr<net::DaemonLink> NewLink(int host) override;
   void SetProcesses(const std::vector<sim::Process*>& processes) override;
-  void ChunkLeaves(sim::Port from, sim::Port to) override { judge_.ChunkLeaves({from.host, from.rail}, {to.host, to.rail}); }
+  void ChunkLeaves(sim::Port from, sim::Port to) override;
   void Carrier(sim::Port port, bool up) override;
   void End(int node, bool killed) override;
   void Start(int node) override;
@@ -42,10 +42,12 @@ class ClusterDaemons final : public sim::Daemons {
  private:
   cluster::Node& At(int node) { return *nodes_[static_cast<size_t>(node)]; }
   void Watch();
+  void AskJobs();
   // The daemon's situation has changed.
   void Note(int node);
 
   sim::Timeline* const timeline_;
+  const sim::Network* const ports_;
   const std::string attach_;  // the prefix of the sockets
   cluster::Network network_;
   cluster::Life wires_;
@@ -54,8 +56,11 @@ class ClusterDaemons final : public sim::Daemons {
   cluster::StoreServer store_{&network_};
   std::vector<std::unique_ptr<cluster::Node>> nodes_;
   Operator operator_{timeline_, &nodes_};
+  const bool has_runs_;  // the job has several
   Judge judge_;
-  std::vector<Wire*> links_;  // by process
+  std::vector<Wire*> links_;              // by process
+  std::vector<std::string> process_ids_;  // by process, as daemons show them
+  Nanos asked_ = 0;                       // about jobs
   std::vector<sim::Process*> processes_;
   std::vector<int> ended_, paused_, apart_;  // how many faults have it so
   int store_down_ = 0;

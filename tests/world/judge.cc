@@ -19,8 +19,6 @@ constexpr Nanos kOthersWithin = 500 * kNanosPerMs;
 constexpr Nanos kReadWithin = kNanosPerSecond;
 // From a page to the links of a job, with another link to go to: a poll, and the chunks that were cut for the link before.
 constexpr Nanos kJobsWithin = 3 * kNanosPerSecond;
-// Timers, tasks and messages of one daemon at rest: some dozens. Measured below 60.
-constexpr size_t kTasksMax = 400;
 
 std::string Text(const Nic& nic) { return absl::StrCat(cluster::NodeName(nic.node), "/", cluster::RailName(nic.rail)); }
 
@@ -127,18 +125,18 @@ void Judge::Look() {
     const int node = static_cast<int>(i);
     if (Heard(node, kOwnWithin)) LookAtOwn(node);
     if (spreads && Heard(node, kConnectedWithin)) LookAtOthers(node);
-    const size_t tasks = (*world_.nodes)[i]->tasks();
-    if (tasks > kTasksMax && Heard(node, 0))
-      Violation("memory", absl::StrCat("the daemon of ", cluster::NodeName(node), " has ", tasks, " things yet to do"));
   }
   LookAtLinks();
-  for (const sim::Process* const process : processes_) LookAtReader(*process);
+  for (const sim::Process* const process : processes_) {
+    LookAtReader(*process);
+    LookForFormerPeers(*process);
+  }
 }
 
 void Judge::LookAtReader(const sim::Process& process) {
-  const int node = process.host();
-  if (process.stopped() || process.dead() || process.exiting()) return void(awake_since_.erase(node));
-  if (Now() - awake_since_.try_emplace(node, Now()).first->second < kReadWithin || !Heard(node, kConnectedWithin)) return;
+  const int node = process.node();
+  if (!process.begun() || process.stopped() || process.dead() || process.exiting()) return void(awake_since_.erase(process.host()));
+  if (Now() - awake_since_.try_emplace(process.host(), Now()).first->second < kReadWithin || !Heard(node, kConnectedWithin)) return;
   const std::map<Nic, Entry>& page = daemons_[static_cast<size_t>(node)].page;
   for (size_t other = 0; other < daemons_.size(); ++other) {
     const cluster::Node& of = *(*world_.nodes)[other];
@@ -159,8 +157,8 @@ void Judge::LookAtReader(const sim::Process& process) {
 }
 
 // A job leaves a drained rail while it has another one. With keys it may have none for this message: some devices refuse its buffer.
-void Judge::ChunkLeaves(const Nic& from, const Nic& to) {
-  if (processes_[static_cast<size_t>(from.node)]->io().options.keys || !Heard(from.node, kJobsWithin)) return;
+void Judge::ChunkLeaves(int sender, int receiver, const Nic& from, const Nic& to) {
+  if (processes_[static_cast<size_t>(sender)]->io().options.keys || !Heard(from.node, kJobsWithin)) return;
   const std::map<Nic, Entry>& page = daemons_[static_cast<size_t>(from.node)].page;
   const auto weight = [&](const Nic& nic) -> const Entry* {
     const auto entry = page.find(nic);
@@ -173,9 +171,9 @@ void Judge::ChunkLeaves(const Nic& from, const Nic& to) {
     if (promised != 0 && Now() - promised > kJobsWithin && entry != nullptr && entry->weight == 0) off = nic;
   }
   if (!off.has_value()) return;
-  const net::SendLinks& links = processes_[static_cast<size_t>(from.node)]->send_peers().at(to.node)->session().links();
+  const net::SendLinks& links = processes_[static_cast<size_t>(sender)]->send_peers().at(receiver)->session().links();
   for (net::LinkId link = 0; link < links.count(); ++link) {
-    const auto up = up_since_.find({from.node, to.node, link});
+    const auto up = up_since_.find({sender, receiver, link});
     if (up == up_since_.end() || Now() - up->second < kJobsWithin) continue;
     const Entry* const here = weight({from.node, links.local_rail(link)});
     const Entry* const there = weight({to.node, links.remote_rail(link)});

@@ -3,8 +3,8 @@
 //   - a verdict of a daemon on its own NIC is on the other daemons' pages in time;
 //   - a job reads on its daemon's page what the daemon has written;
 //   - what an operator was promised is kept, over the lives of the daemon, and by the jobs;
-//   - of a world in which nothing is broken nobody says anything bad;
-//   - what a daemon has yet to do is bounded.
+//   - nothing of a former run of a job reaches the next one, or counts as its own;
+//   - of a world in which nothing is broken nobody says anything bad.
 #ifndef R2CC_TESTS_WORLD_JUDGE_H_
 #define R2CC_TESTS_WORLD_JUDGE_H_
 
@@ -44,8 +44,18 @@ class Judge final : public cluster::Observer {
   // It is gone for ever, and what the others say of it is their affair.
   void Vanish(int node) { vanished_.insert(node); }
   void SetStore(bool up) { store_since_ = up ? Now() : kNever; }
-  void SetProcesses(const std::vector<sim::Process*>& processes) { processes_ = processes; }
-  void ChunkLeaves(const Nic& from, const Nic& to);
+  // `ids`: by which daemons know them.
+  void SetProcesses(const std::vector<sim::Process*>& processes, const std::vector<std::string>& ids) {
+    processes_ = processes;
+    ids_ = ids;
+  }
+  // Of two processes, by rails of their nodes.
+  void ChunkLeaves(int sender, int receiver, const Nic& from, const Nic& to);
+
+  // The node's daemon lists these processes, which take so many places; or these that have ended. All of them are of the job, whose runs
+  // have one name.
+  void OnJobs(int node, const v1::ListJobsReply& jobs, size_t places);
+  void OnEnded(int node, const v1::ListJobsReply& jobs) const;
 
   // Once in a while: what holds all the time.
   void Look();
@@ -72,12 +82,17 @@ class Judge final : public cluster::Observer {
   void LookAtOthers(int node) const;
   void LookAtLinks();
   void LookAtReader(const sim::Process& process);
+  void LookForFormerPeers(const sim::Process& process) const;
+  const sim::Process* Known(int node, const v1::Job& job) const;
+  // For how long it has had its turns; 0: it has none.
+  Nanos AwakeFor(const sim::Process& process) const;
   bool Heard(int node, Nanos least) const;
   void Violation(const char* checker, const std::string& what) const { world_.checker->Violation(checker, what); }
 
   const World world_;
   std::vector<Daemon> daemons_;
   std::vector<sim::Process*> processes_;
+  std::vector<std::string> ids_;
   std::map<std::tuple<int, int, net::LinkId>, Nanos> up_since_;  // links of a sender to a receiver
   std::map<int, Nanos> awake_since_;                             // by process
   std::set<int> vanished_;

@@ -64,7 +64,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"WordForgotten", {"operator's word"}, Mutant::kNothing, Bug::kWordForgotten},
                     Case{"LinkEventLost", {"plan against facts"}, Mutant::kNothing, Bug::kLinkEventLost},
                     Case{"ReportsDecide", {"lost for ever"}, Mutant::kNothing, Bug::kReportsDecide},
-                    Case{"SilenceForEver", {"lost for ever"}, Mutant::kNothing, Bug::kSilenceForEver}),
+                    Case{"SilenceForEver", {"lost for ever"}, Mutant::kNothing, Bug::kSilenceForEver},
+                    Case{"FormerTarget", {"former run"}, Mutant::kFormerTarget},
+                    Case{"EndUnheard", {"former run"}, Mutant::kNothing, Bug::kEndUnheard},
+                    Case{"RunsMixed", {"former run"}, Mutant::kNothing, Bug::kRunsMixed},
+                    Case{"RegionKept", {"memory"}, Mutant::kRegionKept},
+                    Case{"EvidenceKept", {"memory"}, Mutant::kNothing, Bug::kEvidenceKept}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

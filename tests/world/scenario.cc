@@ -88,6 +88,53 @@ Fault MakeWorldFault(sim::Random* random, const sim::Scenario& scenario, FaultKi
   return fault;
 }
 
+// The same faults once a minute: time enough for the longest of them, and for all to be mended. Those that a link or connection never
+// recovers from, and those that wait for a moment, are left out.
+void AddRounds(sim::Random* random, sim::Scenario* scenario) {
+  static const std::vector<FaultKind> kRepeated = {
+      FaultKind::kCutSenderSees, FaultKind::kCutNoneSees,  FaultKind::kSilenceForward, FaultKind::kReset,     FaultKind::kOobReset,
+      FaultKind::kOobLost,       FaultKind::kPartition,    FaultKind::kAllRailsDown,   FaultKind::kGray,      FaultKind::kStopShort,
+      FaultKind::kReaderStuck,   FaultKind::kDaemonKilled, FaultKind::kDaemonPaused,   FaultKind::kStoreDown, FaultKind::kIsolated,
+      FaultKind::kDrained,       FaultKind::kClockStep};
+  scenario->rounds = 24;
+  scenario->round = 60 * kSecond;
+  scenario->group.reset();
+  scenario->faults.clear();
+  for (int64_t left = random->Between(1, 6); left > 0; --left) {
+    Fault fault = MakeWorldFault(random, *scenario, random->Of(kRepeated));
+    for (int round = 0; round < scenario->rounds; ++round, fault.at += scenario->round) scenario->faults.push_back(fault);
+  }
+  for (sim::FlowPlan& flow : scenario->flows) {
+    flow.batch = flow.messages.size();
+    flow.batch_every = scenario->round;
+    const auto once = flow.messages;
+    for (int round = 0; round < scenario->rounds; ++round) flow.messages.insert(flow.messages.end(), once.begin(), once.end());
+  }
+}
+
+// Most runs but the last one end as a process of theirs crashes; and daemons end, too, while processes come and go.
+void AddRuns(sim::Random* random, sim::Scenario* scenario) {
+  const int nodes = static_cast<int>(scenario->processes.size());
+  for (Fault& fault : scenario->faults)
+    if (fault.at != 0 && random->Chance(2)) fault.at += random->Between(0, 8 * kSecond);
+  for (int run = 1; run < scenario->runs; ++run) {
+    if (scenario->kind != Class::kGone && random->Chance(4)) continue;
+    Fault crash = MakeWorldFault(random, *scenario, FaultKind::kCrash);
+    crash.at += (run - 1) * 4 * kSecond;
+    crash.a = random->Pick(nodes);
+    scenario->faults.push_back(crash);
+    if (random->Chance(2)) continue;
+    Fault end = MakeWorldFault(random, *scenario, random->Of<FaultKind>({FaultKind::kDaemonKilled, FaultKind::kDaemonEnded}));
+    end.at = std::max(kSecond, crash.at + random->Between(-500 * kMs, 2 * kSecond));
+    scenario->faults.push_back(end);
+  }
+  for (int later = nodes; later < nodes * scenario->runs; ++later) {
+    sim::ProcessOptions process = scenario->processes[static_cast<size_t>(later - nodes)];
+    process.later = true;
+    scenario->processes.push_back(process);
+  }
+}
+
 }  // namespace
 
 sim::Scenario MakeScenario(uint64_t seed) {
@@ -109,7 +156,9 @@ sim::Scenario MakeScenario(uint64_t seed) {
     // as the fake fabric does.
     if (!verbs) options.clock = {random.Between(0, 1'000'000) * kMs, random.Between(-1000, 1000)};
   }
-  scenario.daemons = static_cast<int>(scenario.processes.size()) + random.Pick(3);
+  // A device of an RDMA rail ends with its process, and the fabric's with the world.
+  if (!verbs && (seed % 10 == 4 || seed % 10 == 7 || seed % 20 == 11)) scenario.runs = static_cast<int>(random.Between(2, 3));
+  scenario.daemons = static_cast<int>(scenario.processes.size()) + (scenario.runs > 1 ? 0 : random.Pick(3));
   scenario.twins = seed % 7 == 3;
   // Members name no registered memory.
   if (!verbs && !scenario.processes[0].keys && random.Chance(2)) {
@@ -122,7 +171,7 @@ sim::Scenario MakeScenario(uint64_t seed) {
     if (verbs) std::erase_if(kinds, [](FaultKind kind) { return kind < FaultKind::kDaemonKilled && !HappensTo(sim::Rails::kVerbs, kind); });
     for (int i = 0; i < count; ++i) scenario.faults.push_back(MakeWorldFault(&random, scenario, random.Of(kinds)));
   };
-  if (scenario.kind == Class::kGone) add(kGone, 1);
+  if (scenario.kind == Class::kGone && scenario.runs == 1) add(kGone, 1);
   if (scenario.kind == Class::kHealing) {
     add(kLinks, static_cast<int>(random.Between(1, 6)));
     add(kControl, static_cast<int>(random.Between(0, 4)));
@@ -139,6 +188,9 @@ sim::Scenario MakeScenario(uint64_t seed) {
       when += random.Between(0, random.Chance(3) ? 500 * kMs : 50 * kMs);
     }
   }
+  if (scenario.runs > 1) AddRuns(&random, &scenario);
+  // With keys and without: see above.
+  if ((seed % 160 == 8 || seed % 160 == 118) && !verbs) AddRounds(&random, &scenario);
   return scenario;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "netplugin/attach/attach_client.h"
+#include "tests/sim/charge.h"
 
 namespace r2cc::world {
 
@@ -38,6 +39,7 @@ class Wire final : public net::DaemonLink {
   uint64_t page_generation() const override { return client_ == nullptr ? 0 : client_->page_generation(); }
   void Report(const plan::EvidenceRecord& record) override {
     if (client_ == nullptr) return;
+    const sim::Charge charge(sim::Account::kSimulation);  // of records it keeps the last KeptRecords::kMost
     client_->Report(record);
     wrote_();
   }
