@@ -22,9 +22,8 @@ constexpr Nanos kLiveness = 20 * kNanosPerSecond;
 constexpr Nanos kDaemonsRest = 40 * kNanosPerSecond;
 // A process that died is missed within this: silence, a probe, and the job's own pace.
 constexpr Nanos kMissedWithin = 2500 * kNanosPerMs;
-// The least that daemons or peers hold after the last two of 24 rounds, relative to the most after the second and the third: a buffer that
-// is there or not at the end of one round is no growth. Faults of jobs are kept up to a number: that growth is at most 14 percent in 20
-// seeds.
+// The least after the last two of 24 rounds, relative to the most after the second and the third: a buffer that is there or not at the end
+// of one round is no growth. Faults of jobs are kept up to a number: at most 14 percent in 20 seeds.
 constexpr int64_t kGrowthMaxPercent = 120;
 // How long a link may be away although its path is sound: a back-off and a connect.
 constexpr Nanos kReconnecting = 3 * kNanosPerSecond;

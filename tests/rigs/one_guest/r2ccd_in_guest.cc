@@ -96,7 +96,8 @@ TEST(DaemonInGuest, WhatTheDevicesSayIsEvidence) {
   ASSERT_TRUE(a.AwaitLine("a/r0: HEALTHY -> FAILED: link down"));
   Shell("ip link set v0a up");
   ASSERT_TRUE(a.AwaitLine("a/r0: PROVING -> HEALTHY"));
-  EXPECT_THAT(a.Asked("nic why a/r0"), AllOf(HasSubstr("the RDMA device reports"), HasSubstr("RDMA port rxe0a/1: port"), HasSubstr("RDMA works again")));
+  EXPECT_THAT(a.Asked("nic why a/r0"),
+              AllOf(HasSubstr("the RDMA device reports"), HasSubstr("RDMA port rxe0a/1: port"), HasSubstr("RDMA works again")));
   EXPECT_EQ(a.Log().find("-> DEGRADED"), std::string::npos);
 
   // The kernel waits until r2ccd has closed it.
