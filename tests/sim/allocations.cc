@@ -1,5 +1,7 @@
 // Counts the bytes of operator new, by account. Those with an alignment of their own are few, and left out.
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -7,12 +9,10 @@
 
 namespace {
 
-using r2cc::sim::Account;
-
 // Before each block. A block is given back to the account that it was taken from.
 struct alignas(std::max_align_t) Header {
-  size_t bytes = 0;
-  Account account = Account::kSimulation;
+  int64_t bytes = 0;
+  std::atomic<int64_t>* account = nullptr;
 };
 
 }  // namespace
@@ -20,15 +20,18 @@ struct alignas(std::max_align_t) Header {
 void* operator new(size_t bytes) {
   void* const raw = std::malloc(sizeof(Header) + bytes);
   if (raw == nullptr) throw std::bad_alloc();
-  auto* const header = new (raw) Header{bytes, r2cc::sim::charged};
-  r2cc::sim::live_bytes[static_cast<size_t>(header->account)] += static_cast<int64_t>(bytes);
+  auto* const header = new (raw) Header{.bytes = static_cast<int64_t>(bytes)};
+  if (r2cc::sim::accounts != nullptr) {
+    header->account = &(*r2cc::sim::accounts)[static_cast<size_t>(r2cc::sim::charged)];
+    *header->account += header->bytes;
+  }
   return header + 1;
 }
 
 void operator delete(void* block) noexcept {
   if (block == nullptr) return;
   Header* const header = static_cast<Header*>(block) - 1;
-  r2cc::sim::live_bytes[static_cast<size_t>(header->account)] -= static_cast<int64_t>(header->bytes);
+  if (header->account != nullptr) *header->account -= header->bytes;
   std::free(header);
 }
 

@@ -4,6 +4,7 @@
 #define R2CC_TESTS_SIM_CHARGE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -11,11 +12,17 @@ namespace r2cc::sim {
 
 enum class Account : uint8_t { kSimulation, kDaemons, kPeers };
 
-// Allocated and not freed. A world stays on one thread.
-inline thread_local std::array<int64_t, 3> live_bytes{};
+// Of one world, by account: bytes that are allocated and not freed. Whoever frees a block, now or after the world has ended, frees it for
+// the world that allocated it. So they live as long as the program, and cost 24 bytes a world.
+using Accounts = std::array<std::atomic<int64_t>, 3>;
+
+// Those of the world that runs on this thread; null before the first.
+inline thread_local Accounts* accounts = nullptr;
 inline thread_local Account charged = Account::kSimulation;
 
-inline int64_t LiveBytes(Account account) { return live_bytes[static_cast<size_t>(account)]; }
+// A world begins on this thread.
+inline void OpenAccounts() { accounts = new Accounts{}; }
+inline int64_t LiveBytes(Account account) { return (*accounts)[static_cast<size_t>(account)]; }
 
 class Charge {
  public:

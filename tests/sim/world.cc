@@ -23,8 +23,8 @@ constexpr Nanos kDaemonsRest = 40 * kNanosPerSecond;
 // A process that died is missed within this: silence, a probe, and the job's own pace.
 constexpr Nanos kMissedWithin = 2500 * kNanosPerMs;
 // The least after the last two of 24 rounds, relative to the most after the second and the third: a buffer that is there or not at the end
-// of one round is no growth. Faults of jobs are kept up to a number: at most 14 percent in 20 seeds.
-constexpr int64_t kGrowthMaxPercent = 120;
+// of one round is no growth. Faults of jobs are kept up to a number, and a chunk has 64 KiB: up to 99 KiB more in 125 seeds.
+constexpr int64_t kGrowthMaxBytes = 128 << 10;
 // How long a link may be away although its path is sound: a back-off and a connect.
 constexpr Nanos kReconnecting = 3 * kNanosPerSecond;
 // What came of a process that is gone is noticed sooner than that: probes, keep-alives and the deadline.
@@ -246,14 +246,14 @@ class World : public Tap {
   // At the end of a round, when all is mended and nothing is on the way.
   void Weigh(int round) {
     for (const Account account : {Account::kDaemons, Account::kPeers}) {
-      const int64_t bytes = LiveBytes(account) - bytes_before_[static_cast<size_t>(account)];
+      const int64_t bytes = LiveBytes(account);
       std::vector<int64_t>& weights = weights_[static_cast<size_t>(account)];
       weights.push_back(bytes);
       if (verbose_) Log(-1, "round " + std::to_string(round) + ": " + std::to_string(bytes) + " bytes of " + Name(account));
       if (round != scenario_.rounds) continue;
       const int64_t early = *std::max_element(weights.begin(), weights.begin() + 2);
       const int64_t late = *std::min_element(weights.end() - 2, weights.end());
-      if (late * 100 > early * kGrowthMaxPercent)
+      if (late > early + kGrowthMaxBytes)
         checker_.Violation("memory", std::string(Name(account)) + " hold " + std::to_string(late) +
                                          " bytes after each of the last two of " + std::to_string(round) + " rounds, and held " +
                                          std::to_string(early) + " at most after the third");
@@ -360,7 +360,6 @@ class World : public Tap {
     checker_.Violation("hang", what);
   }
 
-  const std::array<int64_t, 3> bytes_before_ = live_bytes;
   std::array<std::vector<int64_t>, 3> weights_;  // bytes after each round from the second on
   const Scenario scenario_;
   const bool verbose_;
@@ -388,6 +387,7 @@ class World : public Tap {
 }  // namespace
 
 Result RunScenario(const Scenario& scenario, uint64_t seed, bool verbose, const MakeDaemons& make_daemons) {
+  OpenAccounts();
   if (verbose) std::printf("seed %llu: %s", static_cast<unsigned long long>(seed), scenario.Text().c_str());
   World world(scenario, seed, verbose, make_daemons);
   Result result = world.Run();
