@@ -136,7 +136,7 @@ void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
                  [&](const frames::Fence& fence) { links_.Fence(fence, channel, now) ? LinksChanged(now) : Garbled(channel, now); },
                  [&](const frames::FencedAck& ack) { control_queue_.AnsweredThrough(FrameType::kFenced, ack.link, ack.incarnation); },
                  [&](const frames::RegionKnown& known) {
-                   if (known.region > UINT32_MAX) return Garbled(channel, now);
+                   if (known.region == 0 || known.region > UINT32_MAX) return Garbled(channel, now);
                    const auto id = static_cast<RegionId>(known.region);
                    if (regions_.Confirmed(id, known.generation))
                      control_queue_.Send(channel,
