@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 namespace r2cc::sim {
@@ -21,7 +23,12 @@ inline thread_local Accounts* accounts = nullptr;
 inline thread_local Account charged = Account::kSimulation;
 
 // A world begins on this thread.
-inline void OpenAccounts() { accounts = new Accounts{}; }
+inline void OpenAccounts() {
+  static std::mutex mutex;
+  static auto* const all = new std::deque<Accounts>;
+  const std::scoped_lock lock(mutex);
+  accounts = &all->emplace_back();
+}
 inline int64_t LiveBytes(Account account) { return (*accounts)[static_cast<size_t>(account)]; }
 
 class Charge {
