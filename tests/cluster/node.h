@@ -38,8 +38,8 @@ struct Surroundings {
   std::string attach;
   // The clock of each node, which its jobs share; empty: one that nobody else knows.
   std::vector<sim::MachineClock> clocks;
-  bool twins = false;  // rails 0 and 1 have names of one hash
-  bool short_histories = false;
+  bool twins = false;            // rails 0 and 1 have names of one hash
+  bool short_histories = false;  // daemons keep few events and little evidence, as World::events_max and evidence_max say
   // The daemon of a node has written to the sockets of its jobs.
   std::function<void(int node)> rings_jobs = [](int) {};
 };

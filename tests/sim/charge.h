@@ -14,7 +14,7 @@ namespace r2cc::sim {
 
 enum class Account : uint8_t { kSimulation, kDaemons, kPeers };
 
-// Of one world, by account: bytes that are allocated and not freed. Whoever frees a block, now or after the world has ended, frees it for
+// The bytes that one world has allocated and not freed, by account. Whoever frees a block, now or after the world has ended, frees it for
 // the world that allocated it. So they live as long as the program, and cost 24 bytes a world.
 using Accounts = std::array<std::atomic<int64_t>, 3>;
 
