@@ -4,6 +4,7 @@ GRPC_DEADLINE = "gRPC takes a deadline as a point of the system clock"
 POLLED = "NCCL's interface has no event to wait for: its caller polls, and r2cc-perf does what NCCL does"
 
 ALLOWED = {
+    ("clocks", "base/abseil_waits.cc"): "abseil says by the time of day when a wait ends",
     ("clocks", "base/log.cc"): "a JSON record has the wall clock's time, as a line of text has it from spdlog",
     ("clocks", "client/core/client.cc"): GRPC_DEADLINE,
     ("clocks", "client/health/health_events.cc"): GRPC_DEADLINE,
@@ -25,6 +26,7 @@ ALLOWED = {
     ("pure_rooms", "netplugin/collnet/mutant.h"): "for tests alone, whose seeds run beside each other",
     ("pure_rooms", "netplugin/flow/mutant.h"): "for tests alone, whose seeds run beside each other",
     ("pure_rooms", "plan/collective/choose_test.cc"): "how long the choice takes is what it measures",
+    ("sleeps", "base/abseil_waits_test.cc"): "what a thread waits for in the kernel gives no event: it is asked again",
     ("sleeps", "tests/etcd/attached.cc"): "memory that processes share gives no event: it is asked again",
     ("sleeps", "daemon/program/r2ccd_rig.h"): "another process's state gives no event: it is asked again",
     ("sleeps", "tools/perf/bootstrap.cc"): "a rank that is not started yet gives no event: connecting to it is tried again",
