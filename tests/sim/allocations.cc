@@ -1,4 +1,5 @@
-// Counts the bytes of operator new, by account. Those with an alignment of their own are few, and left out.
+// Counts the bytes of operator new, by account. Those with an alignment of their own are few, and left out. The form that does not throw is
+// here, too: the address sanitizer's own would not go with the delete below.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,14 @@ void* operator new(size_t bytes) {
   return header + 1;
 }
 
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void operator delete(void* block) noexcept {
   if (block == nullptr) return;
   Header* const header = static_cast<Header*>(block) - 1;
@@ -36,3 +45,4 @@ void operator delete(void* block) noexcept {
 }
 
 void operator delete(void* block, size_t) noexcept { operator delete(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { operator delete(block); }

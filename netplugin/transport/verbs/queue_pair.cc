@@ -8,6 +8,10 @@
 #include "base/core/check.h"
 #include "netplugin/flow/tuning.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace r2cc::net::verbs {
 namespace {
 
@@ -20,6 +24,13 @@ bool Says(std::string* error, const char* what, const std::string& device, int f
   *error = std::string("R2CC: cannot ") + what + " on the RDMA device " + device + ": " + std::strerror(failed);
   *error += LockedMemoryAdvice(failed);
   return false;
+}
+
+// The device may still write it.
+void KeepForGood([[maybe_unused]] std::byte* memory) {
+#ifdef __SANITIZE_ADDRESS__
+  __lsan_ignore_object(memory);
+#endif
 }
 
 }  // namespace
@@ -108,8 +119,7 @@ QueuePair::~QueuePair() {
   if (queue_ != CompletionQueueId{}) verbs->DestroyCompletionQueue(queue_);
   if (channel_ != ChannelId{}) verbs->DestroyChannel(channel_);
   if (region_.id == RegionId{}) return;
-  // The device may still write it.
-  if (verbs->Deregister(region_.id) != 0 && !device_->IsGone()) static_cast<void>(memory_.release());
+  if (verbs->Deregister(region_.id) != 0 && !device_->IsGone()) KeepForGood(memory_.release());
 }
 
 // ---- receives ----
