@@ -20,6 +20,6 @@ chmod 755 "$work/kernel"
 modules="./lib/modules/*/kernel"
 dpkg-deb --fsys-tarfile "$work"/*.deb | tar -x -C "$work/kernel" --wildcards --no-wildcards-match-slash \
   "./boot/vmlinuz-*" "$modules/arch" "$modules/crypto" "$modules/fs" "$modules/lib" "$modules/net" \
-  "$modules/drivers/infiniband" "$modules/drivers/net/*.ko" "$modules/drivers/virtio"
+  "$modules/drivers/infiniband" "$modules/drivers/net/*.ko" "$modules/drivers/net/bonding" "$modules/drivers/virtio"
 # Somebody else may have been quicker.
 [ -d "$folder" ] || mv -T "$work/kernel" "$folder"

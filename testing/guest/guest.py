@@ -26,7 +26,6 @@ _PROVIDERS = pathlib.Path("/etc/libibverbs.d/rxe.driver")
 # rdma_rxe loads crc32_generic by a name that is not among its dependencies. sch_tbf is for slow rails, sch_netem for lossy ones.
 _MODULES = ("virtio_pci", "9p", "9pnet_virtio", "overlay", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm", "veth", "bridge",
             "sch_tbf", "sch_netem")
-_MEMORY_MIB = 1024  # the system itself takes 113
 _POLL_S = 0.02
 # A guest is ready after 11 s on an idle machine. A loaded machine may take a multiple.
 _READY_S = 120
@@ -53,12 +52,13 @@ class GuestError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Hardware:
-  """What a guest has in addition to processor, memory and the host's files. The default is nothing, because its rails are veth devices."""
+  """What a guest has in addition to its processor and the host's files. The default is nothing, because its rails are veth devices."""
   # Run as root in the guest with the arguments that Guest got, before the command: makes the rails.
   script: pathlib.Path = _HERE / "rails.sh"
   arguments: tuple[str, ...] = ()  # of QEMU
   descriptors: tuple[int, ...] = ()  # that QEMU inherits
   modules: tuple[str, ...] = ()
+  memory_mib: int = 1024  # the system itself takes 113
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +211,7 @@ class Guest:
     console.write_bytes(b"")
     export = "security_model=none,multidevs=remap"
     return self._processes.start("qemu", [
-        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", str(_MEMORY_MIB), "-no-reboot",
+        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", str(self._hardware.memory_mib), "-no-reboot",
         "-nodefaults", "-display", "none", "-serial", f"file:{console}",
         "-kernel", str(self._folder / "vmlinux"), "-initrd", str(self._folder / "initramfs"),
         "-append", "console=ttyS0 quiet panic=1 nokaslr mitigations=off",

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 from typing import Callable, Iterable
 
-FOLDER = pathlib.Path("/var/cache/r2cc/guest_kernel")  # bazelw writes it
+FOLDER = pathlib.Path("/var/cache/r2cc/guest_kernel_2")  # bazelw writes it
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 _ELF_MAGIC = b"\x7fELF"
 
