@@ -179,6 +179,35 @@ class DaemonGone:
     return True
 
 
+class OtherRelease:
+  """A daemon is the other release's program for a while. Each change of it is a normal end and a start."""
+
+  def __init__(self, cluster: ChaosCluster, node: int):
+    self._cluster, self._node = cluster, node
+    self._is_other = False
+    self._ends = False
+
+  def begin(self) -> None:
+    self._cluster.ask_daemon_to_end(self._node)
+
+  def go_on(self, now_s: float) -> None:
+    del now_s
+    if not self._is_other and not self._cluster.daemon(self._node).is_alive():
+      self._cluster.start_other_release(self._node)
+      self._is_other = True
+
+  def end(self) -> bool:
+    if self._is_other and not self._ends:
+      if (words := self._cluster.crash_report(self._node)) is not None:
+        raise LabError(f"the other release: {words}")
+      self._cluster.ask_daemon_to_end(self._node)
+      self._ends = True
+    if self._cluster.daemon(self._node).is_alive():
+      return False
+    self._cluster.start_daemon(self._node)
+    return True
+
+
 class StopRank:
 
   def __init__(self, stage: Stage, fault: Fault):
@@ -279,11 +308,20 @@ def act_of(fault: Fault, stage: Stage) -> Act:
       "address": lambda: Simple(lambda: lab.drop_address(rail), lambda: lab.take_address(rail)),
       "reborn": lambda: Simple(lambda: lab.remove_interface(rail), lambda: lab.make_interface(rail)),
       "rate": lambda: Simple(share_of_rate, lambda: lab.reshape(rail, stage.rate)),
+      "delay": lambda: Simple(lambda: lab.emulate(rail, f"delay {value:g}ms"), lambda: lab.reshape(rail, stage.rate)),
+      "repeat": lambda: Simple(lambda: lab.emulate(rail, f"duplicate {value:g}%"), lambda: lab.reshape(rail, stage.rate)),
+      "reorder": lambda: Simple(lambda: lab.emulate(rail, f"delay 10ms reorder {100 - value:g}%"), lambda: lab.reshape(rail, stage.rate)),
+      "corrupt": lambda: Simple(lambda: lab.emulate(rail, f"corrupt {value:g}%"), lambda: lab.reshape(rail, stage.rate)),
+      "member": lambda: Simple(lambda: lab.cut_below(rail, int(value)), lambda: lab.heal_below(rail, int(value))),
+      "parent": lambda: Simple(lambda: lab.cut_below(rail, 0), lambda: lab.heal_below(rail, 0)),
       "drain": lambda: Word(stage, fault.node, ["nic", "drain", str(rail)], ["nic", "undrain", str(rail)]),
       "drill": lambda: Word(stage, fault.node, ["fail-nic", str(rail)], ["restore-nic", str(rail)]),
       "daemon-kill": lambda: DaemonGone(cluster, fault.node, killed=True),
       "daemon-stop": lambda: Simple(lambda: cluster.daemon(fault.node).pause(), lambda: cluster.daemon(fault.node).resume()),
       "daemon-restart": lambda: DaemonGone(cluster, fault.node, killed=False),
+      "upgrade": lambda: OtherRelease(cluster, fault.node),
+      "clock-back": lambda: Simple(lambda: lab.step_clock(fault.node, -value), lambda: lab.step_clock(fault.node, 0)),
+      "clock-ahead": lambda: Simple(lambda: lab.step_clock(fault.node, value), lambda: lab.step_clock(fault.node, 0)),
       "reload": lambda: Simple(lambda: cluster.daemon(fault.node).send(signal.SIGHUP), nothing),
       "certificate": lambda: Simple(lambda: cluster.issue_certificate(fault.node), nothing),
       "disk-full": lambda: Simple(lambda: cluster.fill_disk(fault.node), lambda: cluster.empty_disk(fault.node)),

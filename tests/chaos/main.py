@@ -3,6 +3,7 @@ sound, so that no job may fail, hang or have a wrong byte, and nothing may be le
 
 ./bazelw run //tests/chaos -- --minutes 60 --seed 7
 ./bazelw run //tests/chaos -- --faults DIR/script.jsonl    # the same again, or without the lines that were taken out
+./bazelw run //tests/chaos -- --guest --links bond --nodes 2 --rails 2 --rate 20mbit    # netem, bonds and VLANs, in an emulated machine
 """
 
 import argparse
@@ -13,6 +14,7 @@ import shutil
 import sys
 import tempfile
 
+from testing.guest.guest import GuestError
 from testing.lab import namespaces
 from testing.lab.binaries import built_binaries
 from testing.lab.cluster import keep_logs
@@ -21,9 +23,11 @@ from testing.lab.layout import rate_bits_per_s
 from testing.lab.lifetime import EndedBySignal, signals_unwind
 from testing.lab.processes import Processes
 from tests.bench.options import named_values, names_file, own_path
+from tests.chaos import in_guest
 from tests.chaos import run as runs
 from tests.chaos import script as scripts
 from tests.chaos.judge import Run
+from tests.chaos.links import LINKS
 from tests.chaos.script import Script, Shape
 from tests.chaos.world import PRIORITY, ChaosCluster, ChaosLab, has_etcd
 
@@ -41,6 +45,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
   parser.add_argument("--fabric", choices=("rail", "full"), default="rail",
                       help="rail: rail K reaches rail K alone; full: each reaches each (default: %(default)s)")
   parser.add_argument("--strict-arp", action="store_true", help="an interface answers ARP for its own addresses alone")
+  parser.add_argument("--links", choices=LINKS, default="veth",
+                      help="what a rail is: one interface, a bond of two, a VLAN on one (default: %(default)s)")
+  parser.add_argument("--guest", action="store_true", help="all of it in an emulated machine, whose kernel has netem, bonds and VLANs")
+  parser.add_argument("--release", type=own_path, metavar="DIR", help="r2ccd of another release, DIR/daemon/r2ccd: daemons are upgraded")
   parser.add_argument("--store", choices=("embedded", "etcd"), default="embedded", help="default: %(default)s")
   parser.add_argument("--kinds", type=lambda text: text.split(","), default=[], help=f"of faults: some of {','.join(scripts.KINDS)}")
   parser.add_argument("--gap", type=float, default=scripts.GAP_S, metavar="SECONDS",
@@ -69,7 +77,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 def script_of(options: argparse.Namespace) -> Script:
   if options.faults is not None:
     return scripts.read(options.faults.read_text(encoding="utf-8"))
-  shape = Shape(options.nodes, options.rails, options.store == "etcd", options.fabric, options.strict_arp)
+  shape = Shape(options.nodes, options.rails, options.store == "etcd", options.fabric, options.strict_arp, options.links,
+                options.guest or in_guest.is_inside(), options.release is not None)
   return scripts.make(options.seed, options.minutes * 60, shape, options.kinds, options.jobs, options.gap)
 
 
@@ -82,15 +91,20 @@ def run(options: argparse.Namespace, script: Script, folder: pathlib.Path) -> Ru
   binaries.check()
   if script.shape.etcd and not has_etcd():
     raise LabError("etcd is not installed: ./bazelw installs it")
+  if script.shape.guest and not in_guest.is_inside():
+    raise LabError("the script is for an emulated machine: add --guest")
+  other_daemon = options.release and options.release / "daemon/r2ccd"
+  if script.shape.release and (other_daemon is None or not os.access(other_daemon, os.X_OK)):
+    raise LabError(f"the script upgrades daemons: --release names the folder of another release's programs, not {options.release}")
   namespaces.sweep()
   os.nice(PRIORITY)
   shared_before = runs.shared_memory()
   environment = {name: value for pair in options.env for name, value in pair.items()}
   shape = script.shape
-  lab = ChaosLab(shape.nodes, shape.rails, options.rate, shape.fabric, shape.strict_arp)
+  lab = ChaosLab(shape, options.rate, folder)
   with signals_unwind():
     with lab, Processes(folder) as processes:
-      cluster = ChaosCluster(lab, binaries, folder, processes, script.shape.etcd)
+      cluster = ChaosCluster(lab, binaries, folder, processes, script.shape.etcd, other_daemon)
       with cluster.small_disks():
         done = runs.Chaos(script, cluster, processes, options.rate, environment, say).go()
         processes.end_all()
@@ -106,13 +120,15 @@ def main() -> int:
     if options.print:
       print(scripts.write(script), end="")
       return 0
+    if options.guest and not in_guest.is_inside():
+      return in_guest.run(sys.argv[1:], script.seconds, options.out)
     if (reason := namespaces.missing_feature()) is not None:
       raise LabError(f"needs root: {reason}")
     if options.out is not None:
       options.out.mkdir(parents=True, exist_ok=True)
       (options.out / "script.jsonl").write_text(scripts.write(script), encoding="utf-8")
     done = run(options, script, folder)
-  except (LabError, ValueError) as error:
+  except (LabError, GuestError, ValueError) as error:
     say(f"chaos: {error}")
     return 1
   except EndedBySignal as ended:

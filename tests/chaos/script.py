@@ -30,10 +30,11 @@ class Kind:
   """One kind of fault."""
   weight: float  # how often, compared with others
   seconds: tuple[float, float]  # how long it lasts; as often short as long, by order of magnitude
-  holds: str  # rail, rate, word, daemon, disk, rank, management or store: what nobody else breaks meanwhile
+  holds: str  # rail, rate, word, daemon, disk, clock, rank, management or store: what nobody else breaks meanwhile
   breaks_rail: bool = False
   values: tuple[float, ...] = ()  # one of these is the fault's
   holds_too: str = ""
+  needs: str = ""  # of the shape: host, guest, bond, vlan or release
 
 
 KINDS = {
@@ -49,13 +50,21 @@ KINDS = {
     "mtu": Kind(1, (0.5, 15), "rail", True, (1280, 1500, 4000)),
     "part": Kind(1.5, (0.05, 15), "rail", True, (1, 2)),  # one peer is not heard: the next node, or the one after it
     "new-lost": Kind(1, (0.5, 15), "rail", True),  # connections that are there go on, none can be opened to here
-    "reset": Kind(1, (0.5, 10), "rail", True, (1, 30)),  # so many of 10,000 packets are answered with a reset
-    "prohibited": Kind(0.7, (0.05, 10), "rail", True),  # a firewall says so
+    "reset": Kind(1, (0.5, 10), "rail", True, (1, 30), needs="host"),  # so many of 10,000 packets are answered with a reset
+    "prohibited": Kind(0.7, (0.05, 10), "rail", True, needs="host"),  # a firewall says so
     "route": Kind(0.7, (0.05, 8), "rail", True),  # link and address stay
     "flap": Kind(1, (1, 10), "rail", True, (0.02, 0.1, 0.5, 1.5)),  # seconds down, and up
     "address": Kind(1, (0.05, 5), "rail", True),
     "reborn": Kind(1, (0.1, 5), "rail", True, holds_too="rate"),  # the interface is removed and made again
     "rate": Kind(2, (1, 30), "rate", False, (0.03, 0.1, 0.25, 0.5)),  # of the rail's own
+    # Of a cable that delays, repeats, exchanges or damages packets.
+    "delay": Kind(1, (1, 20), "rail", True, (2, 20, 200), "rate", "guest"),  # milliseconds
+    "repeat": Kind(1, (1, 20), "rail", True, (1, 20), "rate", "guest"),  # percent
+    "reorder": Kind(1, (1, 20), "rail", True, (1, 25), "rate", "guest"),
+    "corrupt": Kind(1, (1, 20), "rail", True, (0.1, 2), "rate", "guest"),
+    # Of what a rail is made of.
+    "member": Kind(3, (0.05, 15), "rail", True, (0, 1), needs="bond"),  # one cable of two
+    "parent": Kind(3, (0.05, 15), "rail", True, needs="vlan"),  # the interface below it
     # Of connections: all of a rail's are ended, and new ones may be opened at once.
     "killed-connections": Kind(1, (0.1, 0.2), "rail"),
     # Words of an operator. They break nothing: no word takes the last way to a node.
@@ -69,6 +78,10 @@ KINDS = {
     "certificate": Kind(1, (0.1, 0.2), "daemon"),
     "disk-full": Kind(1, (1, 20), "disk"),
     "daemon-descriptors": Kind(0.5, (0.2, 8), "daemon"),  # it can open none
+    "upgrade": Kind(0.7, (3, 40), "daemon", needs="release"),  # meanwhile the other release's program runs
+    # Of a node's time of day; seconds.
+    "clock-back": Kind(0.7, (1, 60), "clock", False, (2, 60, 3600, 86400)),
+    "clock-ahead": Kind(0.7, (1, 60), "clock", False, (2, 60, 3600, 86400)),
     # Of a job.
     "rank-stop": Kind(2, (0.1, 12), "rank"),
     "rank-kill": Kind(0.3, (0.1, 0.2), "rank"),
@@ -90,6 +103,9 @@ class Shape:
   etcd: bool = False
   fabric: str = "rail"  # or "full": every rail reaches every rail
   strict_arp: bool = False  # an interface answers ARP for its own addresses alone
+  links: str = "veth"  # a rail is one; or a "bond" of two, or a "vlan" on one
+  guest: bool = False  # in an emulated machine: Debian's kernel has netem, and no answers of a firewall at an interface
+  release: bool = False  # there are programs of another release
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,10 +202,14 @@ def _between(chance: random.Random, least: float, most: float) -> float:
 
 
 def _possible(name: str, shape: Shape) -> bool:
-  """In a full fabric an address has rules and routes of its own, which the lab does not change."""
-  if KINDS[name].holds == "store":
+  """In a full fabric an address has rules and routes of its own, which the lab does not change; nor does it make a bond or a VLAN again."""
+  kind = KINDS[name]
+  if kind.holds == "store":
     return shape.etcd
-  return shape.fabric == "rail" or name not in ("address", "reborn", "route")
+  if kind.needs:
+    has = {"host": not shape.guest, "guest": shape.guest, "release": shape.release}
+    return has.get(kind.needs, kind.needs == shape.links)
+  return (shape.fabric == "rail" or name not in ("address", "reborn", "route")) and (shape.links == "veth" or name != "reborn")
 
 
 def _make_fault(chance: random.Random, at_s: float, shape: Shape, names: list[str]) -> Fault:
@@ -250,6 +270,8 @@ def read(text: str) -> Script:
   for number, fault in enumerate(faults):
     if fault.kind not in KINDS:
       raise ValueError(f"there is no fault '{fault.kind}'; there are {', '.join(KINDS)}")
+    if not _possible(fault.kind, shape):
+      raise ValueError(f"{fault.text()} at {fault.at_s:g} s: this cluster cannot have it: {shape}")
     active = [other for other in faults[:number] if other.end_s > fault.at_s]
     if not may_begin(fault, active, shape):
       raise ValueError(f"{fault.text()} at {fault.at_s:g} s: what it breaks is broken already, or two nodes have no way left")

@@ -35,7 +35,10 @@ class Make(unittest.TestCase):
 
   def test_every_kind_occurs_and_several_at_once(self):
     script = scripts.make(6, SECONDS, SHAPE)
-    self.assertEqual({fault.kind for fault in script.faults}, set(KINDS))
+    occurred = set()
+    for shape in (dataclasses.replace(SHAPE, release=True), Shape(guest=True, links="bond"), Shape(guest=True, links="vlan")):
+      occurred |= {fault.kind for fault in scripts.make(6, 2 * SECONDS, shape).faults}
+    self.assertEqual(occurred, set(KINDS))
     together = max(sum(other.at_s <= fault.at_s < other.end_s for other in script.faults) for fault in script.faults)
     self.assertGreaterEqual(together, 5)
     self.assertEqual({job.kind for job in script.jobs}, set(scripts.JOB_KINDS))
@@ -54,6 +57,12 @@ class Make(unittest.TestCase):
   def test_no_fault_of_a_store_that_is_not_there(self):
     script = scripts.make(9, SECONDS, Shape())
     self.assertFalse({fault.kind for fault in script.faults} & {"store-stop", "store-kill"})
+
+  def test_what_the_cluster_lacks_does_not_occur(self):
+    for shape, lacking in ((Shape(), {"upgrade", "delay", "repeat", "reorder", "corrupt", "member", "parent"}),
+                           (Shape(guest=True), {"upgrade", "reset", "prohibited", "member", "parent"}),
+                           (Shape(links="bond"), {"parent", "reborn"}), (Shape(links="vlan"), {"member", "reborn"})):
+      self.assertFalse({fault.kind for fault in scripts.make(9, SECONDS, shape).faults} & lacking, shape)
 
   def test_a_full_fabric_keeps_its_addresses(self):
     script = scripts.make(9, SECONDS, Shape(fabric="full"))
@@ -101,6 +110,11 @@ class ReadAndWrite(unittest.TestCase):
     shape = Shape(2, 2)
     script = dataclasses.replace(scripts.make(13, SECONDS, shape), faults=(Fault(1, 5, "cut", 0, 0), Fault(2, 5, "cut", 1, 1)))
     with self.assertRaisesRegex(ValueError, "cut n1/rail1 at 2 s"):
+      scripts.read(scripts.write(script))
+
+  def test_a_fault_that_the_cluster_cannot_have_is_refused(self):
+    script = dataclasses.replace(scripts.make(13, SECONDS, Shape()), faults=(Fault(1, 5, "member", 0, 0, value=1),))
+    with self.assertRaisesRegex(ValueError, "member n0/rail0 1 at 1 s: this cluster cannot have it"):
       scripts.read(scripts.write(script))
 
   def test_an_unknown_fault_is_named(self):

@@ -1,19 +1,25 @@
 """The cluster that chaos breaks: a lab whose rails change, daemons with certificates and small disks, and perhaps an etcd."""
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 from typing import Iterator, Sequence
 
+from testing.lab.binaries import built_file
+
 from testing.lab.cluster import Binaries, Cluster
 from testing.lab.lab import LabError, RailId
-from testing.lab.layout import RAIL_MTU
+from testing.lab.layout import RAIL_MTU, rate_bits_per_s
 from testing.lab.namespaces import NamespaceLab
 from testing.lab.processes import ManagedProcess, Processes, clean_environment
 from tests.chaos.judge import Usage
+from tests.chaos.links import LinkLayout, missing_link
+from tests.chaos.script import Shape
 
 ETCD = "/usr/bin/etcd"
 # Of the rig: on a machine that is busy for its processes, faults have to begin and end in time.
@@ -26,6 +32,8 @@ _COMMAND_TIMEOUT_S = 20
 _DISK_SIZE = "128m"
 # What a daemon that has ended on purpose leaves where it ran: the rails for jobs that start before the next one does, and its lock.
 _KEPT_FILES = {"r2ccd.textproto", "kept", "rails"}
+# 0.2.0 has its lock there, too.
+_KEPT_OF_OTHER_RELEASE = {"r2ccd.lock"}
 _KEPT_CONTROL_FILES = {"r2ccd.lock"}
 
 
@@ -41,16 +49,23 @@ def run(argv: list[str]) -> str:
 
 
 class ChaosLab(NamespaceLab):
-  """Rails whose addresses, MTUs and interfaces change."""
+  """Rails whose addresses, MTUs and interfaces change, and nodes with clocks of their own. `folder` has the clocks."""
 
-  def __init__(self, nodes: int, rails: int, rate: str, fabric: str, strict_arp: bool):
-    super().__init__(nodes, rails, rate, fabric)
-    self._strict_arp = strict_arp
+  def __init__(self, shape: Shape, rate: str, folder: pathlib.Path):
+    super().__init__(shape.nodes, shape.rails, rate, shape.fabric)
+    self._layout = LinkLayout(**dataclasses.asdict(self._layout), links=shape.links)
+    self._strict_arp = shape.strict_arp
     self._rate = rate
     self._other_address: set[RailId] = set()  # those that have their second address
+    self._clocks = folder / "clocks"
 
   def _make(self) -> None:
+    if (reason := missing_link(self._layout.links)) is not None:
+      raise LabError(reason)
     super()._make()
+    self._clocks.mkdir()
+    for node in range(self.nodes):
+      self.step_clock(node, 0)
     for node in range(self.nodes) if self._strict_arp else ():
       settings = "cd /proc/sys/net/ipv4/conf/all && echo 1 > arp_ignore && echo 2 > arp_announce"
       run(self.command(node, ["sh", "-c", settings]))
@@ -92,6 +107,30 @@ class ChaosLab(NamespaceLab):
     first = f":{_PLUGINS_FIRST_PORT}"
     run(self.command(node, ["ss", "--kill", "--tcp", "src", self.management_address(node), "sport", "ge", first, "dport", "ge", first]))
 
+  def step_clock(self, node: int, ahead_s: float) -> None:
+    """The time of day of the node's processes is so far ahead of the machine's."""
+    file = os.open(self._clock(node), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+      os.pwrite(file, struct.pack("<q", round(ahead_s * 1e9)), 0)  # at once, as it is mapped
+    finally:
+      os.close(file)
+
+  def _clock(self, node: int) -> pathlib.Path:
+    return self._clocks / f"n{node}"
+
+  def cut_below(self, rail: RailId, part: int) -> None:
+    """One of the interfaces that the rail is made of."""
+    self._on_node(rail, "ip", "link", "set", "dev", self._layout.below(rail)[part], "down")
+
+  def heal_below(self, rail: RailId, part: int) -> None:
+    self._on_node(rail, "ip", "link", "set", "dev", self._layout.below(rail)[part], "up")
+
+  def emulate(self, rail: RailId, what: str) -> None:
+    """Words of netem for what the node sends, at the rail's own rate, until reshape()."""
+    # 4 MB of packets at the rail's MTU: more than what is under way.
+    self._on_node(rail, "tc", "qdisc", "replace", "dev", f"rail{rail.rail}", "root", "netem", "limit", "500", "rate",
+                  f"{rate_bits_per_s(self._rate):g}bit", *what.split())
+
   def set_mtu(self, rail: RailId, mtu: int = RAIL_MTU) -> None:
     self._on_node(rail, "ip", "link", "set", "dev", f"rail{rail.rail}", "mtu", str(mtu))
 
@@ -108,18 +147,22 @@ class ChaosLab(NamespaceLab):
     self.reshape(rail, self._rate)
 
   def command(self, node: int, argv: Sequence[str]) -> list[str]:
-    """What runs for long leaves the rig's own priority to it."""
-    return ["nice", "-n", str(-PRIORITY), *super().command(node, argv)]
+    """What runs for long leaves the rig's own priority to it, and has the node's clock."""
+    clock = ["env", f"LD_PRELOAD={built_file('tests/chaos/libclock_steps.so')}", f"R2CC_CHAOS_CLOCK={self._clock(node)}"]
+    return ["nice", "-n", str(-PRIORITY), *super().command(node, [*clock, *argv])]
 
   def _on_node(self, rail: RailId, *argv: str) -> None:
     run(super().command(rail.node, list(argv)))
 
 
 class ChaosCluster(Cluster):
-  """Its daemons know each other by certificates. `etcd`: they share a store of its; else n0 has it."""
+  """Its daemons know each other by certificates. `etcd`: they share a store of its; else n0 has it. `other_daemon`: r2ccd of another
+  release."""
 
-  def __init__(self, lab: ChaosLab, binaries: Binaries, folder: pathlib.Path, processes: Processes, etcd: bool):
+  def __init__(self, lab: ChaosLab, binaries: Binaries, folder: pathlib.Path, processes: Processes, etcd: bool,
+               other_daemon: pathlib.Path | None = None):
     super().__init__(lab, binaries, folder, processes, tls=True)
+    self._other_daemon = other_daemon
     self._root = folder
     self._own_processes = processes
     self._etcd_lives = 0
@@ -153,6 +196,16 @@ class ChaosCluster(Cluster):
     if self.etcd is None:
       raise LabError("this cluster has no etcd")
     return self.etcd
+
+  def start_other_release(self, node: int) -> None:
+    """In the place of a daemon that has ended."""
+    assert self._other_daemon is not None
+    own = self.binaries
+    self.binaries = dataclasses.replace(own, daemon=self._other_daemon)
+    try:
+      self.start_daemon(node)
+    finally:
+      self.binaries = own
 
   def ask_daemon_to_end(self, node: int) -> None:
     """It has until it is started again."""
@@ -191,9 +244,10 @@ class ChaosCluster(Cluster):
   def files_left(self) -> list[str]:
     """Once all daemons have ended as they were asked to."""
     found = []
+    kept = _KEPT_FILES | (_KEPT_OF_OTHER_RELEASE if self._other_daemon is not None else set())
     for node in range(self.lab.nodes):
       run_dir = self.run_dir(node)
-      found += [str(path.relative_to(self._root)) for path in run_dir.iterdir() if path.name not in _KEPT_FILES]
+      found += [str(path.relative_to(self._root)) for path in run_dir.iterdir() if path.name not in kept]
       found += [str(path.relative_to(self._root)) for path in self.disk(node).rglob("*") if path.suffix in (".tmp", ".new", ".part")]
       control = run_dir.with_name(run_dir.name + "-control")
       found += [str(path.relative_to(self._root)) for path in control.iterdir() if path.name not in _KEPT_CONTROL_FILES]
