@@ -29,10 +29,20 @@ constexpr int64_t kSliceNs = 20'000'000;
 // A condition variable does not name the clock of its waits. A time of day is later than this (2001), and no machine is up for so long.
 constexpr time_t kLeastTimeOfDayS = 1'000'000'000;
 
+// What would have been called without this file. No static variable with a guard: two threads that come first at once would wait for each
+// other by syscall(), which is replaced here, too.
 template <typename Function>
-Function Next(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+Function Next(std::atomic<Function>& found, const char* name) {
+  Function next = found.load(std::memory_order_relaxed);
+  if (next == nullptr) found.store(next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name)), std::memory_order_relaxed);
+  return next;
 }
+
+std::atomic<int (*)(clockid_t, timespec*)> next_clock_gettime;
+std::atomic<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)> next_timedwait;
+std::atomic<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> next_clockwait;
+std::atomic<int (*)(sem_t*, const timespec*)> next_sem_timedwait;
+std::atomic<long (*)(long, ...)> next_syscall;
 
 const std::atomic<int64_t>* MapOffset() {
   static constexpr std::atomic<int64_t> kNone{0};
@@ -44,8 +54,11 @@ const std::atomic<int64_t>* MapOffset() {
   return mapped == MAP_FAILED ? &kNone : static_cast<const std::atomic<int64_t>*>(mapped);
 }
 
+std::atomic<const std::atomic<int64_t>*> offset_file;
+
 int64_t OffsetNs() {
-  static const std::atomic<int64_t>* const offset = MapOffset();
+  const std::atomic<int64_t>* offset = offset_file.load(std::memory_order_relaxed);
+  if (offset == nullptr) offset_file.store(offset = MapOffset(), std::memory_order_relaxed);
   return offset->load(std::memory_order_relaxed);
 }
 
@@ -54,8 +67,7 @@ timespec TimespecOf(int64_t ns) { return {ns / kSecondNs, ns % kSecondNs}; }
 
 int64_t KernelNowNs() {
   timespec now{};
-  static const auto next = Next<int (*)(clockid_t, timespec*)>("clock_gettime");
-  next(CLOCK_REALTIME, &now);
+  Next(next_clock_gettime, "clock_gettime")(CLOCK_REALTIME, &now);
   return NanosOf(now);
 }
 
@@ -72,8 +84,7 @@ timespec SliceOf(const timespec& until, bool* over) {
 extern "C" {
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  static const auto next = Next<int (*)(clockid_t, timespec*)>("clock_gettime");
-  const int result = next(clock, time);
+  const int result = Next(next_clock_gettime, "clock_gettime")(clock, time);
   if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) *time = TimespecOf(NanosOf(*time) + OffsetNs());
   return result;
 }
@@ -93,7 +104,7 @@ time_t time(time_t* also) noexcept {
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  static const auto next = Next<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>("pthread_cond_timedwait");
+  const auto next = Next(next_timedwait, "pthread_cond_timedwait");
   if (until->tv_sec < kLeastTimeOfDayS) return next(condition, mutex, until);
   bool over = false;
   const timespec slice = SliceOf(*until, &over);
@@ -102,7 +113,7 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, co
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
-  static const auto next = Next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
+  const auto next = Next(next_clockwait, "pthread_cond_clockwait");
   if (clock != CLOCK_REALTIME) return next(condition, mutex, clock, until);
   bool over = false;
   const timespec slice = SliceOf(*until, &over);
@@ -111,7 +122,7 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
 }
 
 int sem_timedwait(sem_t* semaphore, const timespec* until) {
-  static const auto next = Next<int (*)(sem_t*, const timespec*)>("sem_timedwait");
+  const auto next = Next(next_sem_timedwait, "sem_timedwait");
   for (bool over = false;;) {
     const timespec slice = SliceOf(*until, &over);
     const int result = next(semaphore, &slice);
@@ -126,7 +137,7 @@ long syscall(long number, ...) noexcept {
   long argument[6];
   for (long& each : argument) each = va_arg(list, long);
   va_end(list);
-  static const auto next = Next<long (*)(long, ...)>("syscall");
+  const auto next = Next(next_syscall, "syscall");
   const auto* until = reinterpret_cast<const timespec*>(argument[3]);
   const bool waits = number == SYS_futex && (argument[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
   if (!waits || (argument[1] & FUTEX_CLOCK_REALTIME) == 0 || until == nullptr)

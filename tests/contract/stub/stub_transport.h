@@ -276,6 +276,10 @@ class StubTransport final : public Transport {
  public:
   StubTransport(std::shared_ptr<Fabric> fabric, int host, Greet greet)
       : fabric_(std::move(fabric)), host_(host), greet_(std::move(greet)) {}
+  // Nobody looks at its ports any more, and the other process may be there for longer.
+  ~StubTransport() override { fabric_->hosts[host_].wake = [] {}; }
+  StubTransport(const StubTransport&) = delete;
+  StubTransport& operator=(const StubTransport&) = delete;
   TransportKind kind() const override { return TransportKind::kVerbs; }  // TCP's is the out-of-band one
   bool Listen(const Rail& rail, Endpoint* own, std::string*) override {
     *own = {static_cast<uint8_t>(rail.index)};
