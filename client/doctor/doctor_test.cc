@@ -35,7 +35,8 @@ class DoctorTest : public testing::Test {
     machine_.listeners["/run/r2cc-control/r2ccd.sock"] = 7;
     machine_.files["/proc/sys/net/ipv4/tcp_congestion_control"] = "cubic";
     machine_.interfaces = {{"eth0", true, 9000, {{"10.1.0.1", 24}}}, {"eth1", true, 9000, {{"10.2.0.1", 24}}}};
-    machine_.environment = {{"NCCL_NET_PLUGIN", "r2cc"}, {"NCCL_NET", "R2CC"}, {"R2CC_RAILS", "eth0,eth1"}};
+    machine_.environment = {
+        {"NCCL_NET_PLUGIN", "r2cc"}, {"NCCL_NET", "R2CC"}, {"NCCL_NET_PLUGIN_REF_COUNT", "1"}, {"R2CC_RAILS", "eth0,eth1"}};
     machine_.libraries["libnccl-net-r2cc.so"] = {"/usr/lib/libnccl-net-r2cc.so"};
     facts_.now_ns = machine_.NowNs();
     DaemonFacts& daemon = facts_.daemon;
@@ -338,6 +339,8 @@ TEST_F(DoctorTest, JobsEnvironment) {
   EXPECT_THAT(with("NCCL_NET_PLUGIN", "aws"), HasSubstr("FAIL plugin variable: NCCL_NET_PLUGIN=aws is another plugin"));
   EXPECT_THAT(with("NCCL_NET", ""), HasSubstr("warn NCCL_NET: not set"));
   EXPECT_THAT(with("NCCL_NET", "IB"), HasSubstr("FAIL NCCL_NET: NCCL_NET=IB is another network"));
+  EXPECT_THAT(with("NCCL_NET_PLUGIN_REF_COUNT", ""), HasSubstr("warn plugin kept: NCCL_NET_PLUGIN_REF_COUNT=1 is not set"));
+  EXPECT_THAT(with("NCCL_NET_PLUGIN_REF_COUNT", "0"), HasSubstr("warn plugin kept: "));
   EXPECT_THAT(with("R2CC_RAILS", "eth0,eth7"), HasSubstr("FAIL rails: R2CC_RAILS names eth7"));
   EXPECT_THAT(with("R2CC_RAILS", "^eth7"), HasSubstr("warn rails: R2CC_RAILS excludes eth7, which this machine has not"));
   EXPECT_THAT(with("R2CC_RAILS", "~eth0,eth7"), HasSubstr("warn rails: R2CC_RAILS names eth7, which this machine has not"));

@@ -43,6 +43,15 @@ void CheckVariables(const JobFacts& job, Findings* found) {
         Fail("NCCL_NET", absl::StrCat("NCCL_NET=", net, " is another network: the plugin is not used"), "export NCCL_NET=R2CC"));
   else
     found->push_back(Ok("NCCL_NET", "NCCL_NET=R2CC"));
+  // 0 is NCCL's default.
+  const std::string kept = Value(job, "NCCL_NET_PLUGIN_REF_COUNT");
+  if (kept.empty() || kept == "0")
+    found->push_back(Warn("plugin kept",
+                          "NCCL_NET_PLUGIN_REF_COUNT=1 is not set: a process of NCCL 2.28 or 2.29 that ends all its communicators can make "
+                          "no others",
+                          "export NCCL_NET_PLUGIN_REF_COUNT=1"));
+  else
+    found->push_back(Ok("plugin kept", absl::StrCat("NCCL_NET_PLUGIN_REF_COUNT=", kept)));
 }
 
 // NCCL's list of interfaces: prefixes, "=" for whole names, "^" for all but these.

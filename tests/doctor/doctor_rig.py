@@ -9,7 +9,8 @@ import unittest
 from bazel import unittest_main
 from tests.doctor import two_nodes
 
-CLEAN_JOB = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "R2CC_RAILS": "rail0,rail1", "NCCL_SOCKET_IFNAME": "=ctl0"}
+CLEAN_JOB = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "NCCL_NET_PLUGIN_REF_COUNT": "1", "R2CC_RAILS": "rail0,rail1",
+             "NCCL_SOCKET_IFNAME": "=ctl0"}
 
 
 class DoctorTestCase(unittest.TestCase):
