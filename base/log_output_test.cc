@@ -51,7 +51,7 @@ TEST_P(LogOutputTest, AReaderThatReadsGetsAll) {
 }
 
 // Before: write() waited for ever.
-TEST_P(LogOutputTest, AReaderThatStandsStillHoldsUpNobodyAndLinesBeyondTheBoundAreCounted) {
+TEST_P(LogOutputTest, AStuckReaderHoldsUpNobodyAndLinesBeyondTheBoundAreCounted) {
   LogOutput output(ends_[1]);
   constexpr int kLines = 20'000;
   const auto line = [](int i) { return std::to_string(i) + std::string(100, '.') + "\n"; };

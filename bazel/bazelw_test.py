@@ -65,8 +65,8 @@ class BazelwTest(unittest.TestCase):
   def test_calls_bazel_with_the_same_arguments(self):
     for arguments in (("build", "//..."), ("--batch", "test", "//...", "--jobs=3"), ("info",), ("test", "//a/..."), ("test", "//a:all"),
                       ("run", "//:drill", "--", "--test", "x y")):
-      code, said, calls = self.run_bazelw(*arguments)
-      self.assertEqual((code, said), (0, ""), arguments)
+      code, output, calls = self.run_bazelw(*arguments)
+      self.assertEqual((code, output), (0, ""), arguments)
       self.assertEqual(calls[-1], "bazel " + " ".join(arguments))
 
   def test_a_full_label_runs_whatever_its_tier(self):
@@ -95,25 +95,25 @@ class BazelwTest(unittest.TestCase):
   def test_without_a_need_the_tests_are_skipped(self):
     self.tags("needs-etcd")
     (self.root / "archive").unlink()
-    code, said, calls = self.run_bazelw("test", "//a:b")
+    code, output, calls = self.run_bazelw("test", "//a:b")
     self.assertEqual((code, calls[-1]), (0, "bazel test --config=long //a:b"))
-    self.assertIn("could not install", said)
-    self.assertIn("etcd-server", said)
+    self.assertIn("could not install", output)
+    self.assertIn("etcd-server", output)
 
   def test_a_need_that_nobody_knows_is_refused(self):
     self.tags("needs-luck")
-    code, said, calls = self.run_bazelw("test", "//a:b")
+    code, output, calls = self.run_bazelw("test", "//a:b")
     self.assertEqual(code, 1)
-    self.assertEqual(said, "bazelw: a target has the tag needs-luck, and there is no bazel/packages/luck.txt\n")
+    self.assertEqual(output, "bazelw: a target has the tag needs-luck, and there is no bazel/packages/luck.txt\n")
     self.assertNotIn("bazel test", " ".join(calls))
 
   def expect_refusal(self, *words, **environment):
     """One line with these words, and no build."""
-    code, said, calls = self.run_bazelw("build", "//...", **environment)
+    code, output, calls = self.run_bazelw("build", "//...", **environment)
     self.assertEqual(code, 1)
-    self.assertEqual(len(said.splitlines()), 1, said)
+    self.assertEqual(len(output.splitlines()), 1, output)
     for word in words:
-      self.assertIn(word, said)
+      self.assertIn(word, output)
     self.assertEqual([call for call in calls if call.startswith("bazel")], [])
 
   def test_one_line_without_root(self):
@@ -127,10 +127,10 @@ class BazelwTest(unittest.TestCase):
   def test_without_an_archive_the_last_line_names_what_is_missing(self):
     self.write(installed="")
     (self.root / "archive").unlink()
-    code, said, calls = self.run_bazelw("build", "//...")
+    code, output, calls = self.run_bazelw("build", "//...")
     self.assertEqual(code, 1)
-    self.assertIn("could not install", said.splitlines()[-1])
-    self.assertIn("g++", said.splitlines()[-1])
+    self.assertIn("could not install", output.splitlines()[-1])
+    self.assertIn("g++", output.splitlines()[-1])
     self.assertNotIn("bazel build //...", calls)
 
   def test_one_line_for_a_full_disk(self):
@@ -143,9 +143,9 @@ class BazelwTest(unittest.TestCase):
 
   def test_with_little_memory_fewer_actions_at_a_time(self):
     self.write(meminfo="MemTotal: 4000000 kB\n")
-    code, said, calls = self.run_bazelw("build", "//...", "--jobs=2")
+    code, output, calls = self.run_bazelw("build", "//...", "--jobs=2")
     self.assertEqual((code, calls), (0, ["bazel build --jobs=3 //... --jobs=2"]))  # Bazel keeps to the last
-    self.assertEqual(len(said.splitlines()), 1, said)
+    self.assertEqual(len(output.splitlines()), 1, output)
 
   def test_the_limit_of_a_container_counts(self):
     (self.root / "cgroup").mkdir()

@@ -114,8 +114,8 @@ class RunTest(unittest.TestCase):
 
   def test_a_package_that_does_not_load_is_a_failure(self):
     aborted = {"id": {"pattern": {"pattern": ["//..."]}}, "aborted": {"reason": "LOADING_FAILURE", "description": "bad BUILD"}}
-    said = {"id": {"progress": {}}, "progress": {"stderr": "ERROR: x\nERROR: package contains errors: bad/er\nWARNING: y"}}
-    for event in (aborted, said):
+    progress_event = {"id": {"progress": {}}, "progress": {"stderr": "ERROR: x\nERROR: package contains errors: bad/er\nWARNING: y"}}
+    for event in (aborted, progress_event):
       self.assertEqual(counts([event] + ran("//a:b", "PASSED", "x"), 1, {"x": ALL_PASS}), (2, 1, 0))
 
   def test_bazels_exit_status_is_never_lost(self):
@@ -142,7 +142,7 @@ class RunTest(unittest.TestCase):
     total = ci_summary.summarize(events, 0, lambda uri: ALL_PASS)
     self.assertEqual((total.passed, total.cached), (6, 4))
 
-  def test_what_ran_now_has_a_cost(self):
+  def test_uncached_results_have_a_cost(self):
     events = ran("//a:a", "PASSED", "x") + ran("//a:b", "PASSED", "x") + ran("//a:c", "PASSED", "y")
     for event in events[1::3]:
       event["testResult"]["testAttemptDurationMillis"] = "2500"
@@ -159,11 +159,11 @@ class RunTest(unittest.TestCase):
       for cpu_s, exit_status, last in ((1, 0, "1 passed, 0 failed, 0 skipped"), (100_000, 1, "1 passed, 1 failed, 0 skipped")):
         with open(xml_path, "w", encoding="utf-8") as file:
           file.write(f'<testsuites processor_seconds="{cpu_s}"><testcase name="a"/></testsuites>')
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
           self.assertEqual(ci_summary.main(["plain", events_path, "0"]), exit_status)
-        self.assertEqual(said.getvalue().splitlines()[-1], last)
-        self.assertIn("slow: plain: //a:a: 0 s", said.getvalue())
+        self.assertEqual(output.getvalue().splitlines()[-1], last)
+        self.assertIn("slow: plain: //a:a: 0 s", output.getvalue())
 
   def test_main_reads_real_files(self):
     with tempfile.TemporaryDirectory() as folder:
@@ -180,8 +180,8 @@ class RunTest(unittest.TestCase):
       self.assertEqual(ci_summary.main([]), 2)
       self.assertEqual(ci_summary.main(["plain", events_path]), 2)
 
-      said = io.StringIO()
-      with contextlib.redirect_stdout(said):
+      output = io.StringIO()
+      with contextlib.redirect_stdout(output):
         self.assertEqual(ci_summary.main(["plain", events_path, "0", "sanitized", events_path, "8"]), 1)
-      self.assertIn("FAILED: sanitized: bazel test ended with exit status 8\n", said.getvalue())
-      self.assertEqual(said.getvalue().splitlines()[-1], "4 passed, 1 failed, 0 skipped")
+      self.assertIn("FAILED: sanitized: bazel test ended with exit status 8\n", output.getvalue())
+      self.assertEqual(output.getvalue().splitlines()[-1], "4 passed, 1 failed, 0 skipped")

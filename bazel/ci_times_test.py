@@ -67,7 +67,7 @@ class JudgeTest(unittest.TestCase):
     self.assertEqual(self.judge("plain", "//a:a", 180.5), (0, 1))
     self.assertEqual(self.judge("plain", "//big:big", 600.5), (0, 1))
 
-  def test_what_is_not_known_is_not_judged(self):
+  def test_unknown_times_are_not_judged(self):
     self.assertEqual(self.judge("plain", "//a:a", None), (0, 0))
     self.assertEqual(self.judge("long-systems", "//a:a", 9999.0), (0, 0))
 

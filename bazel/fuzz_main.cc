@@ -53,7 +53,7 @@ void KeepInput() {
   const int length = std::snprintf(line, sizeof(line), "fuzz: run %llu, %zu bytes, %s %s\n", static_cast<unsigned long long>(run_number),
                                    input->size(), written ? "kept in" : "could not be written to", crash_path);
   if (length > 0) [[maybe_unused]]
-    const ssize_t said = write(STDERR_FILENO, line, std::min(static_cast<size_t>(length), sizeof(line) - 1));
+    const ssize_t written = write(STDERR_FILENO, line, std::min(static_cast<size_t>(length), sizeof(line) - 1));
 }
 
 void OnSignal(int signal) {

@@ -24,7 +24,7 @@ class GtestMainTest(unittest.TestCase):
       self.assertEqual(done.returncode, 1)
       self.assertIn("R2CC_REQUIRE promises 'root'", done.stdout)
 
-  def test_what_it_cost_is_in_its_xml(self):
+  def test_xml_has_its_processor_time(self):
     path = os.path.join(os.environ["TEST_TMPDIR"], "specimen.xml")
     run_specimen("", f"xml:{path}")
     with open(path, encoding="utf-8") as file:

@@ -51,7 +51,7 @@ class Specimen(unittest.TestCase):
 
 class RunnerTest(unittest.TestCase):
 
-  def test_every_outcome_is_told_apart(self):
+  def test_every_outcome_is_distinguished(self):
     got, _ = outcomes(ONE_OF_EACH)
     self.assertEqual(got, {
         "test_pass": "passed", "test_fail": "failed", "test_error": "failed", "test_skip": "skipped", "test_sub_tests_pass": "passed",
@@ -83,7 +83,7 @@ class Specimen(unittest.TestCase):
     cases = unittest_main.run(["no_such_module_anywhere"], io.StringIO())
     self.assertEqual([case.outcome for case in cases], ["failed"])
 
-  def test_xml_says_the_same(self):
+  def test_xml_has_the_same_outcomes(self):
     _, cases = outcomes(ONE_OF_EACH)
     root = ElementTree.fromstring(unittest_main.to_xml("specimen", cases))
     self.assertGreater(float(root.get("processor_seconds")), 0)

@@ -28,7 +28,7 @@ TEST(CheckConfig, WithoutAProgramItReportsThat) {
 }
 
 // r2ccctl and r2ccd themselves: one prints the output of the other, with its exit code.
-TEST(CheckConfig, ItIsTheDaemonThatChecks) {
+TEST(CheckConfig, PrintsTheOutputOfTheDaemonsCheck) {
   const std::string folder = testing::TempDir() + "/check_config_run";
   std::filesystem::create_directories(folder + "/r2ccd.d");
   const std::string file = folder + "/r2ccd.textproto";

@@ -73,7 +73,7 @@ TEST_F(WiringNicsTest, ASettingIsKeptForANicThatComesAgain) {
   EXPECT_THAT(Nics(), ElementsAre("rail0 10.0.0.1 HEALTHY", "rail2 127.0.0.9 HEALTHY", "rail1 10.0.7.1 DRAINED"));
 }
 
-TEST_F(WiringNicsTest, ThoseThatStayAreNotTouched) {
+TEST_F(WiringNicsTest, UnchangedNicsAreNotTouched) {
   links_->Set("eth0", false);
   Settle();
   const size_t plans = page_->plans().size();
@@ -83,7 +83,7 @@ TEST_F(WiringNicsTest, ThoseThatStayAreNotTouched) {
   EXPECT_LE(page_->plans().size(), plans + 1);
 }
 
-TEST_F(WiringNicsTest, OneThatIsMissingAtTheStartHasFailedUntilItComes) {
+TEST_F(WiringNicsTest, ANicThatIsMissingAtTheStartHasFailedUntilItComes) {
   FakeWorld::MakeDaemon(
       "node: 'n0' nics { name: 'rail0' interface: 'eth0' } nics { name: 'rail3' interface: 'eth3' } "
       "nics { name: 'rail4' address: '10.0.4.0/24' } nics { interface: 'ib*' }",

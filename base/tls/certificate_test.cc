@@ -81,7 +81,7 @@ TEST(CertificateTest, OnlyNamesOfTheFixedForm) {
     EXPECT_FALSE(Issue(ca, {Identity::Kind::kNode, name}, ForDays(kNow, 5)).ok()) << name;
 }
 
-TEST(CertificateTest, OneThatIsRefusedIsNotBelieved) {
+TEST(CertificateTest, ARefusedCertificateIsNotBelieved) {
   const CertificateAndKey ca = Authority();
   const CertificateAndKey stolen = *Issue(ca, {Identity::Kind::kNode, "n1"}, ForDays(kNow, 5));
   const CertificateAndKey other = *Issue(ca, {Identity::Kind::kNode, "n1"}, ForDays(kNow, 5));
@@ -105,7 +105,7 @@ TEST(CertificateTest, OneThatIsRefusedIsNotBelieved) {
   EXPECT_EQ(authorities.Refuse("abc\n").message(), "has 'abc', which is no SHA-256 of a certificate");
 }
 
-TEST(CertificateTest, OneThatItsAuthorityRevokedIsNotBelieved) {
+TEST(CertificateTest, ARevokedCertificateIsNotBelieved) {
   const CertificateAndKey ca = Authority();
   const CertificateAndKey stolen = *Issue(ca, {Identity::Kind::kNode, "n1"}, ForDays(kNow, 5));
   const CertificateAndKey other = *Issue(ca, {Identity::Kind::kNode, "n1"}, ForDays(kNow, 5));

@@ -21,13 +21,13 @@ TEST(RunSystemProgram, BothOutputsAndTheirEnd) {
   EXPECT_EQ(*end, "19998\n19999\n");
 }
 
-TEST(RunSystemProgram, OneThatIsNotThereOrDoesNotEnd) {
+TEST(RunSystemProgram, AProgramThatIsMissingOrDoesNotEnd) {
   EXPECT_TRUE(absl::IsNotFound(RunSystemProgram({"/nowhere/program"}, 100).status()));
   const auto slow = RunSystemProgram({"/bin/sh", "-c", "echo begun; exec sleep 1000"}, 100, 200);
   EXPECT_THAT(*slow, HasSubstr("ended after 200 ms"));
 }
 
-TEST(RunSystemProgram, OneThatClosesItsOutputAndGoesOnIsEnded) {
+TEST(RunSystemProgram, AProgramThatClosesItsOutputAndGoesOnIsEnded) {
   const auto hook = RunSystemProgram({"/bin/sh", "-c", "exec >&- 2>&-; exec sleep 1000"}, 100, 200);
   EXPECT_THAT(*hook, HasSubstr("ended after 200 ms"));
   EXPECT_EQ(*RunSystemProgram({"/bin/sh", "-c", "echo x; exec >&- 2>&-; sleep 0.1"}, 100, 10'000), "x\n");

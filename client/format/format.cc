@@ -21,15 +21,15 @@ namespace r2cc::client {
 namespace {
 
 // NODE_HEALTHY -> "Healthy"
-std::string NodeHealthName(v1::NodeWord word) {
-  if (word == v1::NODE_WORD_UNSPECIFIED || !v1::NodeWord_IsValid(word)) return "?";
-  std::string name = absl::AsciiStrToLower(v1::NodeWord_Name(word).substr(absl::string_view("NODE_").size()));
+std::string NodeHealthName(v1::NodeStatus status) {
+  if (status == v1::NODE_WORD_UNSPECIFIED || !v1::NodeStatus_IsValid(status)) return "?";
+  std::string name = absl::AsciiStrToLower(v1::NodeStatus_Name(status).substr(absl::string_view("NODE_").size()));
   name[0] = absl::ascii_toupper(name[0]);
   return name;
 }
 
-Colour NodeHealthColour(v1::NodeWord word) {
-  switch (word) {
+Colour NodeHealthColour(v1::NodeStatus status) {
+  switch (status) {
     case v1::NODE_HEALTHY: return Colour::kGreen;
     case v1::NODE_UNHEALTHY:
     case v1::NODE_UNREACHABLE: return Colour::kRed;

@@ -75,7 +75,8 @@ std::string FormatExplainNic(const v1::ExplainNicReply& reply, const Style& styl
                   : "");
   add("jobs", reply.has_planned() ? MeaningForJobs(reply.planned()) : "");
   add("link", absl::StrCat(nic.link_up() ? "up" : "down", nic.rate_bits_per_s() == 0 ? "" : ", ",
-                           nic.rate_bits_per_s() == 0 ? "" : FormatRate(nic.rate_bits_per_s()), ", ", nic.flaps_total(), " flaps"));
+                           nic.rate_bits_per_s() == 0 ? "" : FormatRate(nic.rate_bits_per_s()), ", ", nic.flaps_total(),
+                           nic.flaps_total() == 1 ? " flap" : " flaps"));
   add("part", PartText(nic, reply.inventory()));
   add("set", OperatorSettings(nic, style));
   for (const std::string& advice : reply.advice()) add("do", advice);

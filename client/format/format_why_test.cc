@@ -83,7 +83,7 @@ TEST(Format, WhyIsTheWholeStoryOfANic) {
 verdict port of n1/rail2
 plan    FAILED, weight 0%
 jobs    send nothing over it; their data goes over the node's other NICs
-link    up, 500 Mbit/s, 1 flaps
+link    up, 500 Mbit/s, 1 flap
 do      check the cable
 
 probes

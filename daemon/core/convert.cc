@@ -30,7 +30,7 @@ absl::StatusOr<health::NicState> FromProto(v1::NicState state) {
   }
 }
 
-health::NodeStatus FromProto(v1::NodeWord status) {
+health::NodeStatus FromProto(v1::NodeStatus status) {
   switch (status) {
     case v1::NODE_HEALTHY: return health::NodeStatus::kHealthy;
     case v1::NODE_DEGRADED: return health::NodeStatus::kDegraded;
@@ -88,7 +88,7 @@ Epoch FromProto(const v1::Epoch& epoch) { return {epoch.incarnation(), epoch.cou
 
 v1::NicState ToProto(health::NicState state) { return ToProto(ToPlan(state)); }
 
-v1::NodeWord ToProto(health::NodeStatus status) {
+v1::NodeStatus ToProto(health::NodeStatus status) {
   switch (status) {
     case health::NodeStatus::kHealthy: return v1::NODE_HEALTHY;
     case health::NodeStatus::kDegraded: return v1::NODE_DEGRADED;

@@ -36,7 +36,7 @@ Epoch FromProto(const v1::Epoch& epoch);
 plan::PlannedState ToPlan(health::NicState state);
 v1::NicState ToProto(plan::PlannedState state);
 v1::NicState ToProto(health::NicState state);
-v1::NodeWord ToProto(health::NodeStatus status);
+v1::NodeStatus ToProto(health::NodeStatus status);
 
 v1::NicView ToProto(const health::NicStatus& nic, const Moment& now);
 // `status`: the one to show, which may differ from the node's own.

@@ -258,7 +258,7 @@ TEST_F(HttpServerTest, APortThatIsTakenIsAnAlarmAndTriedAgain) {
 }
 
 // Each waits for the one before, so that no more than one is in memory while it is made.
-TEST_F(HttpServerTest, DocumentsAreMadeInTurnAndSoManyWait) {
+TEST_F(HttpServerTest, DocumentsAreMadeInTurnAndABoundedNumberWaits) {
   backend_.stuck = true;
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 20; ++i) {

@@ -32,7 +32,7 @@ TEST(HeldOperationsTest, TheLongestAreKeptAndTheOthersCounted) {
   EXPECT_EQ(fault.held_more(), 16u);
 }
 
-TEST(HeldOperationsTest, OneThatIsReportedTwiceKeepsItsLongestTime) {
+TEST(HeldOperationsTest, AnOperationThatIsReportedTwiceKeepsItsLongestTime) {
   v1::Job::Fault fault;
   for (const int64_t held_ns : {5, 9, 7}) AddHeld(AllReduce(1, held_ns), &fault);
   AddHeld(AllReduce(1, 8, "n2"), &fault);

@@ -92,7 +92,7 @@ TEST_F(R2ccdHealthTest, TheControlSocketReportsThatItServes) {
   EXPECT_EQ(answer.bytes, kServing);
 }
 
-TEST_F(R2ccdHealthTest, ACoreThatStandsStillServesNobody) {
+TEST_F(R2ccdHealthTest, AStuckCoreServesNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root: stops a thread of another process";
   StartAll();
   {

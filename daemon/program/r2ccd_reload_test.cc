@@ -86,7 +86,7 @@ TEST_F(R2ccdReloadTest, PeersComeAndGoAtASignal) {
   EXPECT_TRUE(daemons_[0]->alive());
 }
 
-TEST_F(R2ccdReloadTest, ABadFileLeavesTheOldOneInForceAndStatusSaysWhichLine) {
+TEST_F(R2ccdReloadTest, ABadFileLeavesTheOldOneInForceAndStatusNamesTheLine) {
   Write(Rails());
   StartDaemon(0);
   const std::string before = InForce();

@@ -256,7 +256,7 @@ TEST_F(RdmaPathsTest, AFormerTargetAnswersUntilThePeerKnows) {
   EXPECT_EQ(b_->faults, 0);
 }
 
-TEST_F(RdmaPathsTest, AtMostSoManyPairsActiveOnesFirst) {
+TEST_F(RdmaPathsTest, ABoundedNumberOfPairsWithActiveOnesFirst) {
   std::vector<health::RailTarget> targets;
   for (size_t i = 0; i < health::kRdmaEndsMax; ++i) targets.push_back({.key = {{"a", "r0"}, {"c" + std::to_string(i), "r0"}}});
   targets.push_back({.key = KeyOf(a_.get()), .active = true});

@@ -185,7 +185,7 @@ TEST_F(EtcdStoreTest, ItComesBackAndEverythingWithIt) {
   EXPECT_TRUE(b.AwaitEntries({{"a", "2"}})) << "a cluster that lost its memory gets it again";
 }
 
-TEST_F(EtcdStoreTest, OneThatHangsIsLostAndTakenBack) {
+TEST_F(EtcdStoreTest, AStoreThatHangsIsLostAndTakenBack) {
   EtcdProcess etcd(folder_);
   Node a({etcd.endpoint()});
   a.Put("a", "1");

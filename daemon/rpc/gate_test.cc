@@ -158,7 +158,7 @@ TEST_F(GateTest, ManyOfOneAddressThatProveNothing) {
   EXPECT_EQ(Read(one_more, 1), "") << "closed at once";
 }
 
-TEST_F(GateTest, ThoseThatAreInAreJudgedAgain) {
+TEST_F(GateTest, OpenConnectionsAreJudgedAgain) {
   const int client = Connect(Caller::Kind::kLocal);
   Write(client, Preface());
   OnLoop([this] {

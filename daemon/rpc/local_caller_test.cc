@@ -112,7 +112,7 @@ TEST_F(LocalCallerTest, AContainerThatSharesThePidsIsKnownByItsRootOrItsUsers) {
 }
 
 // It connects, hands the socket to a child, and ends: what its number means then is not known.
-TEST_F(LocalCallerTest, OneThatHasEndedIsNobody) {
+TEST_F(LocalCallerTest, ACallerThatHasEndedIsNobody) {
   const Caller caller = Of([] { return true; }, false, /*ends=*/true);
   EXPECT_TRUE(caller.contained);
   EXPECT_EQ(caller.uid, kOverflowId);

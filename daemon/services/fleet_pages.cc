@@ -40,7 +40,7 @@ class NicFilter {
 }  // namespace
 
 v1::ClusterSummary Summarise(const health::ClusterView& view) {
-  std::map<v1::NodeWord, uint32_t> nodes;
+  std::map<v1::NodeStatus, uint32_t> nodes;
   std::map<v1::NicState, uint32_t> nics;
   for (const auto& [name, entry] : view.nodes()) {
     ++nodes[ToProto(view.StatusOf(entry))];

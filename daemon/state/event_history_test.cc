@@ -74,7 +74,7 @@ TEST_F(EventHistoryTest, TheNextRunReadsWhatTheOneBeforeWrote) {
 }
 
 // Readers know the numbers of events that a crash has taken from the file.
-TEST_F(EventHistoryTest, ItIsWholeAfterAnOrderlyEndAlone) {
+TEST_F(EventHistoryTest, TheHistoryIsWholeOnlyAfterAnOrderlyEnd) {
   Live();
   EXPECT_TRUE(history_->is_whole()) << "there is none";
   Add(1);

@@ -20,7 +20,7 @@ constexpr size_t kValueBytesMax = 128 << 10;
 constexpr Nanos kRenewalInterval = 5 * kNanosPerSecond;
 
 constexpr int64_t kNoEnd = INT64_MAX;
-// The size of ValueLife: a tag of two bytes and a number of eight.
+// The size of ValueExpiry: a tag of two bytes and a number of eight.
 constexpr size_t kLifetimeBytes = 10;
 
 // Takes the lifetime off the end of a signed `value`. kNoEnd: there is none, as a daemon of 0.2.0 signed it. A view ends in random bytes,
@@ -28,12 +28,12 @@ constexpr size_t kLifetimeBytes = 10;
 int64_t TakeLifetime(std::string* value) {
   if (value->size() < kLifetimeBytes) return kNoEnd;
   const std::string end = value->substr(value->size() - kLifetimeBytes);
-  v1::ValueLife life;
-  if (!life.ParseFromString(end)) return kNoEnd;
-  life.DiscardUnknownFields();  // nearly every eighth end of random bytes parses as fields that nobody knows
-  if (life.SerializeAsString() != end) return kNoEnd;
+  v1::ValueExpiry expiry;
+  if (!expiry.ParseFromString(end)) return kNoEnd;
+  expiry.DiscardUnknownFields();  // nearly every eighth end of random bytes parses as fields that nobody knows
+  if (expiry.SerializeAsString() != end) return kNoEnd;
   value->resize(value->size() - kLifetimeBytes);
-  return static_cast<int64_t>(std::min<uint64_t>(life.until_s(), kNoEnd - 1));
+  return static_cast<int64_t>(std::min<uint64_t>(expiry.until_s(), kNoEnd - 1));
 }
 
 std::string Clean(const std::string& text) { return CleanText(text.data(), std::min<size_t>(text.size(), 128)); }
@@ -126,10 +126,10 @@ void SignedStore::PutSigned(const std::string& key, Own* own) {
   if (tls_ != nullptr) {
     const auto contents = tls_->Get();
     const int64_t now = tls_->now_s();
-    v1::ValueLife life;
-    life.set_until_s(static_cast<uint64_t>(now + LifetimeS(until_s_.size())));
+    v1::ValueExpiry expiry;
+    expiry.set_until_s(static_cast<uint64_t>(now + LifetimeS(until_s_.size())));
     own->renew_s = now + RenewalS(until_s_.size());
-    stored.set_value(own->value + life.SerializeAsString());
+    stored.set_value(own->value + expiry.SerializeAsString());
     auto signature = Sign(contents->key.get(), SignedText(key, stored.value()));
     if (signature.ok()) {
       stored.set_certificate(contents->pem);

@@ -81,12 +81,12 @@ TEST_F(SignedStoreTest, ANodesOwnValueIsTaken) {
 // A view ends in random bytes, and these parse as a field that nobody knows or as a lifetime.
 TEST_F(SignedStoreTest, AnUnsignedValueIsTakenWhole) {
   const std::string odd = std::string("view") + "\xfd\x85\x2a\xf6\x66\x02\x65\xc8\x01\x03";
-  v1::ValueLife life;
-  life.set_until_s(5);
+  v1::ValueExpiry expiry;
+  expiry.set_until_s(5);
   const auto writer = Make(nullptr);
   const auto reader = Make(nullptr);
   const auto moving = Make(Files(ca_, {Identity::Kind::kNode, "n0"}), /*insecure=*/true);
-  for (const std::string& value : {odd, "view" + life.SerializeAsString()}) {
+  for (const std::string& value : {odd, "view" + expiry.SerializeAsString()}) {
     writer->store->Put(key_, value, 0);
     for (const auto* to : {&reader, &moving}) {
       (*to)->bare->Change(key_, writer->bare->entries().at(key_));
@@ -205,9 +205,9 @@ TEST_F(SignedStoreTest, ACopyIsRefusedAfterItsLifetime) {
   // A change that lengthens its lifetime is not signed.
   v1::SignedValue longer;
   ASSERT_TRUE(longer.ParseFromString(copy));
-  v1::ValueLife life;
-  life.set_until_s(static_cast<uint64_t>(kNow + 1'000'000));
-  longer.mutable_value()->replace(longer.value().size() - 10, 10, life.SerializeAsString());
+  v1::ValueExpiry expiry;
+  expiry.set_until_s(static_cast<uint64_t>(kNow + 1'000'000));
+  longer.mutable_value()->replace(longer.value().size() - 10, 10, expiry.SerializeAsString());
   late->bare->Change(key_, longer.SerializeAsString());
   longer.mutable_value()->resize(longer.value().size() - 10);
   late->bare->Change(key_, longer.SerializeAsString());

@@ -30,7 +30,7 @@ class CommentedTest(unittest.TestCase):
     file.write_text(text, encoding="utf-8")
     return subprocess.run([self.r2ccd, "--check_config", "--config", file, "--node", "node0"], capture_output=True, text=True, check=False)
 
-  def test_as_installed_it_says_nothing_and_is_accepted(self):
+  def test_as_installed_it_sets_nothing_and_is_accepted(self):
     self.assertEqual([line for line in self.text.splitlines() if line and not line.startswith("#")], [])
     answer = self.check(self.text)
     self.assertEqual(answer.returncode, 0, answer.stderr)

@@ -67,10 +67,10 @@ def libraries_needed(files: list[pathlib.Path]) -> str:
   newest = (0,)
   for file in files:
     needed = subprocess.run(["readelf", "-dW", file], check=True, capture_output=True, text=True).stdout
-    strangers = set(re.findall(r"\(NEEDED\).*\[(.*?)\]", needed)) - {
+    unknown = set(re.findall(r"\(NEEDED\).*\[(.*?)\]", needed)) - {
         "libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
-    if strangers:
-      raise PackageError(f"{file} needs {', '.join(sorted(strangers))}: no package is known for that")
+    if unknown:
+      raise PackageError(f"{file} needs {', '.join(sorted(unknown))}: no package is known for that")
     versions = subprocess.run(["readelf", "-VW", file], check=True, capture_output=True, text=True).stdout
     for text in re.findall(r"Name: GLIBC_([\d.]+) ", versions):
       newest = max(newest, tuple(int(part) for part in text.split(".")))

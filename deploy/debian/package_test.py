@@ -69,7 +69,7 @@ class PackageTest(unittest.TestCase):
   def test_another_release_gives_other_bytes(self):
     self.assertNotEqual(self.make("one").read_bytes(), self.make("two", "--directory", "/var/lib/tool").read_bytes())
 
-  def test_what_is_in_it(self):
+  def test_lists_its_files(self):
     deb = self.make("one")
     listed = subprocess.run(["dpkg-deb", "-c", deb], check=True, capture_output=True, text=True, env={**os.environ, "TZ": "UTC"}).stdout
     for line in ("-rwxr-xr-x root/root", "-rw-r--r-- root/root", "./usr/lib/tool/link -> ../../bin/tool", "./etc/tool.d/",

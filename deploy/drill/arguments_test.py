@@ -14,19 +14,19 @@ def parse(*words: str):
 class ArgumentsTest(unittest.TestCase):
 
   def refusal(self, *words: str) -> str:
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said), self.assertRaises(SystemExit) as ended:
+    output = io.StringIO()
+    with contextlib.redirect_stderr(output), self.assertRaises(SystemExit) as ended:
       parse(*words)
     self.assertEqual(ended.exception.code, arguments.EXIT_USAGE)
-    self.assertEqual(said.getvalue().count("\n"), 1, said.getvalue())
-    return said.getvalue()
+    self.assertEqual(output.getvalue().count("\n"), 1, output.getvalue())
+    return output.getvalue()
 
-  def test_what_is_not_said(self):
+  def test_defaults(self):
     options = parse()
     self.assertEqual((options.rig, options.no_daemon), ("tcp", False))
     self.assertEqual((options.rate, options.link_monitor, options.quick, options.plugin), ("500mbit", 1, False, None))
 
-  def test_what_contradicts_itself(self):
+  def test_contradictions_are_refused(self):
     self.assertIn("contradict each other", self.refusal("--no-root", "--root-required"))
     self.assertIn("leave nobody to see a fault", self.refusal("--link-monitor", "0", "--no-daemon"))
     self.assertIn("write it like 500mbit", self.refusal("--rate", "fast"))
@@ -39,10 +39,10 @@ class ArgumentsTest(unittest.TestCase):
     self.assertTrue(parse("--rig", "verbs").no_daemon)
 
   def test_the_version_is_asked_for(self):
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), self.assertRaises(SystemExit) as ended:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), self.assertRaises(SystemExit) as ended:
       parse("--version")
-    self.assertEqual((ended.exception.code, said.getvalue()), (0, "release 7\n"))
+    self.assertEqual((ended.exception.code, output.getvalue()), (0, "release 7\n"))
 
   def test_each_flag_is_described(self):
     described = arguments.describe(arguments.make_parser(str))

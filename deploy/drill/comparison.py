@@ -34,7 +34,7 @@ def _time(cluster: Cluster, name: str, flags: tuple[str, ...], iterations: int) 
   job = cluster.start_job(name, JobOptions(size=SIZE, seconds_max=0, flags=flags))
   try:
     if not job.wait(RUN_S):
-      raise LabError(f"{name}: not done after {RUN_S:g} s: {job.ranks[0].last_words()}")
+      raise LabError(f"{name}: not done after {RUN_S:g} s: {job.ranks[0].last_lines()}")
     if failures := job.failures():
       raise LabError(failures[0])
     return time_of(job.report())
@@ -44,7 +44,7 @@ def _time(cluster: Cluster, name: str, flags: tuple[str, ...], iterations: int) 
     job.kill()
 
 
-def compare(cluster: Cluster, iterations: int, say: Callable[[str], None]) -> Comparison:
+def compare(cluster: Cluster, iterations: int, print_line: Callable[[str], None]) -> Comparison:
   """No job runs, and all rails are up, before and after. LabError: a way hangs, fails, or its data is not right."""
   lab = cluster.lab
   for node in range(lab.nodes):
@@ -58,7 +58,7 @@ def compare(cluster: Cluster, iterations: int, say: Callable[[str], None]) -> Co
   try:
     for number, (way, flags) in enumerate(WAYS.items()):
       size_bytes, seconds[way] = _time(cluster, f"way{number}", flags, iterations)
-      say(f"{way}: {1000 * seconds[way]:.0f} ms")
+      print_line(f"{way}: {1000 * seconds[way]:.0f} ms")
   finally:
     for rail in lost:
       lab.heal(rail)

@@ -32,7 +32,7 @@ class FakeCluster:
     self.down_in_jobs.append((name, set(self.lab.down)))
     seconds = 0.25 if "--collnet" in options.flags else 0.5
     report = {"pass": not self.wrong, "error": "3 wrong", "rows": [{"size_bytes": 8 << 20, "time_us_median": 1e6 * seconds}]}
-    rank = types.SimpleNamespace(last_words=lambda: "it said this")
+    rank = types.SimpleNamespace(last_lines=lambda: "it said this")
     return types.SimpleNamespace(wait=lambda timeout_s: self.ends, failures=lambda: [], report=lambda: report, kill=lambda: None,
                                  ranks=[rank])
 

@@ -81,9 +81,9 @@ def run(options: argparse.Namespace, plugin: pathlib.Path | None, keep: pathlib.
       if not summary.is_file():
         last = (result.output.strip().splitlines() or ["nothing"])[-1]
         raise LabError(f"the drill in the guest ended with {result.status} and said: {last}")
-      said = judged(json.loads(summary.read_text(encoding="utf-8")), result.kernel_complaints())
+      verdict = judged(json.loads(summary.read_text(encoding="utf-8")), result.kernel_complaints())
   except (guest.GuestError, kernel.KernelError) as error:
     raise LabError(str(error)) from error
   if result.kernel_complaints():
-    console.print(f"FAIL  {said['reason']}", markup=False, highlight=False, soft_wrap=True)
-  return said
+    console.print(f"FAIL  {verdict['reason']}", markup=False, highlight=False, soft_wrap=True)
+  return verdict

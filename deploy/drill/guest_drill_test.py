@@ -59,17 +59,17 @@ class GuestDrillTest(unittest.TestCase):
     return guest_drill.run(options, options.plugin, keep, self.console, make=self.guest)
 
   def test_the_guest_runs_the_same_drill_and_its_verdict_counts(self):
-    said = self.drill({"summary.json": json.dumps(PASSED)}, "--quick", "--json", "--plugin", "/some/plugin.so")
-    self.assertEqual(said, PASSED)
+    result = self.drill({"summary.json": json.dumps(PASSED)}, "--quick", "--json", "--plugin", "/some/plugin.so")
+    self.assertEqual(result, PASSED)
     self.assertEqual(self.guest.argv[1:], ["-m", "deploy.drill.main", "--rig", "verbs", "--quick", "--plugin", "/some/plugin.so"])
     self.assertEqual((self.guest.rails, self.guest.wiring, self.guest.environment["COLUMNS"]), (guest_drill.RAILS, "bridge", "100"))
     shown = self.console.file.getvalue().splitlines()
     self.assertEqual(shown, ["guest: rails are up", "[1] all went well"])
 
   def test_a_damaged_kernel_is_a_failure(self):
-    said = self.drill({"summary.json": json.dumps(PASSED)}, kernel_log="WARNING: CPU: 0 PID: 1 at lib/refcount.c:28\n")
-    self.assertFalse(said["pass"])
-    self.assertIn("kernel complained: WARNING: CPU: 0", said["reason"])
+    result = self.drill({"summary.json": json.dumps(PASSED)}, kernel_log="WARNING: CPU: 0 PID: 1 at lib/refcount.c:28\n")
+    self.assertFalse(result["pass"])
+    self.assertIn("kernel complained: WARNING: CPU: 0", result["reason"])
     self.assertIn("FAIL", self.console.file.getvalue())
 
   def test_a_guest_without_a_verdict_is_none(self):
@@ -82,17 +82,17 @@ class GuestDrillTest(unittest.TestCase):
     self.assertEqual((kept / "rank0.err").read_text(encoding="utf-8"), "words")
     self.assertEqual(self.guest.argv[-2:], ["--keep-logs", "/run/guest/out/logs"])
 
-  def test_what_a_guest_needs_is_one_line(self):
+  def test_a_missing_need_of_a_guest_is_one_line(self):
     missing = mock.patch.object(guest, "missing_feature", return_value="there is no QEMU")
     with missing, self.assertRaisesRegex(LabError, "here: there is no QEMU"):
       self.drill({})
 
-  def test_a_guest_that_does_not_come_up_is_told(self):
+  def test_a_guest_that_does_not_come_up_is_reported(self):
     fails = mock.Mock(side_effect=guest.GuestError("it still boots"))
     with mock.patch.object(FakeGuest, "run", fails), self.assertRaisesRegex(LabError, "it still boots"):
       self.drill({})
 
-  def test_what_the_guest_leaves_is_what_is_read(self):
+  def test_the_summary_of_the_guest_is_read(self):
     self.assertIsNone(guest_drill.out_folder({}))
     out = guest_drill.out_folder({"R2CC_GUEST_OUT": str(self.folder)})
     guest_drill.leave(out, PASSED)

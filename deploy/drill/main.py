@@ -99,13 +99,14 @@ def choose_stage(options: argparse.Namespace, console: Console) -> Stage:
   pace = story.QUICK if options.quick else story.FULL
   if options.rig == "verbs":
     return Stage(VerbsLab(guest_drill.RAILS), f"{VerbsLab.nodes} nodes, {guest_drill.RAILS} RDMA rails each, no daemon",
-                 story.tell_verbs(pace), guest_drill.JOB, guest_drill.PATIENCE)
+                 story.verbs_story_steps(pace), guest_drill.JOB, guest_drill.PATIENCE)
   sweep(console)
   lab = choose_lab(options, console)
   daemons = not options.no_daemon
   shape = f"rails of {options.rate}" if lab.rate_gbps else "rails on loopback"
   return Stage(lab, f"{NODES} nodes, {RAILS} {shape} each, {'one r2ccd per node' if daemons else 'no daemon'}",
-               story.tell(pace, daemons, lab.mode == "loopback"), JobOptions(environment={"R2CC_LINK_MONITOR": str(options.link_monitor)}))
+               story.story_steps(pace, daemons, lab.mode == "loopback"),
+               JobOptions(environment={"R2CC_LINK_MONITOR": str(options.link_monitor)}))
 
 
 def telling(job: JobOptions) -> JobOptions:
@@ -146,14 +147,14 @@ def play(options: argparse.Namespace, console: Console) -> dict[str, Any]:
 def drill(options: argparse.Namespace, console: Console) -> int:
   out = guest_drill.out_folder(os.environ)
   if options.rig == "verbs" and out is None:
-    said = guest_drill.run(options, user_path(options.plugin), user_path(options.keep_logs), console)
+    result = guest_drill.run(options, user_path(options.plugin), user_path(options.keep_logs), console)
   else:
-    said = play(options, console)
+    result = play(options, console)
     if out is not None:
-      guest_drill.leave(out, said)
+      guest_drill.leave(out, result)
   if options.json:
-    print(json.dumps(said), flush=True)
-  return 0 if said["pass"] else EXIT_FAILED
+    print(json.dumps(result), flush=True)
+  return 0 if result["pass"] else EXIT_FAILED
 
 
 def main() -> int:

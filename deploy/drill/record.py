@@ -106,9 +106,9 @@ def count_failovers(fault: Fault, events: Sequence[dict[str, Any]], end_ns: int)
   fault.replayed_bytes = sum(int(event.get("replayed_bytes", 0)) for event in own)
 
 
-def count_failovers_told(fault: Fault, said: str) -> None:
+def count_logged_failovers(fault: Fault, output: str) -> None:
   """The same from what the ranks wrote meanwhile, where no daemon hears them: R2CC_LOG=info, and --debug of r2cc-perf."""
-  replayed = [int(count) for count in _GIVEN_UP.findall(said)]
+  replayed = [int(count) for count in _GIVEN_UP.findall(output)]
   fault.failovers, fault.replayed_bytes = len(replayed), sum(replayed)
 
 

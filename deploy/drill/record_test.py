@@ -3,7 +3,7 @@ import unittest
 from deploy.drill import story
 from deploy.drill import comparison
 from deploy.drill.comparison import Comparison
-from deploy.drill.record import Fault, Phase, Record, count_failovers, count_failovers_told, judge, measure, summary
+from deploy.drill.record import Fault, Phase, Record, count_failovers, count_logged_failovers, judge, measure, summary
 from testing.lab.lab import RailId
 from testing.lab.stalls import Window
 from testing.lab.traces import Row
@@ -91,26 +91,26 @@ class Figures(unittest.TestCase):
     count_failovers(fault, events, 10 * S)
     self.assertEqual((fault.failovers, fault.replayed_bytes), (2, 11))
 
-  def test_failovers_are_told_by_the_plugin_too(self):
+  def test_failovers_are_reported_by_the_plugin_too(self):
     fault = Fault("silence", RailId(0, 1), 0, 8 * S, "degraded")
-    count_failovers_told(fault, "r2cc-perf[0] INFO R2CC: link n0/v1a -> n1/v1b given up (port event), 131072 bytes replayed after 5 us\n"
-                         "R2CC: link n1/v1b -> n0/v1a given up (the other end does not answer on it), 5 bytes replayed after 7 us\n"
-                         "R2CC: rail v1a is up\n")
+    count_logged_failovers(fault, "r2cc-perf[0] INFO R2CC: link n0/v1a -> n1/v1b given up (port event), 131072 bytes replayed after 5 us\n"
+                           "R2CC: link n1/v1b -> n0/v1a given up (the other end does not answer on it), 5 bytes replayed after 7 us\n"
+                           "R2CC: rail v1a is up\n")
     self.assertEqual((fault.failovers, fault.replayed_bytes), (2, 131077))
-    count_failovers_told(fault, "nothing of the kind")
+    count_logged_failovers(fault, "nothing of the kind")
     self.assertEqual((fault.failovers, fault.replayed_bytes), (0, 0))
 
   def test_the_summary_has_them(self):
     record = passed_record()
     record.faults = [Fault("link-down", RailId(0, 1), 0, 8 * S + S // 200, "degraded", 2, 11, 12.3456, 3.0)]
-    said = summary(record, [], 1)
-    self.assertTrue(said["pass"])
-    self.assertEqual(said["wrong_elements"], 0)
-    self.assertEqual(said["busbw_healthy_gbps"], 0.8)
-    self.assertIsNone(said["busbw_restored_gbps"])
-    self.assertIsNone(said["half_lost"])
+    result = summary(record, [], 1)
+    self.assertTrue(result["pass"])
+    self.assertEqual(result["wrong_elements"], 0)
+    self.assertEqual(result["busbw_healthy_gbps"], 0.8)
+    self.assertIsNone(result["busbw_restored_gbps"])
+    self.assertIsNone(result["half_lost"])
     record.comparison = Comparison(2, 4, {comparison.BALANCE: 0.5, comparison.DEGRADED: 0.375}, 0.25)
     self.assertEqual(summary(record, [], 1)["half_lost"], {"rate": "100mbit", "size": "8M", "bound_ms": 250.0, "balance_ms": 500.0,
                                                            "degraded_all_reduce_ms": 375.0})
-    self.assertEqual(said["faults"], [{"kind": "link-down", "rail": "n0/rail1", "stall_ms": 12.35, "standstill_ms": 3.0,
-                                       "replayed_bytes": 11, "failovers": 2, "mid_iteration": True}])
+    self.assertEqual(result["faults"], [{"kind": "link-down", "rail": "n0/rail1", "stall_ms": 12.35, "standstill_ms": 3.0,
+                                         "replayed_bytes": 11, "failovers": 2, "mid_iteration": True}])

@@ -19,7 +19,7 @@ def record_of(gbps: float) -> Record:
 
 class Rates(unittest.TestCase):
 
-  def test_an_emulated_machines_are_told_in_megabits(self):
+  def test_rates_of_an_emulated_machine_are_in_megabits(self):
     self.assertEqual([report.rate_text(gbps) for gbps in (1.25, 0.2, 0.0123, 0)], ["1.25 Gb/s", "0.20 Gb/s", "12.3 Mb/s", "0.0 Mb/s"])
     self.assertIn("Mb/s", report.goodput_chart(record_of(0.08), 80).plain)
     self.assertIn("80.00 ", report.goodput_chart(record_of(0.08), 80).plain)

@@ -5,7 +5,7 @@ import time
 from typing import Any, Callable, Protocol, Sequence
 
 from deploy.drill import comparison, story
-from deploy.drill.record import Fault, Mark, Phase, Record, count_failovers, count_failovers_told, measure
+from deploy.drill.record import Fault, Mark, Phase, Record, count_failovers, count_logged_failovers, measure
 from deploy.drill.story import Action, Step
 from testing.lab import stalls
 from testing.lab.cluster import Cluster, Job, JobOptions
@@ -20,7 +20,7 @@ RECENT_ROWS = 6000
 RECOVERED_RATIO = 0.93
 # Of each way: half a second each.
 COMPARED_ITERATIONS = 3
-_WORDS = {"link-down": "link down", "silence": "silent both ways, no event"}
+_KIND_NAMES = {"link-down": "link down", "silence": "silent both ways, no event"}
 # Below this an interface carries greetings, not a job.
 CARRIED_BYTES_MIN = 1 << 20
 
@@ -117,7 +117,7 @@ class Runner:
       self._check_alive()
       return sum(1 for row in job.follower.rows if row.kind == "iteration" and row.rank == 0) >= 2
     if not wait_until(moving, self._patience.start_s, TICK_S):
-      raise StoryBroken(f"job {self._jobs} moved nothing within {self._patience.start_s:g} s: {job.ranks[0].last_words()}")
+      raise StoryBroken(f"job {self._jobs} moved nothing within {self._patience.start_s:g} s: {job.ranks[0].last_lines()}")
     self._check_attached()
 
   def _check_attached(self) -> None:
@@ -167,7 +167,7 @@ class Runner:
     ended = [(index, process) for index, process in enumerate(job.ranks) if process.returncode not in (None, 0)]
     rank, process = ended[0] if ended else (rank, job.ranks[rank])
     raise StoryBroken(f"job {self._jobs} died{self._since_last_fault()}: "
-                      f"rank {rank} ended with {process.returncode}: {process.last_words()}")
+                      f"rank {rank} ended with {process.returncode}: {process.last_lines()}")
 
   # Faults.
 
@@ -186,14 +186,14 @@ class Runner:
 
   def _strike(self, step: Step, break_rail: Callable[[RailId], int], kind: str) -> None:
     rail = _rail_of(step)
-    words = _WORDS.get(kind, kind)
+    words = _KIND_NAMES.get(kind, kind)
     if self._job is None:
       time_ns = break_rail(rail)
       self._mark(f"{rail}: {words}, before the job starts", time_ns)
       time.sleep(0.5)
       return
     self._wait_for_mid_iteration()
-    self._job.fresh_words()
+    self._job.fresh_output()
     time_ns = break_rail(rail)
     self._open_faults.append(Fault(kind, rail, self._jobs - 1, time_ns, phase=""))
     self._record.faults.append(self._open_faults[-1])
@@ -294,7 +294,7 @@ class Runner:
 
   def _measure_faults(self, end_ns: int, phase: str, check: bool = True) -> None:
     healthy = self._record.phase(story.HEALTHY)
-    said = self._job.fresh_words() if self._job is not None and self._open_faults else ""
+    output = self._job.fresh_output() if self._job is not None and self._open_faults else ""
     for fault in self._open_faults:
       fault.phase = phase
       rows = self._record.traces[fault.job]
@@ -303,7 +303,7 @@ class Runner:
       if self._cluster.has_daemons:
         count_failovers(fault, self._own_events(), end_ns)
       else:
-        count_failovers_told(fault, said)
+        count_logged_failovers(fault, output)
       if check and fault.failovers == 0:
         self._record.problems.append(f"{fault.rail}: {fault.kind}, and no job reported a failover")
       self._listener.fault_measured(fault)

@@ -36,9 +36,9 @@ class FakeFollower:
 class FakeJob:
   def __init__(self):
     self.follower = FakeFollower()
-    self.ranks = [types.SimpleNamespace(returncode=None, last_words=lambda: "it said this")]
+    self.ranks = [types.SimpleNamespace(returncode=None, last_lines=lambda: "it said this")]
     self.killed = False
-    self.said = ""
+    self.log_text = ""
 
   def dead_rank(self):
     return 0 if self.ranks[0].returncode is not None else None
@@ -59,9 +59,9 @@ class FakeJob:
   def failures(self):
     return []
 
-  def fresh_words(self):
-    said, self.said = self.said, ""
-    return said
+  def fresh_output(self):
+    log_text, self.log_text = self.log_text, ""
+    return log_text
 
 
 class FakeLab:
@@ -136,85 +136,85 @@ class RunnerTest(unittest.TestCase):
     self.cluster = FakeCluster()
     self.record = Record("namespaces", 1, 1.0, monotonic_ns())
 
-  def tell(self, steps=None):
+  def run_story(self, steps=None):
     Runner(self.cluster, self.record, FakeListener(), JobOptions(), QUICKLY).run(steps or STORY)
 
   def test_a_story_that_goes_well(self):
     # The last event of the daemon is "now", after the phase: count what lies inside.
     self.cluster.events = lambda node: [{"node": "n0", "kind": "failover", "replayed_bytes": "77",
                                          "monotonic_ns": str(self.record.faults[0].time_ns + 1)}]
-    self.tell()
+    self.run_story()
     self.assertEqual(self.record.problems, [])
     self.assertEqual([phase.name for phase in self.record.phases], ["healthy", "degraded"])
     self.assertEqual((self.record.faults[0].failovers, self.record.faults[0].replayed_bytes), (1, 77))
     self.assertEqual(len(self.record.reports), 1)
     self.assertEqual([mark.letter for mark in self.record.marks], ["A", "B", "C"])
 
-  def test_a_hang_is_told_from_slowness_and_ends_the_job(self):
+  def test_a_hang_is_no_slowness_and_ends_the_job(self):
     self.cluster.lab.on_cut = lambda: setattr(self.cluster.job.follower, "frozen", True)
-    self.tell()
+    self.run_story()
     self.assertRegex(self.record.problems[0], r"hangs since n0/rail1 was lost \(link-down\)")
     self.assertTrue(self.cluster.job.killed)
     self.assertGreater(self.record.faults[0].stall_ms, 300)
 
-  def test_a_rank_that_dies_is_named_with_its_last_words(self):
+  def test_a_rank_that_dies_is_named_with_its_last_lines(self):
     self.cluster.lab.on_cut = lambda: setattr(self.cluster.job.ranks[0], "returncode", 5)
-    self.tell()
+    self.run_story()
     self.assertRegex(self.record.problems[0], "died since n0/rail1 was lost.*rank 0 ended with 5: it said this")
 
   def test_a_daemon_that_dies_by_itself_is_named(self):
     self.cluster.lab.on_cut = lambda: setattr(self.cluster, "crash", "r2ccd of n0 ended by itself with -11: it said that")
-    self.tell()
+    self.run_story()
     self.assertRegex(self.record.problems[0], "r2ccd of n0 ended by itself with -11")
 
   def test_a_job_that_never_moves(self):
     self.cluster.job.follower.frozen = True
-    self.tell()
+    self.run_story()
     self.assertIn("moved nothing", self.record.problems[0])
 
   def test_a_plugin_without_daemon_is_noticed(self):
     self.cluster.attached = 0
-    self.tell()
+    self.run_story()
     self.assertIn("libfake.so did not attach to r2ccd", self.record.problems[0])
     self.assertEqual(len(self.record.faults), 1)  # a real link can be cut all the same
 
   def test_on_loopback_it_ends_the_story(self):
     self.cluster.attached = 0
     self.cluster.lab.mode = "loopback"
-    self.tell()
+    self.run_story()
     self.assertIn("did not attach to r2ccd", self.record.problems[0])
     self.assertEqual(self.record.faults, [])
 
   def test_a_fault_that_nobody_noticed(self):
     self.cluster.events = lambda node: []
-    self.tell()
+    self.run_story()
     self.assertEqual(self.record.problems, ["n0/rail1: link-down, and no job reported a failover"])
 
-  def test_without_daemons_the_jobs_words_count(self):
+  def test_without_daemons_the_jobs_log_counts(self):
     given_up = "R2CC: link n0/v1a -> n1/v1b given up (its link is down), 77 bytes replayed after 1234 us\n"
     self.cluster.has_daemons = False
-    self.cluster.job.said = given_up  # before the fault: none of its own
-    self.cluster.lab.on_cut = lambda: setattr(self.cluster.job, "said", given_up + "R2CC: more\n")
-    self.tell(STORY[:2] + [Step(Action.SILENCE, rail=RailId(0, 1)), *STORY[3:]])
+    self.cluster.job.log_text = given_up  # before the fault: none of its own
+    self.cluster.lab.on_cut = lambda: setattr(self.cluster.job, "log_text", given_up + "R2CC: more\n")
+    self.run_story(STORY[:2] + [Step(Action.SILENCE, rail=RailId(0, 1)), *STORY[3:]])
     self.assertEqual(self.record.problems, [])
     fault = self.record.faults[0]
     self.assertEqual((fault.kind, fault.failovers, fault.replayed_bytes), ("silence", 1, 77))
     self.cluster.lab.on_cut = lambda: None
-    self.tell(STORY[:4])
+    self.run_story(STORY[:4])
     self.assertEqual(self.record.problems, ["n0/rail1: link-down, and no job reported a failover"])
 
   def test_a_rail_that_comes_back_is_waited_for(self):
-    self.tell(STORY[:2] + [Step(Action.REJOIN, seconds=5), STORY[-1]])
+    self.run_story(STORY[:2] + [Step(Action.REJOIN, seconds=5), STORY[-1]])
     self.assertEqual(self.record.problems, [])
 
   def test_a_rail_that_does_not_come_back_is_a_failure(self):
     self.cluster.lab.counters = lambda node: {"rail0": Counters(monotonic_ns(), 0), "rail1": Counters(7 << 20, 0)}
-    self.tell([STORY[0], Step(Action.REJOIN, seconds=0.3), STORY[-1]])
+    self.run_story([STORY[0], Step(Action.REJOIN, seconds=0.3), STORY[-1]])
     self.assertEqual(self.record.problems, ["rail1 of n0 does not carry again 0.3 s after the repair"])
 
   def test_a_rail_without_traffic_is_noticed(self):
     self.cluster.lab.counters = lambda node: {"rail0": Counters(0, 0)}
-    self.tell(STORY[:2])
+    self.run_story(STORY[:2])
     self.assertEqual(self.record.problems, ["the plugin does not use rail0 of n0: nothing was sent there while healthy"])
 
   def test_a_failure_of_the_rig_is_no_verdict(self):
@@ -222,7 +222,7 @@ class RunnerTest(unittest.TestCase):
       raise LabError("no such device")
     self.cluster.lab.cut = broken
     with self.assertRaises(LabError):
-      self.tell()
+      self.run_story()
     self.assertTrue(self.cluster.job.killed)
 
 

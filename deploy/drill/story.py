@@ -53,7 +53,7 @@ REJOIN_S_MAX = 60.0
 HEALTHY, DEGRADED, RESTORED = "healthy", "degraded", "restored"
 
 
-def tell(pace: Pace, daemons: bool, loopback: bool) -> list[Step]:
+def story_steps(pace: Pace, daemons: bool, loopback: bool) -> list[Step]:
   """The story for 4 nodes of 4 rails."""
   first, second, drilled, dead = RailId(0, 1), RailId(1, 1), RailId(2, 2), RailId(1, 0)
   steps = [
@@ -95,7 +95,7 @@ def tell(pace: Pace, daemons: bool, loopback: bool) -> list[Step]:
   return steps if loopback else steps + [Step(Action.COMPARE)]
 
 
-def tell_verbs(pace: Pace) -> list[Step]:
+def verbs_story_steps(pace: Pace) -> list[Step]:
   """The story for 2 nodes of 2 RDMA rails, which have no daemons and no rate."""
   near, far = RailId(0, 1), RailId(1, 0)
   return [

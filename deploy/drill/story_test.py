@@ -7,8 +7,8 @@ from deploy.drill.story import Action
 def every_story():
   for pace in (story.FULL, story.QUICK):
     for daemons, loopback in ((True, False), (True, True), (False, False)):
-      yield story.tell(pace, daemons, loopback), daemons
-    yield story.tell_verbs(pace), False
+      yield story.story_steps(pace, daemons, loopback), daemons
+    yield story.verbs_story_steps(pace), False
 
 
 class StoryTest(unittest.TestCase):
@@ -33,7 +33,7 @@ class StoryTest(unittest.TestCase):
           broken.remove(step.rail)
       self.assertFalse(broken)
 
-  def test_no_daemon_no_word_to_it(self):
+  def test_steps_ask_a_daemon_only_if_there_is_one(self):
     for steps, daemons in every_story():
       asks = any(step.action in (Action.FAIL_NIC, Action.RESTORE_NIC, Action.KILL_DAEMON, Action.START_DAEMON) for step in steps)
       self.assertEqual(asks, daemons)

@@ -35,13 +35,13 @@ class ImageTest(unittest.TestCase):
     for one in [about["config"], *about["layers"]]:
       self.assertEqual(len(files[f"blobs/sha256/{one['digest'].removeprefix('sha256:')}"][1]), one["size"])
 
-  def test_the_containerfile_says_the_same(self):
+  def test_the_containerfile_has_the_same_settings(self):
     text = pathlib.Path(unittest_main.test_args()[0]).read_text(encoding="utf-8")
-    said = dict(re.findall(r"^([A-Z]+) (.*)$", text, re.MULTILINE))
-    self.assertEqual(said["USER"], image.CONFIG["User"])
-    self.assertEqual([said["ENV"]], image.CONFIG["Env"])
-    self.assertEqual(json.loads(said["ENTRYPOINT"]), image.CONFIG["Entrypoint"])
-    self.assertEqual(said["WORKDIR"], image.CONFIG["WorkingDir"])
+    settings = dict(re.findall(r"^([A-Z]+) (.*)$", text, re.MULTILINE))
+    self.assertEqual(settings["USER"], image.CONFIG["User"])
+    self.assertEqual([settings["ENV"]], image.CONFIG["Env"])
+    self.assertEqual(json.loads(settings["ENTRYPOINT"]), image.CONFIG["Entrypoint"])
+    self.assertEqual(settings["WORKDIR"], image.CONFIG["WorkingDir"])
 
   def test_a_library_that_is_missing_ends_it(self):
     with tempfile.TemporaryDirectory() as folder:

@@ -105,9 +105,9 @@ bool CopyInto(const std::string& from, const std::string& to, std::string* error
   if (stat(to.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) return Fail(error, to + " is no directory; mount the volume there");
   const std::string name = from.substr(from.rfind('/') + 1), target = to + "/" + name;
   // Another pod of the node may copy into the same directory.
-  std::string beside = target + ".new-XXXXXX";
+  std::string temporary = target + ".new-XXXXXX";
   const int source = open(from.c_str(), O_RDONLY | O_CLOEXEC);
-  const int copy = source < 0 ? -1 : mkostemp(beside.data(), O_CLOEXEC);
+  const int copy = source < 0 ? -1 : mkostemp(temporary.data(), O_CLOEXEC);
   if (copy >= 0) RemoveLeftBehind(to, name, copy);
   ssize_t sent = copy < 0 ? -1 : 1;
   while (sent > 0) sent = sendfile(copy, source, nullptr, kCopyBytes);
@@ -115,8 +115,8 @@ bool CopyInto(const std::string& from, const std::string& to, std::string* error
   int number = errno;
   if (source >= 0) close(source);
   if (copy >= 0) close(copy);
-  if (is_there && rename(beside.c_str(), target.c_str()) != 0) is_there = false, number = errno;
-  if (!is_there && copy >= 0) unlink(beside.c_str());
+  if (is_there && rename(temporary.c_str(), target.c_str()) != 0) is_there = false, number = errno;
+  if (!is_there && copy >= 0) unlink(temporary.c_str());
   return is_there || FailErrno(error, number, "cannot copy " + from + " to " + target);
 }
 

@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr Owner kDaemon{64750, 64751};
-constexpr uid_t kStranger = 1234;
+constexpr uid_t kOtherUser = 1234;
 
 TEST(ParseTest, OwnersAreTwoNumbers) {
   std::string error;
@@ -64,11 +64,12 @@ class HandOverTest : public FoldersTest {
  protected:
   void SetUp() override {
     FoldersTest::SetUp();
-    if (geteuid() != 0 || chown(folder_.c_str(), kStranger, kStranger) != 0) GTEST_SKIP() << "needs root: gives directories to other users";
+    if (geteuid() != 0 || chown(folder_.c_str(), kOtherUser, kOtherUser) != 0)
+      GTEST_SKIP() << "needs root: gives directories to other users";
   }
 };
 
-TEST_F(HandOverTest, WhatIsMissingOrRootsIsHandedOver) {
+TEST_F(HandOverTest, MissingDirectoriesAndThoseOfRootAreHandedOver) {
   ASSERT_EQ(mkdir((folder_ + "/roots").c_str(), 0700), 0);
   for (const char* name : {"missing", "roots"}) {
     const Directory directory{folder_ + "/" + name, 0750};
@@ -81,7 +82,7 @@ TEST_F(HandOverTest, WhatIsMissingOrRootsIsHandedOver) {
   }
 }
 
-TEST_F(HandOverTest, WhatTheDaemonHasStaysAsItIs) {
+TEST_F(HandOverTest, DirectoriesOfTheDaemonStayAsTheyAre) {
   ASSERT_EQ(mkdir((folder_ + "/its").c_str(), 0700), 0);
   ASSERT_EQ(chown((folder_ + "/its").c_str(), kDaemon.uid, 7), 0);
   ASSERT_TRUE(HandOver({folder_ + "/its", 0755}, kDaemon, &error_)) << error_;
@@ -89,13 +90,13 @@ TEST_F(HandOverTest, WhatTheDaemonHasStaysAsItIs) {
   EXPECT_EQ(About("its").st_gid, 7u);
 }
 
-TEST_F(HandOverTest, WhatAnotherUserHasIsRefused) {
+TEST_F(HandOverTest, ADirectoryOfAnotherUserIsRefused) {
   const std::string path = folder_ + "/his";
   ASSERT_EQ(mkdir(path.c_str(), 0755), 0);
-  ASSERT_EQ(chown(path.c_str(), kStranger, kStranger), 0);
+  ASSERT_EQ(chown(path.c_str(), kOtherUser, kOtherUser), 0);
   EXPECT_FALSE(HandOver({path, 0755}, kDaemon, &error_));
   EXPECT_THAT(error_, AllOf(HasSubstr(path), HasSubstr("user 1234"), HasSubstr("another r2ccd")));
-  EXPECT_EQ(About("his").st_uid, kStranger);
+  EXPECT_EQ(About("his").st_uid, kOtherUser);
 }
 
 TEST_F(HandOverTest, NothingIsGivenAwayThroughALink) {
@@ -156,7 +157,7 @@ TEST_F(CopyTest, TwoAtOnceDoNotDisturbEachOther) {
   EXPECT_EQ(NamesIn(to), std::vector<std::string>{"plugin.so"});
 }
 
-TEST_F(CopyTest, WhatWasKilledHalfWayIsRemovedLater) {
+TEST_F(CopyTest, TheRestOfAKilledSetupIsRemovedLater) {
   const std::string from = folder_ + "/plugin.so", to = folder_ + "/volume";
   ASSERT_EQ(mkdir(to.c_str(), 0755), 0);
   std::ofstream(from) << "new";
@@ -169,7 +170,7 @@ TEST_F(CopyTest, WhatWasKilledHalfWayIsRemovedLater) {
   EXPECT_EQ(NamesIn(to), (std::vector<std::string>{"other.so.new", "plugin.so", "plugin.so.new-d4e5f6"})) << "the last may be under way";
 }
 
-TEST_F(CopyTest, WhatCannotBeCopiedIsNamed) {
+TEST_F(CopyTest, AFileThatCannotBeCopiedIsNamed) {
   EXPECT_FALSE(CopyInto(folder_ + "/none.so", folder_, &error_));
   EXPECT_THAT(error_, HasSubstr(folder_ + "/none.so"));
   EXPECT_FALSE(CopyInto(folder_ + "/none.so", folder_ + "/nowhere", &error_));

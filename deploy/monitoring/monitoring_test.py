@@ -37,7 +37,7 @@ class MonitoringTest(unittest.TestCase):
       cases = re.findall(rf"alertname: {name}\n        exp_alerts:( \[\])?$", self.tests, re.MULTILINE)
       self.assertEqual(sorted(cases), ["", " []"], name)
 
-  def test_each_alert_says_what_to_do(self):
+  def test_each_alert_has_advice(self):
     for part in self.rules.split("- alert: ")[1:]:
       name = part.split("\n")[0]
       self.assertRegex(part, r"severity: (page|ticket)\n", name)

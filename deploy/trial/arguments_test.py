@@ -8,12 +8,12 @@ from deploy.trial.arguments import parse_arguments
 class ArgumentsTest(unittest.TestCase):
 
   def refused(self, *arguments: str) -> str:
-    said = io.StringIO()
-    with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(said):
+    output = io.StringIO()
+    with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(output):
       parse_arguments(arguments, lambda: "version")
     self.assertEqual(ended.exception.code, 2)
-    self.assertEqual(said.getvalue().count("\n"), 1)
-    return said.getvalue()
+    self.assertEqual(output.getvalue().count("\n"), 1)
+    return output.getvalue()
 
   def test_the_ports_are_paired_by_their_place(self):
     self.assertEqual(parse_arguments(["--peer", "b", "eth1,eth2"], lambda: "").pairs, [("eth1", "eth1"), ("eth2", "eth2")])

@@ -61,8 +61,8 @@ def run(machine: Machine, command: Sequence[str], check: bool = True) -> str:
   except subprocess.TimeoutExpired as error:
     raise LabError(f"{what}: no answer within {_COMMAND_TIMEOUT_S} s") from error
   if check and done.returncode != 0:
-    said = " | ".join(line.strip() for line in done.stderr.splitlines()[-3:] if line.strip())
-    raise LabError(f"{what}: {said or f'exit code {done.returncode}'}")
+    output = " | ".join(line.strip() for line in done.stderr.splitlines()[-3:] if line.strip())
+    raise LabError(f"{what}: {output or f'exit code {done.returncode}'}")
   return done.stdout
 
 

@@ -13,7 +13,7 @@ SSH = ["sh", "-c", 'exec sh -c "$1"', "ssh"]
 
 class MachinesTest(unittest.TestCase):
 
-  def test_words_arrive_as_they_were(self):
+  def test_arguments_arrive_unchanged(self):
     for machine in (Here("a"), There("b", SSH)):
       self.assertEqual(run(machine, ["printf", "%s|", "a b", "$HOME", "'", '"', "*"]), "a b|$HOME|'|\"|*|")
 

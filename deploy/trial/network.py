@@ -69,8 +69,8 @@ def pair_rails(here: dict[str, Port], there: dict[str, Port], interfaces: list[t
       continue
     common = [(a, b) for a in ends[0].addresses for b in ends[1].addresses if a.network == b.network and a.ip != b.ip]
     if not common:
-      said = [f"{port.interface} of {name} ({', '.join(map(str, port.addresses)) or 'no address'})" for port, name in zip(ends, names)]
-      raise LabError(f"{said[0]} and {said[1]} are in no common IPv4 network: give them addresses in one, or none, for temporary ones")
+      texts = [f"{port.interface} of {name} ({', '.join(map(str, port.addresses)) or 'no address'})" for port, name in zip(ends, names)]
+      raise LabError(f"{texts[0]} and {texts[1]} are in no common IPv4 network: give them addresses in one, or none, for temporary ones")
     rails.append(Rail(index, one, other, str(common[0][0].ip), str(common[0][1].ip), False))
   return rails
 

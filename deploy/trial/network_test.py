@@ -31,7 +31,7 @@ class NetworkTest(unittest.TestCase):
     both = self.pair(ports(eth1=[], eth2=[]), ports(eth1=[], ens6=[]))
     self.assertEqual([rail.here_address for rail in both], ["198.18.0.1", "198.18.1.1"])
 
-  def test_what_does_not_fit_is_named(self):
+  def test_ports_without_a_common_network_are_named(self):
     with self.assertRaisesRegex(LabError, r"eth1 of a \(10.1.0.1/24\) and eth1 of b \(no address\) are in no common IPv4 network"):
       self.pair(ports(eth1=["10.1.0.1/24"], eth2=[]), ports(eth1=[], ens6=[]))
     with self.assertRaisesRegex(LabError, "are in no common IPv4 network"):
@@ -44,7 +44,7 @@ class NetworkTest(unittest.TestCase):
     with self.assertRaisesRegex(LabError, "not what iproute2 prints"):
       network.parse_ports("BusyBox", "a")
 
-  def test_what_will_spoil_the_trial_is_said(self):
+  def test_warns_of_networks_that_spoil_the_trial(self):
     here = ports(eth1=["10.1.0.1/24"], eth2=["10.2.0.1/24"])
     rails = self.pair(here, ports(eth1=["10.1.0.2/24"], ens6=["10.2.0.2/24"]))
     self.assertEqual(network.warnings(here, rails, ("192.168.0.1", "192.168.0.2")), [])

@@ -129,15 +129,15 @@ class Trial:
 
   def _meet(self) -> tuple[str, str]:
     """The addresses by which ssh joins them."""
-    said = run(self._there, ["sh", "-c", "echo $SSH_CONNECTION"]).split()
-    if len(said) != 4:
+    result = run(self._there, ["sh", "-c", "echo $SSH_CONNECTION"]).split()
+    if len(result) != 4:
       raise LabError(f"{self._there.name}: ssh says no SSH_CONNECTION, so that the machines' addresses are not known")
     for program in (self._binaries.daemon, self._binaries.perf):
       versions = [run(machine, [str(program), "--version"]).strip() for machine in (self._here, self._there)]
       if versions[0] != versions[1]:
         raise LabError(f"{program.name} is another release there: here {versions[0].splitlines()[0]}, at {self._there.name} "
                        f"{versions[1].splitlines()[0]}; install the same packages on both machines")
-    return said[0], said[2]
+    return result[0], result[2]
 
   def _find_rails(self, management: tuple[str, str]) -> list[Rail]:
     ports = [network.parse_ports(run(machine, ["ip", "-j", "address", "show"]), machine.name) for machine in (self._here, self._there)]
@@ -180,17 +180,17 @@ class Trial:
     def met() -> bool:
       for name, ended in ((names[0], self._daemon.returncode), (names[1], peer.poll())):
         if ended is not None:
-          raise LabError(f"r2ccd of {name} ended with {ended}: {self._last_words('r2ccd-here' if name == names[0] else 'r2ccd-there')}")
+          raise LabError(f"r2ccd of {name} ended with {ended}: {self._last_lines('r2ccd-here' if name == names[0] else 'r2ccd-there')}")
       status = self._ctl_json("status")
       nodes = {node["node"] for node in status.get("nodes", [])}
       return set(names) <= nodes and all(peer.get("connected") for peer in status.get("peers", [{}]))
 
     if not wait_until(met, _START_S, _TICK_S):
       raise LabError(f"the two r2ccd have not met within {_START_S:g} s: does a firewall let TCP {port} through? "
-                     f"{self._last_words('r2ccd-here')}")
+                     f"{self._last_lines('r2ccd-here')}")
     self._live.detail("both r2ccd are up and have met")
 
-  def _last_words(self, name: str) -> str:
+  def _last_lines(self, name: str) -> str:
     text = (self._folder / f"{name}.err").read_text(encoding="utf-8", errors="replace")
     return " | ".join(line.strip() for line in text.splitlines()[-3:] if line.strip()) or "it said nothing"
 
@@ -226,7 +226,7 @@ class Trial:
       follower.poll()
       for name, ended in (("rank0", ranks[0].returncode), ("rank1", ranks[1].poll())):
         if ended is not None:
-          raise LabError(f"the job died: {name} ended with {ended}: {self._last_words(name)}")
+          raise LabError(f"the job died: {name} ended with {ended}: {self._last_lines(name)}")
 
     def wait(condition: Callable[[], bool], seconds: float) -> bool:
       def looked() -> bool:
@@ -235,7 +235,7 @@ class Trial:
       return wait_until(looked, seconds, _TICK_S)
 
     if not wait(lambda: iterations() >= 2, _START_S):
-      raise LabError(f"the job moved nothing within {_START_S:g} s: {self._last_words('rank0')}")
+      raise LabError(f"the job moved nothing within {_START_S:g} s: {self._last_lines('rank0')}")
     self._mark(f"an all_reduce of {options.size} runs again and again")
     wait(lambda: False, options.phase)
     fault = self._await_fault(wait)

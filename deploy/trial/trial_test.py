@@ -23,7 +23,7 @@ class TrialTest(unittest.TestCase):
     text = trial.config_text("b", "a", ("fd00::2", "fd00::1"), 17460, [], [])
     self.assertIn('listen: "[fd00::2]:17460"\npeers { node: "a" address: "[fd00::1]:17460" }\n', text)
 
-  def test_what_is_not_well(self):
+  def test_bad_nics(self):
     nics = {"nodes": [{"node": "a", "nics": [{"name": "rail0", "state": "HEALTHY"}, {"name": "rail1", "state": "SUSPECT"}]},
                       {"node": "b", "nics": [{"name": "rail0", "state": "PROVING"}, {"name": "rail1", "state": "FAILED"}]}, {"node": "c"}]}
     self.assertEqual(trial.bad_nics(nics), [("a", "rail1", "SUSPECT"), ("b", "rail1", "FAILED")])

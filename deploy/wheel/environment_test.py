@@ -11,10 +11,10 @@ OURS = {"NCCL_NET_PLUGIN": "r2cc", "NCCL_NET": "R2CC", "NCCL_NET_PLUGIN_REF_COUN
 
 class EnvironmentTest(unittest.TestCase):
 
-  def test_of_an_empty_environment(self):
+  def test_an_empty_environment(self):
     self.assertEqual(environment.variables(LIBRARIES, {"HOME": "/root"}), OURS)
 
-  def test_what_the_user_has_stays_behind_ours_and_twice_is_once(self):
+  def test_the_users_values_stay_behind_ours_and_repeats_change_nothing(self):
     once = environment.variables(LIBRARIES, {"LD_LIBRARY_PATH": "/opt/cuda::/opt/mpi"})
     self.assertEqual(once["LD_LIBRARY_PATH"], "/venv/r2cc/lib:/opt/cuda:/opt/mpi")
     self.assertEqual(environment.variables(LIBRARIES, once), once)

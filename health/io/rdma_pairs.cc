@@ -9,8 +9,8 @@
 namespace r2cc::health {
 namespace {
 
-using verbs::ChannelId;
 using verbs::Completion;
+using verbs::CompletionChannelId;
 using verbs::Gid;
 using verbs::GidEntry;
 using verbs::GidType;
@@ -87,7 +87,8 @@ int RdmaPairs::MakePair(Verbs* verbs, const Open& open, const RdmaPlace& place, 
   if (const int error = verbs->QueryGids(open.context, place.port, &gids); error != 0) return error;
   const GidEntry* const gid = Choose(gids, port.link_layer, place.address);
   if (gid == nullptr) return EADDRNOTAVAIL;
-  if (const int error = verbs->CreateCompletionQueue(open.context, kRdmaWritesMost + 1, ChannelId{}, &pair->completions); error != 0)
+  if (const int error = verbs->CreateCompletionQueue(open.context, kRdmaWritesMost + 1, CompletionChannelId{}, &pair->completions);
+      error != 0)
     return error;
   QueuePairInfo info;
   int error = verbs->CreateQueuePair(

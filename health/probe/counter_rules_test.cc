@@ -131,7 +131,7 @@ TEST_F(CounterRulesTest, AWiderCounterPassesThere) {
   EXPECT_EQ(watch_.Sample({{"rx_errors", 65535}}, 0, 5 * kSecond).text, "") << "it has 64 bits";
 }
 
-TEST_F(CounterRulesTest, TimeThatStandsStillHarmsNothing) {
+TEST_F(CounterRulesTest, ASampleAtTheSameTimeHarmsNothing) {
   watch_.Sample({{"rx_errors", 0}}, 0, kSecond);
   EXPECT_EQ(watch_.Sample({{"rx_errors", UINT64_MAX}}, 0, kSecond).permille, 1'000'000'000'000'000u);
 }

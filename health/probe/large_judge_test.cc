@@ -80,7 +80,7 @@ TEST_F(LargeJudgeTest, ASilentOrStoppedPeerShowsNothing) {
   EXPECT_FALSE(judge_.lost() || judge_.unsettled());
 }
 
-TEST_F(LargeJudgeTest, TheyPassAgainWhenSeveralDid) {
+TEST_F(LargeJudgeTest, LargePacketsPassAgainWhenSeveralDid) {
   Steps(60, true, 1500);
   ASSERT_TRUE(judge_.lost());
   Step(true, 9000);

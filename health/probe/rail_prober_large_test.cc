@@ -46,7 +46,7 @@ TEST_F(LargeProbesTest, ANodeThatDoesNotAcceptThemGetsNone) {
   EXPECT_EQ(Pair(0, 1, 0).large, PairVerdict::kUnknown);
 }
 
-TEST_F(LargeProbesTest, TheyPassAndCostAFractionOfTheSmallOnes) {
+TEST_F(LargeProbesTest, LargeProbesPassAndCostAFractionOfTheSmallOnes) {
   world_.SetMtu(9000);
   EXPECT_TRUE(world_.Run(2 * kNanosPerSecond, [this] { return AllPass(); }));
   const uint64_t sent = world_.prober(0).counts().sent;
@@ -90,7 +90,7 @@ TEST_F(LargeProbesTest, OneWayIsNamed) {
   EXPECT_EQ(Pair(1, 0, 0).loss.way, LargeLoss::Way::kBack);
 }
 
-TEST_F(LargeProbesTest, ANodeThatStandsStillLosesNothing) {
+TEST_F(LargeProbesTest, AStoppedNodeLosesNothing) {
   world_.SetMtu(9000);
   world_.Run(2 * kNanosPerSecond);
   const uint64_t large = world_.large();

@@ -180,7 +180,7 @@ TEST(RailProber, ReportsThatCameTogetherCountOnce) {
   EXPECT_EQ(CountAll(world, PairState::kSilent), 0);
 }
 
-TEST(RailProber, ItIsSettledWhileAllAnswer) {
+TEST(RailProber, SettledMeansThatAllAnswer) {
   ProbeWorld world(4, 4);
   EXPECT_FALSE(world.prober(0).Settled());
   world.Run(1000 * kMs);

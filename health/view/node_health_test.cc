@@ -149,7 +149,7 @@ TEST_F(NodeHealthTest, TheRevisionGrowsWithChangesAlone) {
   EXPECT_EQ(Nic("r0").identity.pci, "0000:81:00.0");
 }
 
-TEST_F(NodeHealthTest, TimeThatGoesBackStandsStill) {
+TEST_F(NodeHealthTest, TimeThatGoesBackCountsAsTheSameTime) {
   BothUp();
   See(EvidenceKind::kLinkDown, "r0");
   See(EvidenceKind::kLinkUp, "r0");

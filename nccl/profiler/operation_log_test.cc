@@ -60,7 +60,7 @@ TEST_F(OperationLogTest, AnOperationOutstandingForLessThanHalfOfTheStallIsNotNam
   EXPECT_EQ(HeldOperations(100, 196), Names{"AllReduce 1"});
 }
 
-TEST_F(OperationLogTest, ItIsOutstandingFromTheFirstPartToTheLast) {
+TEST_F(OperationLogTest, AnOperationIsOutstandingFromTheFirstPartToTheLast) {
   const OperationId id = log_.Begin(tensor_, "AllReduce", 1, OperationLog::kNoPeer);
   for (const Nanos begun : {10, 20, 30}) ASSERT_TRUE(log_.BeginPart(id, begun));
   log_.EndPart(id, 40);

@@ -49,10 +49,10 @@ size_t HeldOperations(uint64_t communicator, int64_t begun_ns, int64_t ended_ns,
   return count;
 }
 
-void Log(abi::Logger log, abi::LogLevel level, const char* line) {
+void Log(abi::Logger log, abi::DebugLogLevel level, const char* line) {
   if (log != nullptr)
     log(level, abi::kLogEnv, __FILE__, __LINE__, "R2CC: %s", line);
-  else if (level == abi::LogLevel::kWarn)
+  else if (level == abi::DebugLogLevel::kWarn)
     std::fprintf(stderr, "R2CC: %s\n", line);
 }
 
@@ -63,13 +63,13 @@ bool Join(abi::Logger log) {
   const auto* const plugin = static_cast<const abi::ProfileTableV1*>(FindLoaded("r2cc_profile_v1"));
   if (plugin == nullptr || plugin->ask(HeldOperations) == 0) {
     if (!logged.exchange(true))
-      Log(log, abi::LogLevel::kWarn,
+      Log(log, abi::DebugLogLevel::kWarn,
           plugin == nullptr
               ? "the profiler records nothing: libnccl-net-r2cc.so of this release is not in this process; set NCCL_NET_PLUGIN=r2cc"
               : "the profiler records nothing: this process has another profiler of R2CC; load one file alone");
     return false;
   }
-  if (!logged.exchange(true)) Log(log, abi::LogLevel::kInfo, ("profiler " + ReleaseAndRevision()).c_str());
+  if (!logged.exchange(true)) Log(log, abi::DebugLogLevel::kInfo, ("profiler " + ReleaseAndRevision()).c_str());
   joined.store(true, std::memory_order_release);
   return true;
 }

@@ -45,7 +45,7 @@ static_assert(kPlain<ProfilerTableV1> && kPlain<ProfilerTableV2> && kPlain<Profi
 static_assert(kPlain<ProfilerEventV1> && kPlain<ProfilerEventV2> && kPlain<ProfilerEventV4> && kPlain<ProfilerEventV5>);
 static_assert(kPlain<ProfileTableV1> && kPlain<HeldOperationV1>);
 static_assert(kPlain<NvlDomainInfoV5> && kPlain<TunerConstantsV5>);
-static_assert(sizeof(Result) == sizeof(int) && sizeof(LogLevel) == sizeof(int));
+static_assert(sizeof(Result) == sizeof(int) && sizeof(DebugLogLevel) == sizeof(int));
 static_assert(sizeof(Function) == sizeof(int) && sizeof(DataType) == sizeof(int) && sizeof(RedOp) == sizeof(int));
 
 // The functions up to close_listen stand at the same place in every version: a shim may copy them as a block.

@@ -67,7 +67,7 @@ enum class Protocol : int { kLl = 0, kLl128 = 1, kSimple = 2 };
 constexpr float kCostIgnored = -1.0f;  // NCCL_ALGO_PROTO_IGNORE: an entry that may not be chosen
 
 // ncclDebugLogLevel.
-enum class LogLevel : int { kNone = 0, kVersion = 1, kWarn = 2, kInfo = 3, kAbort = 4, kTrace = 5 };
+enum class DebugLogLevel : int { kNone = 0, kVersion = 1, kWarn = 2, kInfo = 3, kAbort = 4, kTrace = 5 };
 
 // ncclDebugLogSubSys: bits of a logger's flags.
 constexpr unsigned long kLogInit = 0x1;
@@ -76,7 +76,7 @@ constexpr unsigned long kLogEnv = 0x80;
 constexpr unsigned long kLogAll = ~0ul;
 
 // ncclDebugLogger_t. Thread-safe; adds the line feed itself.
-using Logger = void (*)(LogLevel level, unsigned long flags, const char* file, int line, const char* format, ...);
+using Logger = void (*)(DebugLogLevel level, unsigned long flags, const char* file, int line, const char* format, ...);
 
 // ncclProfilerCallback_t (v10 and later). type: 0 start, 1 stop, 2 update, 3 update and stop.
 using ProfilerCallback = Result (*)(void** event, int type, void* parent, int64_t plugin_id, void* data);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 
 namespace r2cc::net {
 namespace {
@@ -17,8 +17,8 @@ constexpr Nanos kLasted = 10 * kNanosPerSecond;
 // A refused page is looked at again after this, so that a hostile one cannot keep the I/O thread busy.
 constexpr Nanos kRefusedPageDelay = 10 * kNanosPerMs;
 constexpr int kPacketsPerPoll = 64;
-// Lines that a daemon can make us say with changing reasons.
-constexpr size_t kSaidMax = 16;
+// The limit of log lines that a daemon can cause with changing reasons.
+constexpr size_t kLoggedMost = 16;
 
 bool Counts(const std::unique_ptr<plan::PageReader>& page, Nanos now) {
   return page != nullptr && page->copy().epoch != Epoch{} && !page->Stale(now);
@@ -38,9 +38,9 @@ AttachClient::~AttachClient() {
   if (fd_ >= 0) ClosePacketSocket(fd_);
 }
 
-void AttachClient::Say(LogLevel level, const std::string& line) {
-  if (said_.size() >= kSaidMax || std::find(said_.begin(), said_.end(), line) != said_.end()) return;
-  said_.push_back(line);
+void AttachClient::LogOnce(LogLevel level, const std::string& line) {
+  if (logged_.size() >= kLoggedMost || std::find(logged_.begin(), logged_.end(), line) != logged_.end()) return;
+  logged_.push_back(line);
   if (log_) log_(level, "R2CC: " + line);
 }
 
@@ -50,15 +50,15 @@ void AttachClient::Connect(Nanos now) {
   fd_ = ConnectPacketSocket(path_, &error);
   if (fd_ < 0) {
     // Once, whatever the cause turns into: that this job is on its own is one piece of news.
-    if (!std::exchange(said_unreachable_, true))
-      Say(LogLevel::kWarn,
-          "no r2ccd at " + path_ + " (" + error + "): the job runs without it and tries again; set R2CC_ATTACH=none if no r2ccd is wanted");
+    if (!std::exchange(logged_unreachable_, true))
+      LogOnce(LogLevel::kWarn, "no r2ccd at " + path_ + " (" + error +
+                                   "): the job runs without it and tries again; set R2CC_ATTACH=none if no r2ccd is wanted");
     retry_.Failed(now);
     return;
   }
   since_ = now;
   if (SendPacket(fd_, &request_, plan::AttachRequestBytes(request_.version))) return;
-  Say(LogLevel::kWarn, "r2ccd at " + path_ + " accepts no request: trying again");
+  LogOnce(LogLevel::kWarn, "r2ccd at " + path_ + " accepts no request: trying again");
   Disconnect(now);
 }
 
@@ -67,8 +67,8 @@ void AttachClient::Disconnect(Nanos now) {
   ring_.reset();
   if (attached_ && now - since_ >= kLasted) {
     retry_.Worked();
-    said_.clear();
-    said_unreachable_ = false;
+    logged_.clear();
+    logged_unreachable_ = false;
   }
   attached_ = false;
   // Who comes next may be newer.
@@ -105,7 +105,7 @@ std::string AttachClient::Accept(const plan::AttachReply& reply, ReceivedFds* fd
     for (const plan::EvidenceRecord& record : kept_.all()) ring_->Put(record);
     RingDoorbell();
   }
-  Say(LogLevel::kInfo, "attached to r2ccd at " + path_ + " as a job of node " + reply.node);
+  LogOnce(LogLevel::kInfo, "attached to r2ccd at " + path_ + " as a job of node " + reply.node);
   return "";
 }
 
@@ -141,26 +141,26 @@ void AttachClient::Receive(Nanos now) {
       trouble = Handle(packet, bytes, &fds, now);
     }
     if (trouble.empty()) continue;
-    Say(LogLevel::kWarn, "r2ccd at " + path_ + ": " + trouble + "; trying again");
+    LogOnce(LogLevel::kWarn, "r2ccd at " + path_ + ": " + trouble + "; trying again");
     Disconnect(now);
     return;
   }
   if (!attached_ && now - since_ > kReplyTimeout) {
-    Say(LogLevel::kWarn, "r2ccd at " + path_ + ": it does not answer; trying again");
+    LogOnce(LogLevel::kWarn, "r2ccd at " + path_ + ": it does not answer; trying again");
     Disconnect(now);
   }
 }
 
 void AttachClient::EndOnPurpose(Nanos now) {
-  Say(LogLevel::kInfo, "r2ccd at " + path_ + " has ended on purpose; its verdicts stay valid for " +
-                           std::to_string(plan::kPageEndLease / kNanosPerSecond) + " more seconds");
+  LogOnce(LogLevel::kInfo, "r2ccd at " + path_ + " has ended on purpose; its verdicts stay valid for " +
+                               std::to_string(plan::kPageEndLease / kNanosPerSecond) + " more seconds");
   Disconnect(now);
 }
 
 void AttachClient::RefreshPage(Nanos now) {
   if (page_ == nullptr || now < next_refresh_) return;
   if (page_->Refresh() == plan::PageReader::Read::kRefused) {
-    Say(LogLevel::kWarn, "r2ccd's plan page is garbled: keeping the last good plan");
+    LogOnce(LogLevel::kWarn, "r2ccd's plan page is garbled: keeping the last good plan");
     next_refresh_ = now + kRefusedPageDelay;
   }
 }

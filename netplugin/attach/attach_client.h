@@ -48,7 +48,7 @@ class AttachClient final : public DaemonLink {
   void EndOnPurpose(Nanos now);
   void RefreshPage(Nanos now);
   void RingDoorbell();
-  void Say(LogLevel level, const std::string& line);
+  void LogOnce(LogLevel level, const std::string& line);
   // True: the daemon is older, and was asked again in its own version.
   bool AskAgain(const std::vector<char>& packet, size_t bytes, Nanos now);
 
@@ -61,8 +61,8 @@ class AttachClient final : public DaemonLink {
   bool attached_ = false;
   Nanos since_ = 0;  // of the connection, then of the attachment
   Retry retry_;
-  std::vector<std::string> said_;
-  bool said_unreachable_ = false;
+  std::vector<std::string> logged_;
+  bool logged_unreachable_ = false;
 
   uint64_t attach_count_ = 0;
   plan::AttachReply reply_{};

@@ -287,7 +287,7 @@ TEST_F(AttachClientTest, RetriesForEverWithGrowingPausesAndOneLine) {
   EXPECT_EQ(log_.size(), 1u);
 }
 
-TEST_F(AttachClientTest, NoSocketIsSaidOnce) {
+TEST_F(AttachClientTest, AMissingSocketIsLoggedOnce) {
   for (int i = 0; i < 100; ++i) PollAfter(kNanosPerSecond);
   ASSERT_EQ(log_.size(), 1u);
   EXPECT_EQ(log_[0],
@@ -305,7 +305,7 @@ TEST_F(AttachClientTest, NoSocketIsSaidOnce) {
   EXPECT_EQ(Weight(), 10);
 }
 
-TEST_F(AttachClientTest, PathTooLongIsSaidAndNeverConnects) {
+TEST_F(AttachClientTest, ATooLongPathIsLoggedAndNeverConnects) {
   AttachClient client("/" + std::string(200, 'x'), {}, [this](LogLevel, const std::string& line) { log_.push_back(line); });
   for (int i = 0; i < 10; ++i) client.Poll(now_ += 3 * kNanosPerSecond);
   EXPECT_EQ(Logged("too long"), 1);

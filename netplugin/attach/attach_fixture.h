@@ -15,7 +15,7 @@
 
 #include "base/core/hash.h"
 #include "netplugin/attach/attach_client.h"
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 #include "plan/page/text.h"
 
 namespace r2cc::net {

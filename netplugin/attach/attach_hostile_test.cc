@@ -30,7 +30,7 @@ TEST_F(AttachClientTest, DaemonThatNeverAnswersIsLeft) {
   Attach(server);
 }
 
-TEST_F(AttachClientTest, BadAnswersAreRefusedSaidOnceAndRetried) {
+TEST_F(AttachClientTest, BadAnswersAreRefusedLoggedOnceAndRetried) {
   Server server(path_);
   const auto refuse = [&](const std::string& expected, auto send) {
     for (int i = 0; i < 3; ++i) {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "netplugin/collnet/driver.h"
 #include "netplugin/collnet/fake_group.h"
+#include "netplugin/collnet/group_driver.h"
 
 namespace r2cc::collnet {
 
@@ -53,7 +53,7 @@ class GroupTest : public testing::Test {
  protected:
   struct Member {
     std::unique_ptr<FakeGroup> flows;
-    std::unique_ptr<Driver> driver;
+    std::unique_ptr<GroupDriver> driver;
     std::vector<std::unique_ptr<Vector>> vectors;
     std::vector<OperationId> operations;
   };
@@ -64,13 +64,13 @@ class GroupTest : public testing::Test {
   }
   void Start(uint32_t member, uint32_t members, Nanos deadline = 0, uint64_t group = kGroup) {
     members_[member].flows = std::make_unique<FakeGroup>(&network_, member);
-    Driver::Options options{.group = {.members = members, .member = member, .slots = 2, .deadline = deadline}, .number = group};
-    members_[member].driver = std::make_unique<Driver>(
+    GroupDriver::Options options{.group = {.members = members, .member = member, .slots = 2, .deadline = deadline}, .number = group};
+    members_[member].driver = std::make_unique<GroupDriver>(
         options, MakePlan,
         [members](const PlanSpec& plan, uint64_t bytes) -> std::shared_ptr<const plan::Schedule> {
           return MakeSchedule(plan, members, bytes);
         },
-        Driver::Means{members_[member].flows.get(), &reducer_, &staging_[member]});
+        GroupDriver::Means{members_[member].flows.get(), &reducer_, &staging_[member]});
   }
   // The next operation of a member; its values depend on the member and the operation.
   void Call(uint32_t number, size_t count, RedOp op = RedOp::kSum) {

@@ -54,12 +54,12 @@ TEST_F(FlowQueueTest, AQueueTakesAFlowOverBehindRequestsThatWereDone) {
   sends.AddOwn(Kind::kMessage, Message(2));
   sends.Post();
   const net::FlowRef flow = *to.Accept();
-  FlowQueue stranger(FlowQueue::Direction::kReceives);
-  stranger.SetFlow(to.port(), flow);
-  stranger.AddOwn(Kind::kGreeting, Bytes(8));
+  FlowQueue queue(FlowQueue::Direction::kReceives);
+  queue.SetFlow(to.port(), flow);
+  queue.AddOwn(Kind::kGreeting, Bytes(8));
   receives.AddOwn(Kind::kMessage, Bytes(8));
-  for (std::optional<FlowQueue::Request> greeting; !greeting.has_value(); greeting = stranger.TakeDone()) {
-    stranger.Post();
+  for (std::optional<FlowQueue::Request> greeting; !greeting.has_value(); greeting = queue.TakeDone()) {
+    queue.Post();
     network.Move();
   }
   receives.SetFlow(to.port(), flow, 1);
@@ -80,7 +80,7 @@ TEST_F(FlowQueueTest, AWeightHoldsAlsoForAFlowThatComesLater) {
   EXPECT_EQ(network.flows().front()->weight, 1);
 }
 
-TEST_F(FlowQueueTest, SoDoesThatItIsDealt) {
+TEST_F(FlowQueueTest, StripingHoldsAlsoForAFlowThatComesLater) {
   sends.SetDealt(true);
   Open();
   EXPECT_TRUE(network.flows().front()->dealt);

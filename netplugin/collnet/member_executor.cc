@@ -46,16 +46,16 @@ void MemberExecutor::SendState() {
   const bool to_all = states_.any_was_unreachable();
   for (uint32_t peer = 0; peer < options_.members; ++peer)
     if (peer != options_.member && (peer == 0 || to_all)) Send(peer, own_);
-  Heard(own_);
+  StateChanged(own_);
 }
 
-// Members say it before they are connected: nothing is stamped for ever before that.
+// Members report their state before they are connected: nothing is stamped for ever before that.
 void MemberExecutor::Replan() {
   stamper_->SetPlan(make_plan_(states_.BytesPerSecond(), states_.ReachAll()));
   StampMore();
 }
 
-void MemberExecutor::Heard(const MemberState& state) {
+void MemberExecutor::StateChanged(const MemberState& state) {
   if (stamper_.has_value()) return Replan();
   if (state.member != 0 && state.member != options_.member && !states_.HavePath(state.member, 0)) {
     Send(0, state);
@@ -213,7 +213,7 @@ void MemberExecutor::MessageReceived(uint32_t peer, std::span<const std::byte> b
   const auto& state = std::get<MemberState>(*message);
   if (state.member != peer && options_.member != 0)
     return Fail(MemberName(peer) + " reports the state of " + MemberName(state.member) + " to " + MemberName(options_.member), true);
-  if (state.member != options_.member && states_.Learn(state)) Heard(state);
+  if (state.member != options_.member && states_.Learn(state)) StateChanged(state);
   BeginOperations();
 }
 

@@ -97,7 +97,7 @@ class MemberExecutor {
   void EndIfDone(OperationId number);
   std::shared_ptr<const MemberLayout> LayoutFor(const Stamp& stamp, uint64_t bytes);
   void SendState();
-  void Heard(const MemberState& state);
+  void StateChanged(const MemberState& state);
   void Replan();
   void StampMore();
   void SendStamps(uint32_t member);

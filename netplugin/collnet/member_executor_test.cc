@@ -73,7 +73,7 @@ class Two {
   std::vector<MemberAction> log[2];
 };
 
-TEST(ExecutorTest, AMemberThatIsToldNothingBeginsNothing) {
+TEST(ExecutorTest, AMemberWithoutAStampBeginsNothing) {
   const auto executor = Make(1);
   EXPECT_EQ(executor->Call(64, DataType::kFloat32, RedOp::kSum, 0), 0u);
   EXPECT_TRUE(executor->TakeActions().empty());
@@ -99,7 +99,7 @@ Stamp StampIn(const MemberAction& action) {
   return std::get<Stamp>(*message);
 }
 
-TEST(ExecutorTest, TheFirstStampKnowsWhatMembersHaveSaidBeforeTheFirstCall) {
+TEST(ExecutorTest, TheFirstStampUsesTheStatesOfMembersFromBeforeTheFirstCall) {
   const auto executor = Make(0, 3);
   executor->SetCapacity(100);
   executor->MessageReceived(1, Encode(MemberState{1, 1, 50, {}}), 0);
@@ -148,7 +148,7 @@ TEST(ExecutorTest, MembersThatDifferFailWithOneLine) {
   }
 }
 
-TEST(ExecutorTest, WhatAStrangerSaysEndsTheGroupAndNotTheProcess) {
+TEST(ExecutorTest, AnInvalidMessageEndsTheGroupAndNotTheProcess) {
   const auto stamp = [](uint64_t epoch, OperationId from) { return Encode(Stamp{epoch, from, from + 4, PlanFor({1, 1, 1}, 65'536)}); };
   const std::vector<std::tuple<uint32_t, uint32_t, Bytes, std::string>> cases = {
       {0, 2, stamp(1, 0), "member 2 stamps operations, which only member 0 may"},
@@ -172,7 +172,7 @@ TEST(ExecutorTest, WhatAStrangerSaysEndsTheGroupAndNotTheProcess) {
   }
 }
 
-TEST(ExecutorTest, AFailureThatWasToldIsNotToldOn) {
+TEST(ExecutorTest, AReceivedFailureIsNotSentOn) {
   const auto executor = Make(1, 3);
   executor->MessageReceived(2, Encode(GroupFailure{"member 2 has lost member 0: gone"}), 0);
   const auto actions = executor->TakeActions();
@@ -181,7 +181,7 @@ TEST(ExecutorTest, AFailureThatWasToldIsNotToldOn) {
   EXPECT_EQ(actions[0].text, "member 2 has lost member 0: gone");
 }
 
-TEST(ExecutorTest, WhoeverIsWaitedForIsNamedAtTheDeadline) {
+TEST(ExecutorTest, TheDeadlineNamesTheMemberThatDidNotAnswer) {
   const auto executor = Make(1);
   executor->Tick(100 * kDeadline);
   EXPECT_FALSE(executor->failed()) << "nothing is called";
@@ -199,7 +199,7 @@ TEST(ExecutorTest, WhoeverIsWaitedForIsNamedAtTheDeadline) {
 }
 
 // What a member can carry is told once, and the plan changes after what is stamped.
-TEST(ExecutorTest, CapacityIsToldWhenItChanges) {
+TEST(ExecutorTest, CapacityIsSentWhenItChanges) {
   const auto executor = Make(1, 3);
   executor->SetCapacity(100);
   executor->SetCapacity(100);

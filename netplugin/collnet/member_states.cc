@@ -12,7 +12,7 @@ bool MemberStates::Learn(const MemberState& state) {
   return true;
 }
 
-bool MemberStates::SaysUnreachable(uint32_t member, uint32_t other) const {
+bool MemberStates::ReportsUnreachable(uint32_t member, uint32_t other) const {
   const std::optional<MemberState>& state = states_[member];
   return state.has_value() && std::binary_search(state->unreachable.begin(), state->unreachable.end(), other);
 }

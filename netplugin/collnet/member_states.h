@@ -19,7 +19,7 @@ class MemberStates {
   bool Learn(const MemberState& state);
   bool Knows(uint32_t member) const { return states_[member].has_value(); }
   // Neither has reported that it has no path to the other.
-  bool HavePath(uint32_t a, uint32_t b) const { return !SaysUnreachable(a, b) && !SaysUnreachable(b, a); }
+  bool HavePath(uint32_t a, uint32_t b) const { return !ReportsUnreachable(a, b) && !ReportsUnreachable(b, a); }
   // Some member once had no path to another.
   bool any_was_unreachable() const { return any_was_unreachable_; }
 
@@ -29,7 +29,7 @@ class MemberStates {
   std::vector<bool> ReachAll() const;
 
  private:
-  bool SaysUnreachable(uint32_t member, uint32_t other) const;
+  bool ReportsUnreachable(uint32_t member, uint32_t other) const;
 
   std::vector<std::optional<MemberState>> states_;
   bool any_was_unreachable_ = false;

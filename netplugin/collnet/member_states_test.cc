@@ -5,7 +5,7 @@
 namespace r2cc::collnet {
 namespace {
 
-TEST(MemberStatesTest, WhatIsOlderChangesNothing) {
+TEST(MemberStatesTest, AnOlderStateChangesNothing) {
   MemberStates states(3);
   EXPECT_FALSE(states.Knows(1));
   EXPECT_TRUE(states.Learn({1, 2, 50, {2}}));
@@ -18,7 +18,7 @@ TEST(MemberStatesTest, WhatIsOlderChangesNothing) {
   EXPECT_TRUE(states.HavePath(1, 2));
 }
 
-TEST(MemberStatesTest, WhoHasNotSaidIsLikeTheQuickest) {
+TEST(MemberStatesTest, AMemberWithoutACapacityCountsAsTheFastest) {
   MemberStates states(3);
   states.Learn({0, 1, 3, {}});
   states.Learn({2, 1, 4, {}});
@@ -26,7 +26,7 @@ TEST(MemberStatesTest, WhoHasNotSaidIsLikeTheQuickest) {
 }
 
 // The word of one of them is enough.
-TEST(MemberStatesTest, APairHasNoPathWhileOneOfThemSaysSo) {
+TEST(MemberStatesTest, APairHasNoPathWhileOneOfThemReportsNone) {
   MemberStates states(4);
   EXPECT_FALSE(states.any_was_unreachable());
   states.Learn({3, 1, 4, {1}});

@@ -16,17 +16,17 @@ Stamp Sample() {
   return stamp;
 }
 
-TEST(MessageTest, WhatIsSaidIsHeard) {
+TEST(MessageTest, ADecodedMessageEqualsTheEncodedOne) {
   std::string why;
   for (const Message& message :
        {Message(Sample()), Message(MemberState{1, 2, 12'500'000'000, {0, 2}}), Message(GroupFailure{"member 1 has lost member 2"})}) {
-    const auto heard = Decode(Encode(message), 3, &why);
-    ASSERT_TRUE(heard.has_value()) << why;
-    EXPECT_EQ(*heard, message);
+    const auto decoded = Decode(Encode(message), 3, &why);
+    ASSERT_TRUE(decoded.has_value()) << why;
+    EXPECT_EQ(*decoded, message);
   }
 }
 
-TEST(MessageTest, APlanOfAStrangerIsCheckedBeforeItIsMade) {
+TEST(MessageTest, APlanFromAPeerIsCheckedBeforeItIsMade) {
   std::string why;
   Stamp stamp = Sample();
   EXPECT_FALSE(Decode(Encode(stamp), 4, &why).has_value());
@@ -40,7 +40,7 @@ TEST(MessageTest, APlanOfAStrangerIsCheckedBeforeItIsMade) {
   EXPECT_FALSE(Decode(Encode(stamp), 3, &why).has_value());
 }
 
-TEST(MessageTest, WhatAMemberSaysOfItselfIsChecked) {
+TEST(MessageTest, TheStateOfAMemberIsChecked) {
   const auto refused = [](const MemberState& state) {
     std::string why;
     return Decode(Encode(state), 4, &why).has_value() ? "" : why;
@@ -80,15 +80,15 @@ TEST(MessageTest, RubbishIsRefused) {
     for (int i = 0; i < 20'000; ++i) {
       Bytes changed = bytes;
       changed[random() % changed.size()] = static_cast<std::byte>(random());
-      const auto heard = Decode(changed, 3, &why);
-      if (!heard.has_value()) {
+      const auto decoded = Decode(changed, 3, &why);
+      if (!decoded.has_value()) {
         EXPECT_NE(why, "");
-      } else if (const auto* stamp = std::get_if<Stamp>(&*heard)) {
+      } else if (const auto* stamp = std::get_if<Stamp>(&*decoded)) {
         EXPECT_EQ(CheckPlanSpec(stamp->plan, 3), "");
-      } else if (const auto* state = std::get_if<MemberState>(&*heard)) {
+      } else if (const auto* state = std::get_if<MemberState>(&*decoded)) {
         EXPECT_TRUE(state->member < 3 && state->unreachable.size() < 3);
         for (const uint32_t other : state->unreachable) EXPECT_TRUE(other < 3 && other != state->member);
-      } else if (const auto* failure = std::get_if<GroupFailure>(&*heard)) {
+      } else if (const auto* failure = std::get_if<GroupFailure>(&*decoded)) {
         for (const char c : failure->text) EXPECT_TRUE(c >= 0x20 && c <= 0x7e);
       }
     }
@@ -97,14 +97,14 @@ TEST(MessageTest, RubbishIsRefused) {
 
 TEST(MessageTest, AFailureIsOnePrintableLine) {
   std::string why;
-  const auto heard = Decode(Encode(GroupFailure{"x\n\x1b[31my" + std::string(5000, 'z')}), 3, &why);
-  ASSERT_TRUE(heard.has_value());
-  const std::string text = std::get<GroupFailure>(*heard).text;
+  const auto decoded = Decode(Encode(GroupFailure{"x\n\x1b[31my" + std::string(5000, 'z')}), 3, &why);
+  ASSERT_TRUE(decoded.has_value());
+  const std::string text = std::get<GroupFailure>(*decoded).text;
   EXPECT_EQ(text.substr(0, 8), "x??[31my");
   EXPECT_EQ(text.size(), 400u);
 }
 
-TEST(MessageTest, AnOfferSaysAllInWhichMembersMayDiffer) {
+TEST(MessageTest, AnOfferHasAllInWhichMembersMayDiffer) {
   const OperationOffer ours{7, 2, 100, abi::DataType::kFloat32, abi::RedOp::kSum};
   EXPECT_EQ(Encode(ours).size(), kOfferBytes);
   EXPECT_EQ(Compare(Encode(ours), ours), "");

@@ -56,7 +56,7 @@ class PartitionedGroup : public GroupTest {
 };
 
 // Also where it is member 0, whose stamps all wait for, that does not hear another.
-TEST_F(PartitionedGroup, WorksFromTheFirstOperationOnWithoutAWordBetweenTheTwo) {
+TEST_F(PartitionedGroup, WorksFromTheFirstOperationOnWithoutAMessageBetweenTheTwo) {
   const std::vector<std::vector<Pair>> each = {{{0, 3}}, {{1, 2}}, {{0, 1}, {0, 2}}, {{0, 1}, {1, 2}}, {{1, 2}, {1, 3}, {2, 3}}};
   for (const std::vector<Pair>& pairs : each) {
     SCOPED_TRACE(testing::PrintToString(pairs));
@@ -119,7 +119,7 @@ TEST_F(PartitionedGroup, APairThatIsCutInMidOperationIsWaitedForAndThenAvoided) 
 }
 
 // There is nobody to forward anything meanwhile.
-TEST_F(PartitionedGroup, AMemberThatNobodyReachedHearsAllOnceItIsBack) {
+TEST_F(PartitionedGroup, AMemberThatWasUnreachableReceivesAllOnceItIsBack) {
   for (const uint32_t gone : {0u, 3u}) {
     SCOPED_TRACE(gone);
     network_ = FakeNetwork(7);
@@ -143,7 +143,7 @@ TEST_F(PartitionedGroup, AMemberThatNobodyReachedHearsAllOnceItIsBack) {
   }
 }
 
-TEST_F(PartitionedGroup, WhereNobodyReachesAllNobodyIsConnectedAndTheDeadlineEndsAll) {
+TEST_F(PartitionedGroup, IfNoMemberReachesAllNoneIsConnectedAndTheDeadlineEndsAll) {
   MakePartitioned({{0, 1}, {2, 3}}, 5 * kNanosPerSecond);
   RunFor(2 * net::tuning::kPathLostAfter);
   for (const Member& member : members_) {

@@ -51,7 +51,7 @@ TEST(PathMonitorTest, TimeInWhichNobodyObservesDoesNotCount) {
 }
 
 // A process that starts late makes no group wait for longer.
-TEST(PathMonitorTest, WhatComesBackBeforeItIsInUseCountsAtOnce) {
+TEST(PathMonitorTest, APathThatIsBackBeforeItsUseCountsAtOnce) {
   PathMonitor monitor(2);
   Nanos now = 0;
   monitor.Observe(1, false, false, now);

@@ -23,7 +23,7 @@ TEST(PlanBookTest, AnOperationFollowsWhatWasStampedForItAndWaitsUntilSomethingIs
   EXPECT_EQ(book.through(), 40u);
 }
 
-TEST(PlanBookTest, WhatIsSaidAgainChangesNothing) {
+TEST(PlanBookTest, ARepeatedStampChangesNothing) {
   PlanBook book;
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(book.Add(Make(1, 0, 16)), "");
@@ -36,7 +36,7 @@ TEST(PlanBookTest, WhatIsSaidAgainChangesNothing) {
   EXPECT_EQ(book.through(), 40u);
 }
 
-TEST(PlanBookTest, WhatIsStampedCannotBeChanged) {
+TEST(PlanBookTest, AStampCannotBeChanged) {
   PlanBook book;
   ASSERT_EQ(book.Add(Make(1, 0, 16)), "");
   EXPECT_EQ(book.Add(Make(1, 0, 16, 3)), "another plan 1 for operations 0 up to 16 than before");
@@ -53,7 +53,7 @@ TEST(PlanBookTest, WhatIsStampedCannotBeChanged) {
   EXPECT_NE(empty.Add(Make(2, 0, 16)), "");
 }
 
-TEST(PlanBookTest, WhatIsDoneIsForgottenAndTheLastPlanKept) {
+TEST(PlanBookTest, DoneOperationsAreForgottenAndTheLastPlanKept) {
   PlanBook book;
   ASSERT_EQ(book.Add(Make(1, 0, 16)), "");
   ASSERT_EQ(book.Add(Make(2, 16, 32, 3)), "");
@@ -89,7 +89,7 @@ TEST(StamperTest, AnotherPlanBeginsWhereNothingIsStamped) {
 }
 
 // Any word ahead, any pace: an operation that is called is always stamped, and every stamp follows from those before.
-TEST(StamperTest, WhatIsCalledIsStamped) {
+TEST(StamperTest, CalledOperationsAreStamped) {
   for (const OperationId ahead : {1, 2, 3, 16}) {
     Stamper stamper(Make(1, 0, 0).plan, ahead);
     PlanBook book;

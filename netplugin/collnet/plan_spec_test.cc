@@ -46,7 +46,7 @@ TEST(PlanSpecTest, IsUnevenWhereMembersDifferAndNotByRounding) {
   EXPECT_TRUE(IsUneven(spec));
 }
 
-TEST(PlanSpecTest, WhatAMemberMayNotBeTold) {
+TEST(PlanSpecTest, InvalidPlansAreRefused) {
   const PlanSpec fine = Direct({kHalf, kHalf - 5, 5});
   EXPECT_EQ(CheckPlanSpec(fine, 3), "");
   EXPECT_EQ(CheckPlanSpec(Direct({kHalf, kHalf, 5}), 3), "shares that add up to 1048581, not 1048576");
@@ -98,7 +98,7 @@ TEST(PlanSpecTest, WhatAMemberMayNotBeTold) {
 }
 
 // Whatever passes the check can be made, for any size, and is an AllReduce: no generator's own check ends the process.
-TEST(PlanSpecTest, WhatPassesCanBeMade) {
+TEST(PlanSpecTest, AnAcceptedPlanCanBeMade) {
   std::mt19937_64 random(1);
   int made = 0;
   for (int i = 0; i < 20'000 && made < 1500; ++i) {

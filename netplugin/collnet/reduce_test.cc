@@ -365,7 +365,7 @@ TEST(ReduceTest, TheThreadsRoundingIsOfNoMatterAndIsKept) {
 }
 #endif
 
-TEST(ReduceTest, WhatItCannotReduce) {
+TEST(ReduceTest, RefusesOtherTypesAndOperators) {
   for (const DataType type : kTypes)
     for (const RedOp op : kOps) EXPECT_TRUE(CanReduce(type, op));
   EXPECT_FALSE(CanReduce(DataType::kFloat32, RedOp::kAvg));

@@ -11,7 +11,7 @@ TEST(SeveralProfilersTest, OneOrNoneOrSomebodyElsesIsNoNews) {
     EXPECT_EQ(SeveralProfilers(value), "") << (value == nullptr ? "not set" : value);
 }
 
-TEST(SeveralProfilersTest, OfSeveralTheLineSaysWhatToDo) {
+TEST(SeveralProfilersTest, WithSeveralProfilersTheLineHasAdvice) {
   EXPECT_EQ(
       SeveralProfilers("inspector,r2cc"),
       "NCCL_PROFILER_PLUGIN=inspector,r2cc names several profilers and NCCL loads at most one: this job may have none; name one of them");

@@ -14,7 +14,7 @@ RunId Of(const std::map<std::string, std::string>& environment) {
   });
 }
 
-TEST(RunId, OfEachLauncher) {
+TEST(RunId, EachLauncherHasARunId) {
   EXPECT_EQ(Of({{"SLURM_JOB_ID", "123"}}).id, "123");
   EXPECT_EQ(Of({{"SLURM_JOB_ID", "123"}, {"SLURM_STEP_ID", "0"}, {"SLURM_RESTART_COUNT", "2"}}).id, "123.0-r2");
   EXPECT_EQ(Of({{"SLURM_JOB_ID", "123"}, {"TORCHELASTIC_RUN_ID", "exp"}}).id, "123") << "torchrun under Slurm";
@@ -36,7 +36,7 @@ TEST(RunId, RankOfEachLauncher) {
   for (const char* const odd : {"", "-1", "x", "1 ", "12345678901"}) EXPECT_EQ(Of({{"RANK", odd}}).rank, std::nullopt) << odd;
 }
 
-TEST(RunId, WhatATableCannotHoldIsReplaced) {
+TEST(RunId, InvalidCharactersAreReplacedAndLongIdsCut) {
   EXPECT_EQ(Of({{"SLURM_JOB_ID", "1 2*\n"}}).id, "1_2__");
   EXPECT_EQ(Of({{"TORCHELASTIC_RUN_ID", std::string(100, 'x')}}).id, std::string(63, 'x'));
 }

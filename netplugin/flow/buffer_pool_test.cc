@@ -32,7 +32,7 @@ TEST(BufferPool, EachIsAsLargeAsWasAskedFor) {
   }
 }
 
-TEST(BufferPool, WhatSomebodyHoldsIsNotUsedAgain) {
+TEST(BufferPool, AHeldBlockIsNotUsedAgain) {
   BufferPool pool;
   BufferPool::Block copy = pool.Acquire(65'536);
   const BufferPool::Block held = copy;

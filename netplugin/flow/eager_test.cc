@@ -63,7 +63,7 @@ TEST(Eager, PostedAndInFlightInOneItIsAsIfPulled) {
   EXPECT_TRUE(s.ledger.AckThrough(2));
 }
 
-TEST(Eager, WhatMayNotTravelEagerlyIsNotPosted) {
+TEST(Eager, OnlyWhatFitsTheWindowIsPostedEagerly) {
   EagerSender s;
   char data[1025] = {};
   Chunk chunk;
@@ -234,7 +234,7 @@ TEST(Eager, PostedWhileItArrivesItIsPlacedWhenWhole) {
   EXPECT_STREQ(buffer, "xyz");
 }
 
-TEST(Eager, WhatADeadCarrierIsStillReadIntoStaysUntilTheReplay) {
+TEST(Eager, MemoryThatADroppedLinkStillReadsIntoStaysUntilTheReplay) {
   RecvLedger ledger(7);
   std::byte* first = nullptr;
   std::byte* to = nullptr;
@@ -264,7 +264,7 @@ TEST(Eager, AHalfStagedMessageOfADeadCarrierIsForgotten) {
   EXPECT_EQ(static_cast<void*>(to), static_cast<void*>(buffer));
 }
 
-TEST(Eager, WhatWasNotOfferedIsRefused) {
+TEST(Eager, AnEagerChunkOutsideTheWindowIsRefused) {
   RecvLedger ledger(7);
   std::byte* to = nullptr;
   EXPECT_EQ(ledger.Begin(Small(kEagerWindow, 3), 1, &to), RecvLedger::Verdict::kRefuse) << "beyond the window";

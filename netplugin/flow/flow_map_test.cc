@@ -27,7 +27,7 @@ TEST_F(FlowMapTest, FindsTheSameOneAgainAndAnother) {
   EXPECT_FALSE(map.contains(5));
 }
 
-TEST_F(FlowMapTest, WhatIsErasedIsNotFoundThoughItWasFoundLast) {
+TEST_F(FlowMapTest, AnErasedFlowIsNotFoundAlthoughItWasFoundLast) {
   ASSERT_NE(map.Find(7), nullptr);
   map.Erase(7);
   EXPECT_EQ(map.Find(7), nullptr);
@@ -38,7 +38,7 @@ TEST_F(FlowMapTest, WhatIsErasedIsNotFoundThoughItWasFoundLast) {
   EXPECT_TRUE(map.empty());
 }
 
-TEST_F(FlowMapTest, WhatIsAddedAgainIsANewOne) {
+TEST_F(FlowMapTest, AFlowThatIsAddedAgainIsNew) {
   std::string* const seven = map.Find(7);
   EXPECT_EQ(map.Add(7, "another"), seven);
   EXPECT_EQ(*seven, "seven");

@@ -249,14 +249,14 @@ struct Generations final : RegionGenerations {
   uint32_t GenerationOf(RegionId region) const override { return region == 5 ? 2 : 0; }
 };
 
-TEST(RecvLedger, PlacesAreOfWhatTheSenderWasToldOf) {
+TEST(RecvLedger, PlacesAreOnlyInMemoryThatTheSenderKnows) {
   RecvLedger ledger(7);
   std::vector<std::byte> bytes(100);
-  const Memory told{.id = 5, .base = bytes.data(), .bytes = bytes.size()}, untold{.id = 6, .base = bytes.data(), .bytes = bytes.size()};
+  const Memory known{.id = 5, .base = bytes.data(), .bytes = bytes.size()}, unknown{.id = 6, .base = bytes.data(), .bytes = bytes.size()};
   ledger.Post(bytes.data(), 10);
-  ledger.Post({bytes.data(), &untold}, 10);
+  ledger.Post({bytes.data(), &unknown}, 10);
   EXPECT_TRUE(ledger.Places(Generations()).empty());
-  ledger.Post({bytes.data() + 60, &told}, 10);
+  ledger.Post({bytes.data() + 60, &known}, 10);
   const std::vector<BufferPlace> places = ledger.Places(Generations());
   ASSERT_EQ(places.size(), 3u);
   EXPECT_EQ(places[0].region, 0u);
@@ -286,7 +286,7 @@ struct GpuReceiver {
   }
 };
 
-TEST(RecvLedger, WhatLandsInAGpuIsPlacedWhenEachPathIsFlushed) {
+TEST(RecvLedger, AChunkThatLandedInAGpuIsPlacedWhenEachPathIsFlushed) {
   GpuReceiver r;
   EXPECT_TRUE(r.ledger.OnDevice(0));
   r.Land(0, 4);
@@ -324,7 +324,7 @@ TEST(RecvLedger, APathThatIsLostUnflushedBringsItsChunksAgain) {
   EXPECT_TRUE(r.ledger.Flushed(second[0].name, 4));
 }
 
-TEST(RecvLedger, WhatWasFlushedStaysWhenItsPathIsLost) {
+TEST(RecvLedger, AFlushedChunkStaysPlacedWhenItsPathIsLost) {
   GpuReceiver r;
   r.Land(0, 4);
   r.Land(1, 9);

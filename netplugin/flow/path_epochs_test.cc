@@ -52,7 +52,7 @@ TEST(PathEpochs, StaysAsItWasWithoutMemory) {
   EXPECT_EQ(some[2], 1);
 }
 
-TEST(PathEpochs, AssignsAnew) {
+TEST(PathEpochs, ALaterAssignmentReplacesAll) {
   PathEpochs epochs;
   epochs.Assign(3, 1);
   epochs.Assign(1, 2);

@@ -39,24 +39,24 @@ struct RecvFlowsTest : testing::Test, FlowReportSink {
     return has_way;
   }
   // The reports that leave now.
-  std::vector<FlowReport> Told(Nanos now) {
+  std::vector<FlowReport> TakeReports(Nanos now) {
     flows.Flush(now);
     return std::exchange(reports, {});
   }
   // One report leaves now; `placed` messages are done by it.
   FlowReport OneReport(Nanos now, bool grants, uint64_t placed) {
-    std::vector<FlowReport> told = Told(now);
-    EXPECT_EQ(told.size(), 1u);
-    if (told.size() != 1) return {};
-    EXPECT_EQ(told[0].flow, kFlow);
-    EXPECT_EQ(told[0].grants, grants);
-    EXPECT_EQ(told[0].placed_through, placed);
-    return std::move(told[0]);
+    std::vector<FlowReport> taken = TakeReports(now);
+    EXPECT_EQ(taken.size(), 1u);
+    if (taken.size() != 1) return {};
+    EXPECT_EQ(taken[0].flow, kFlow);
+    EXPECT_EQ(taken[0].grants, grants);
+    EXPECT_EQ(taken[0].placed_through, placed);
+    return std::move(taken[0]);
   }
   // Posts `messages` receives that the sender hears of.
   void Granted(int messages) {
     for (int i = 0; i < messages; ++i) Post();
-    ASSERT_EQ(Told(1).size(), 1u);
+    ASSERT_EQ(TakeReports(1).size(), 1u);
   }
 
   char buffer[16];
@@ -67,38 +67,38 @@ struct RecvFlowsTest : testing::Test, FlowReportSink {
   MessageId next = 0;
 };
 
-TEST_F(RecvFlowsTest, TheFirstGrantsAreToldOneByOne) {
+TEST_F(RecvFlowsTest, TheFirstGrantsAreReportedOneByOne) {
   for (uint64_t posted = 1; posted <= 2; ++posted) {
     Post();
     EXPECT_EQ(OneReport(1, kGrants, 0).capacities.size(), posted);
   }
 }
 
-TEST_F(RecvFlowsTest, ASenderWithGrantsHearsOfTwoLargeMessagesAndNewBuffersInOneReport) {
+TEST_F(RecvFlowsTest, ASenderWithGrantsGetsTwoLargeMessagesAndNewBuffersInOneReport) {
   Granted(4);
   Place();
-  EXPECT_TRUE(Told(1).empty());
+  EXPECT_TRUE(TakeReports(1).empty());
   Post();
-  EXPECT_TRUE(Told(1).empty());
+  EXPECT_TRUE(TakeReports(1).empty());
   Place();
   EXPECT_EQ(OneReport(1, kGrants, 2).capacities.size(), 3u);
 }
 
-TEST_F(RecvFlowsTest, WhileARailIsMissingEachLargeMessageIsToldAtOnce) {
+TEST_F(RecvFlowsTest, WhileARailIsMissingEachLargeMessageIsReportedAtOnce) {
   Granted(4);
   flows.set_whole(false);
   Place();
-  EXPECT_EQ(Told(1).size(), 1u);
+  EXPECT_EQ(TakeReports(1).size(), 1u);
   Post();
-  EXPECT_EQ(Told(1).size(), 1u);
+  EXPECT_EQ(TakeReports(1).size(), 1u);
 }
 
-TEST_F(RecvFlowsTest, WhatIsHeldBackIsToldWhenNoMoreComesOfIt) {
+TEST_F(RecvFlowsTest, AHeldBackAcknowledgementIsReportedWhenNoMoreMessagesCome) {
   Granted(4);
   Place();
-  EXPECT_TRUE(Told(5).empty());
+  EXPECT_TRUE(TakeReports(5).empty());
   OneReport(5 + kNanosPerMs, kAcknowledges, 1);
-  EXPECT_TRUE(Told(kMuchLater).empty());
+  EXPECT_TRUE(TakeReports(kMuchLater).empty());
 }
 
 TEST_F(RecvFlowsTest, TheLastMessageThatWasPostedIsAcknowledgedAtOnce) {
@@ -107,54 +107,54 @@ TEST_F(RecvFlowsTest, TheLastMessageThatWasPostedIsAcknowledgedAtOnce) {
   OneReport(1, kAcknowledges, 1);
 }
 
-TEST_F(RecvFlowsTest, ASenderShortOfGrantsHearsOfANewOneAtOnce) {
+TEST_F(RecvFlowsTest, ASenderShortOfGrantsGetsANewOneAtOnce) {
   Granted(2);
   Place();
-  EXPECT_TRUE(Told(1).empty());
+  EXPECT_TRUE(TakeReports(1).empty());
   Post();
   OneReport(1, kGrants, 1);
 }
 
-TEST_F(RecvFlowsTest, ASenderThatAsksIsToldAtOnce) {
+TEST_F(RecvFlowsTest, ASenderThatAsksGetsAReportAtOnce) {
   Granted(4);
   Post();
-  EXPECT_TRUE(Told(1).empty());
+  EXPECT_TRUE(TakeReports(1).empty());
   flow->wanted_through = 5;
   flows.Touch(flow);
-  EXPECT_EQ(Told(1).size(), 1u);
+  EXPECT_EQ(TakeReports(1).size(), 1u);
 }
 
 // After small messages nobody hurries to grant.
-TEST_F(RecvFlowsTest, ASenderThatAskedBeforeTheBufferWasPostedIsToldAtOnceToo) {
+TEST_F(RecvFlowsTest, ASenderThatAskedBeforeTheBufferWasPostedGetsAReportAtOnce) {
   Granted(1);
   Place(true);
-  EXPECT_EQ(Told(kMuchLater).size(), 0u);
-  EXPECT_EQ(Told(2 * kMuchLater).size(), 1u);
+  EXPECT_EQ(TakeReports(kMuchLater).size(), 0u);
+  EXPECT_EQ(TakeReports(2 * kMuchLater).size(), 1u);
   flow->wanted_through = 3;
   flows.Touch(flow);
-  EXPECT_TRUE(Told(2 * kMuchLater).empty()) << "there is nothing to tell";
+  EXPECT_TRUE(TakeReports(2 * kMuchLater).empty()) << "there is nothing to tell";
   for (uint64_t posted = 1; posted <= 2; ++posted) {
     Post();
-    EXPECT_EQ(Told(2 * kMuchLater).size(), 1u);
+    EXPECT_EQ(TakeReports(2 * kMuchLater).size(), 1u);
   }
   Post();
-  EXPECT_TRUE(Told(2 * kMuchLater).empty()) << "for this one nobody asked";
-  EXPECT_EQ(Told(2 * kMuchLater + kNanosPerMs).size(), 1u) << "but large messages may come";
+  EXPECT_TRUE(TakeReports(2 * kMuchLater).empty()) << "for this one nobody asked";
+  EXPECT_EQ(TakeReports(2 * kMuchLater + kNanosPerMs).size(), 1u) << "but large messages may come";
 }
 
-TEST_F(RecvFlowsTest, WhatMayBeLostIsToldAgainAtOnce) {
+TEST_F(RecvFlowsTest, AReportThatMayBeLostIsRepeatedAtOnce) {
   Granted(4);
   Place();
-  EXPECT_TRUE(Told(1).empty());
+  EXPECT_TRUE(TakeReports(1).empty());
   flows.RepeatReports();
   OneReport(1, kGrants, 1);
 }
 
-TEST_F(RecvFlowsTest, WhatFindsNoWayIsReportedWhenThereIsOne) {
+TEST_F(RecvFlowsTest, AReportWithoutALinkIsSentWhenThereIsOne) {
   has_way = false;
   Post();
-  EXPECT_TRUE(Told(1).empty());
-  EXPECT_TRUE(Told(2).empty());
+  EXPECT_TRUE(TakeReports(1).empty());
+  EXPECT_TRUE(TakeReports(2).empty());
   has_way = true;
   EXPECT_EQ(OneReport(3, kGrants, 0).capacities.size(), 1u);
 }
@@ -169,7 +169,7 @@ TEST_F(RecvFlowsTest, ASenderAwaitsALargeMessageAndNotASmallOne) {
   // Whoever else has news in the meantime.
   EXPECT_EQ(flows.TakeChanged().size(), 1u);
   EXPECT_TRUE(flows.awaited());
-  EXPECT_EQ(Told(1).size(), 1u);
+  EXPECT_EQ(TakeReports(1).size(), 1u);
   EXPECT_FALSE(flows.awaited());
 }
 
@@ -199,9 +199,9 @@ TEST_F(RecvFlowsTest, SmallMessagesWaitLongerAndInGreaterNumber) {
   for (int i = 0; i < 3; ++i) {
     Place(true);
     Post();
-    EXPECT_TRUE(Told(1 + i * kNanosPerMs).empty());
+    EXPECT_TRUE(TakeReports(1 + i * kNanosPerMs).empty());
   }
-  EXPECT_EQ(Told(1 + 4 * kNanosPerMs).size(), 1u);
+  EXPECT_EQ(TakeReports(1 + 4 * kNanosPerMs).size(), 1u);
 }
 
 TEST_F(RecvFlowsTest, FindsTheOneFlowOfASlot) {

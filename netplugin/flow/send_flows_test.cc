@@ -48,7 +48,7 @@ struct SendFlowsTest : testing::Test {
 };
 
 // A communicator that waits for its turn must not slow another one down.
-TEST_F(SendFlowsTest, ADealtFlowStripesTheOthersOnlyWhileItSends) {
+TEST_F(SendFlowsTest, AStripedFlowStripesTheOthersOnlyWhileItSends) {
   SendFlows::Flow* dealt = Open();
   SendFlows::Flow* other = Open();
   flows.SetDealt(dealt->id, true);
@@ -263,7 +263,7 @@ TEST_F(SendFlowsTest, AMessageGoesAtOnceWhereNothingIsAheadOfIt) {
   EXPECT_FALSE(flows.PostEagerly(b, buffer, kBytes, kPath, &chunk));
 }
 
-TEST_F(SendFlowsTest, WhatWasReclaimedIsReadyAgain) {
+TEST_F(SendFlowsTest, ReclaimedChunksAreReadyAgain) {
   SendFlows::Flow* flow = Open();
   Post(flow);
   EXPECT_EQ(Next(), flow->id);

@@ -42,7 +42,7 @@ TEST(Stripe, HealthyFlowsStayOnTheirOwnLink) {
   EXPECT_TRUE(Spread(one_slow));
 }
 
-TEST(Stripe, WhoeverWantsItHasHealthyFlowsStriped) {
+TEST(Stripe, HealthyFlowsAreStripedIfAskedFor) {
   Links links(4, kSound);
   EXPECT_TRUE(Carries(links, StripeMode::kBalance, true, 2, 0));
   EXPECT_FALSE(Carries(links, StripeMode::kMigrate, true, 2, 0)) << "in the mode that stripes nothing";

@@ -241,7 +241,7 @@ constexpr Nanos kGpuProofMost = 2 * kNanosPerSecond;
 constexpr uint32_t kSignalEvery = 32;
 // Receives, 128 of a link, are posted again in lists of so many. Measured: with 16 a message of 512 KiB cost 1.30 completions, not 1.2.
 constexpr uint32_t kReceivesTogether = 32;
-// Chunks that the device has at least, so that it never waits for us, and places that bulk leaves to credit and control words.
+// Chunks that the device has at least, so that it never waits for us, and places that bulk leaves to credit and control messages.
 constexpr size_t kDeviceChunksLeast = 2;
 constexpr uint32_t kRequestsKept = 4;
 // Factor. A request is reported as a whole. A rail that became slower than its measured rate takes so many times as long at most.

@@ -25,7 +25,7 @@ class FakeGpuTest : public testing::Test {
   std::byte* const memory_ = gpu_.Allocate(0, 64, &error_);
 };
 
-TEST_F(FakeGpuTest, WhatANicWritesShowsAfterItsOwnFlush) {
+TEST_F(FakeGpuTest, AWriteOfANicShowsAfterItsOwnFlush) {
   Write("a", memory_, "AA");
   Write("b", memory_ + 8, "BB");
   EXPECT_EQ(Seen(memory_), "");
@@ -37,7 +37,7 @@ TEST_F(FakeGpuTest, WhatANicWritesShowsAfterItsOwnFlush) {
   EXPECT_EQ(gpu_.unseen(), 0u);
 }
 
-TEST_F(FakeGpuTest, WhatTheGpuWritesNicsSeeAtOnce) {
+TEST_F(FakeGpuTest, NicsSeeWritesOfTheGpuAtOnce) {
   EXPECT_TRUE(gpu_.Copy(0, memory_ + 4, "cd", 2, &error_));
   EXPECT_EQ(std::memcmp(memory_ + 4, "cd", 2), 0);
   EXPECT_EQ(Seen(memory_ + 4), "cd");

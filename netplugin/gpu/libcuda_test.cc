@@ -28,7 +28,7 @@ class LibcudaTest : public testing::Test {
   std::string error_;
 };
 
-TEST(LibcudaMissingTest, WithoutTheDriverThereAreNoGpusAndALineSaysSo) {
+TEST(LibcudaMissingTest, WithoutTheDriverThereAreNoGpusAndALineStatesIt) {
   Libcuda cuda("libthere_is_no_such_cuda.so.1");
   EXPECT_TRUE(cuda.InUse().empty());
   EXPECT_EQ(cuda.missing().rfind("R2CC: there is no CUDA driver: libthere_is_no", 0), 0u) << cuda.missing();
@@ -49,7 +49,7 @@ TEST(LibcudaMissingTest, ADriverThatLacksACallIsNamedWithIt) {
   EXPECT_TRUE(cuda.InUse().empty());
 }
 
-TEST_F(LibcudaTest, WhatTheJobUsesAndWhereItIs) {
+TEST_F(LibcudaTest, FindsTheGpuOfTheJobAndItsPciAddress) {
   ASSERT_EQ(cuda_.missing(), "");
   EXPECT_EQ(cuda_.InUse(), std::vector<int>{kUsed});
   EXPECT_EQ(cuda_.PciAddress(kUsed), "0000:ab:00.0");
@@ -72,7 +72,7 @@ TEST_F(LibcudaTest, MemoryIsKnownAndCopiedBothWays) {
   cuda_.Free(kUsed, memory);
 }
 
-TEST_F(LibcudaTest, WhatFailsIsOneLineThatNamesTheGpu) {
+TEST_F(LibcudaTest, AFailureIsOneLineThatNamesTheGpu) {
   EXPECT_EQ(cuda_.Allocate(0, 1, &error_), nullptr);
   EXPECT_EQ(error_, "R2CC: cannot use GPU 0: out of memory");
   EXPECT_EQ(cuda_.Allocate(kUsed, uint64_t{1} << 41, &error_), nullptr);

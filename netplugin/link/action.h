@@ -68,7 +68,8 @@ struct SessionAction {
     kOpenLink,     // connect and greet all sockets of `link`'s `incarnation`; answer with LinkConnected() or LinkTrouble()
     kProveLink,    // send the data check on every bulk socket
     kCloseLink,    // begin to end it; unread and unsent bytes are lost; an acceptor answers with LinkClosed()
-    kProbePeer,    // does any process listen at the peer's out-of-band address? the last frame came at `heard`; answer with PeerProbed()
+    kProbePeer,    // does any process listen at the peer's out-of-band address? the last frame came at `last_received`; answer with
+                   // PeerProbed()
     kLinkUp,       // for the record
     kLinkLost,     // for the record: an incarnation that carried data is given up; `report` has the reason
     kLinkFenced,   // for the record: the peer has ended it, too; `report`
@@ -90,7 +91,7 @@ struct SessionAction {
   FlowId flow = 0;
   uint64_t number = 0;
   bool again = false;
-  Nanos heard = 0;
+  Nanos last_received = 0;
   FenceReport report;
   FlushName flush;
   Buffer buffer;  // of the message that is flushed

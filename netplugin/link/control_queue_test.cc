@@ -55,7 +55,7 @@ TEST_F(ControlQueueTest, AChannelThatIsMerelyOpenIsTheLastResort) {
   EXPECT_EQ(Best(), Channels{kHome});
 }
 
-TEST_F(ControlQueueTest, WhatIsKeptGoesOnAllChannelsTheSecondTime) {
+TEST_F(ControlQueueTest, AnUnansweredFrameIsRepeatedOnAllChannels) {
   control_queue.Up(kOobChannel);
   control_queue.Up(0);
   control_queue.Open(2);

@@ -8,26 +8,26 @@
 namespace r2cc::net {
 
 void FailureDetector::Up(ChannelId channel, Nanos now) {
-  heard_ = now;
-  channels_[channel] = State{.heard = now, .answering_since = now};
+  last_received_ = now;
+  channels_[channel] = State{.last_received = now, .answering_since = now};
 }
 
 void FailureDetector::Down(ChannelId channel) { channels_.erase(channel); }
 
-void FailureDetector::Heard(ChannelId channel, Nanos now) {
-  heard_ = now;
+void FailureDetector::Received(ChannelId channel, Nanos now) {
+  last_received_ = now;
   const auto it = channels_.find(channel);
   if (it == channels_.end()) return;
   State& state = it->second;
-  if (now - state.heard > silence_ / 2) state.answering_since = now;
-  state.heard = now;
+  if (now - state.last_received > silence_ / 2) state.answering_since = now;
+  state.last_received = now;
   state.ping = {};
   if (IsActive(Mutant::kControlIsProgress)) state.data = {};
 }
 
 void FailureDetector::Delivered(ChannelId channel, Nanos now) {
   const auto it = channels_.find(channel);
-  if (it == channels_.end() || now - it->second.heard >= tuning::kExcuseSilences * silence_) return;
+  if (it == channels_.end() || now - it->second.last_received >= tuning::kExcuseSilences * silence_) return;
   it->second.ping = {};
 }
 
@@ -40,7 +40,7 @@ void FailureDetector::Unacknowledged(ChannelId channel, Nanos since, bool confir
 }
 
 bool FailureDetector::AllSilent(Nanos now) const {
-  return std::all_of(channels_.begin(), channels_.end(), [&](const auto& entry) { return now - entry.second.heard >= silence_; });
+  return std::all_of(channels_.begin(), channels_.end(), [&](const auto& entry) { return now - entry.second.last_received >= silence_; });
 }
 
 bool FailureDetector::Silent(ChannelId channel, Nanos now) const {
@@ -58,7 +58,7 @@ void FailureDetector::Pong(ChannelId channel, uint64_t number, Nanos now) {
     for (Suspicion* const suspicion : {&other.ping, &other.data})
       if (suspicion->since != 0 && suspicion->witnessed_since == 0 && ping->second >= suspicion->since) suspicion->witnessed_since = now;
   state.in_flight.erase(state.in_flight.begin(), std::next(ping));
-  Heard(channel, now);
+  Received(channel, now);
 }
 
 bool FailureDetector::Witnessed(const Suspicion& suspicion, const ChannelId* except) const {
@@ -66,7 +66,7 @@ bool FailureDetector::Witnessed(const Suspicion& suspicion, const ChannelId* exc
   return std::any_of(channels_.begin(), channels_.end(), [&](const auto& entry) {
     const State& other = entry.second;
     if (except != nullptr && entry.first == *except) return false;
-    return other.heard - std::max(suspicion.witnessed_since, other.answering_since) >= WitnessedFor();
+    return other.last_received - std::max(suspicion.witnessed_since, other.answering_since) >= WitnessedFor();
   });
 }
 
@@ -80,7 +80,7 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
     // The clock of silence starts with the request, not with the last thing heard before a pause.
     watching_since_ = now;
     for (auto& [channel, state] : channels_) {
-      state.heard = state.answering_since = now;
+      state.last_received = state.answering_since = now;
       state.ping = state.data = {};
     }
   }
@@ -88,7 +88,7 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
   bool any_link_quiet = channels_.size() == 1;
   bool suspicion = false;
   for (const auto& [channel, state] : channels_) {
-    if (channel != kOobChannel && now - state.heard >= quiet) any_link_quiet = true;
+    if (channel != kOobChannel && now - state.last_received >= quiet) any_link_quiet = true;
     suspicion |= Suspected(state, now);
   }
   if (!any_link_quiet && !suspicion) return verdict;
@@ -102,7 +102,7 @@ FailureDetector::Verdict FailureDetector::Tick(bool outstanding, Nanos now) {
       if (at != 0 && at <= now) due = std::max(due, at);
     }
   for (auto& [channel, state] : channels_) {
-    if (now - (suspicion ? state.pinged : std::max(state.heard, state.pinged)) >= quiet || state.pinged < due) {
+    if (now - (suspicion ? state.pinged : std::max(state.last_received, state.pinged)) >= quiet || state.pinged < due) {
       verdict.pings.push_back({channel, next_number_});
       state.in_flight[next_number_++] = now;
       if (state.in_flight.size() > 64) state.in_flight.erase(state.in_flight.begin());

@@ -28,7 +28,7 @@ class FailureDetector {
   bool empty() const { return channels_.empty(); }
 
   // Anything arrived on the channel.
-  void Heard(ChannelId channel, Nanos now);
+  void Received(ChannelId channel, Nanos now);
   // The peer's kernel takes bytes on the channel's link, so a ping may wait behind them. That excuses the channel for kExcuseSilences times
   // the silence. It is no evidence that the peer's process is awake, and so it counts against no other channel.
   void Delivered(ChannelId channel, Nanos now);
@@ -54,7 +54,7 @@ class FailureDetector {
   Nanos watching_since() const { return watching_since_; }
 
   // When anything was received last, on any channel, including channels that are gone.
-  Nanos heard() const { return heard_; }
+  Nanos last_received() const { return last_received_; }
 
   // No channel has received anything for the whole of the silence.
   bool AllSilent(Nanos now) const;
@@ -68,7 +68,7 @@ class FailureDetector {
     Nanos witnessed_since = 0;  // when a witness first answered a ping that was sent no earlier; 0: none has
   };
   struct State {
-    Nanos heard = 0;
+    Nanos last_received = 0;
     Nanos answering_since = 0;  // since then no long gap between two arrivals
     Suspicion ping;
     Suspicion data;
@@ -88,7 +88,7 @@ class FailureDetector {
   const Nanos silence_;
   uint64_t next_number_ = 1;
   Nanos watching_since_ = 0;
-  Nanos heard_ = 0;
+  Nanos last_received_ = 0;
   std::map<ChannelId, State> channels_;
 };
 

@@ -113,7 +113,7 @@ TEST(FailureDetector, APeerThatWakesUpSlowlyIsNoFault) {
 }
 
 // A rail's bytes stand still for a while, and its peer is stopped or busy before, meanwhile or after: the two times do not add up.
-TEST(FailureDetector, ARailThatStandsStillBesideAPauseOfItsPeerIsNoFault) {
+TEST(FailureDetector, ARailThatStallsDuringAPauseOfItsPeerIsNoFault) {
   constexpr Nanos kMs = kNanosPerMs, kStandsStill = 140 * kMs;
   for (Nanos pause = 50 * kMs; pause <= 150 * kMs; pause += 10 * kMs)
     for (Nanos stands_still_at = -kStandsStill; stands_still_at <= pause; stands_still_at += 10 * kMs)
@@ -140,7 +140,7 @@ TEST(FailureDetector, AChattyChannelIsWitnessEnough) {
   detector.Up(1, now);
   std::vector<ChannelId> silent;
   for (const Nanos end = now + kSilence + 50 * kNanosPerMs; now < end && silent.empty(); now += 5 * kNanosPerMs) {
-    detector.Heard(0, now);
+    detector.Received(0, now);
     const FailureDetector::Verdict verdict = detector.Tick(true, now);
     for (const FailureDetector::Ping& ping : verdict.pings)
       if (ping.channel == 0) detector.Pong(0, ping.number, now + kNanosPerMs);
@@ -156,16 +156,16 @@ TEST(FailureDetector, EveryChannelDeadIsTheDeadlinesBusinessNotASilentChannel) {
   EXPECT_TRUE(bench.given_up.empty());
 }
 
-TEST(FailureDetector, KnowsWhenAnythingWasHeardLastAlsoOnChannelsThatAreGone) {
+TEST(FailureDetector, KnowsWhenAnythingWasReceivedLastAlsoOnChannelsThatAreGone) {
   FailureDetector detector(kSilence);
   detector.Up(0, kNanosPerSecond);
   detector.Delivered(0, kNanosPerSecond);
-  EXPECT_EQ(detector.heard(), kNanosPerSecond);
-  detector.Heard(0, 2 * kNanosPerSecond);
+  EXPECT_EQ(detector.last_received(), kNanosPerSecond);
+  detector.Received(0, 2 * kNanosPerSecond);
   detector.Down(0);
-  EXPECT_EQ(detector.heard(), 2 * kNanosPerSecond);
+  EXPECT_EQ(detector.last_received(), 2 * kNanosPerSecond);
   detector.Tick(true, 3 * kNanosPerSecond);
-  EXPECT_EQ(detector.heard(), 2 * kNanosPerSecond) << "a request is nothing heard";
+  EXPECT_EQ(detector.last_received(), 2 * kNanosPerSecond) << "a request is nothing heard";
 }
 
 // A link whose data is not acknowledged, and whose control channel answers.
@@ -231,7 +231,7 @@ TEST_F(StalledLinkTest, IsKeptWhileItsPeerAnswersNowhere) {
   EXPECT_EQ(stalled_at_, 0);
 }
 
-TEST_F(StalledLinkTest, OfAPeerWithOneChannelThatIsItsWitness) {
+TEST_F(StalledLinkTest, TheOnlyChannelOfAPeerIsItsOwnWitness) {
   bench_.detector.Down(kOobChannel);
   bench_.detector.Down(0);
   since_ = bench_.now;

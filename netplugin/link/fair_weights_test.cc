@@ -113,7 +113,7 @@ TEST_F(FairWeightsTest, FlowsOfOneLinkShareItByTheirWeights) {
   }
 }
 
-TEST_F(FairWeightsTest, SoTheyDoWhileChunksAreDealtOutToAllLinks) {
+TEST_F(FairWeightsTest, FlowsShareByWeightWhileChunksAreStriped) {
   for (const Mutant bug : {Mutant::kNothing, Mutant::kWeightIgnored}) {
     mutant = bug;
     constexpr uint32_t kChunksInAMessage = 5;
@@ -132,7 +132,7 @@ TEST_F(FairWeightsTest, SoTheyDoWhileChunksAreDealtOutToAllLinks) {
   }
 }
 
-TEST_F(FairWeightsTest, SoTheyDoWhereOneOfThemWantsToBeDealtOut) {
+TEST_F(FairWeightsTest, FlowsShareByWeightIfOneOfThemWantsToBeStriped) {
   Sender sender(2);
   const FlowId light = sender.Open(0, 1), heavy = sender.Open(1, 3);
   sender.session().SetDealt(light, true);

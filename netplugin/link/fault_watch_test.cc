@@ -184,7 +184,7 @@ TEST_F(FaultWatchTest, ALossWithoutAnAnswerIsReportedUnlessTheProcessIsGone) {
   EXPECT_TRUE(actions_.empty()) << "a rank that was killed loses all its links, and no NIC is at fault";
 }
 
-TEST_F(FaultWatchTest, WhatIsLostWhenAJobEndsIsNoFault) {
+TEST_F(FaultWatchTest, ALinkThatIsLostAtTheEndOfAJobIsNoFault) {
   SendFlows::Flow* const flow = Open();
   SendFlows::Flow* const other = Open();
   flow->state = SendFlows::State::kFailed;  // the peer has closed it

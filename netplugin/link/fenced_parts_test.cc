@@ -57,7 +57,7 @@ frames::Fenced FencedOf(FlowId flows, size_t messages, size_t chunks) {
 
 // ---- frames ----
 
-TEST(SplitFenced, WhatFitsIntoOnePacketIsOnePart) {
+TEST(SplitFenced, AShortAnswerIsOnePart) {
   const frames::Fenced whole = FencedOf(3, 2, 17);
   const std::vector<frames::Fenced> parts = SplitFenced(whole, 9);
   ASSERT_EQ(parts.size(), 1u);
@@ -129,7 +129,7 @@ TEST(FencedParts, AreWholeOnceInAnyOrder) {
   }
 }
 
-TEST(FencedParts, OfDifferentAnswersDoNotMix) {
+TEST(FencedParts, PartsOfDifferentAnswersDoNotMix) {
   FencedParts parts;
   EXPECT_FALSE(parts.Add(PartOf(1, 0, 3)));
   EXPECT_FALSE(parts.Add(PartOf(1, 1, 3)));

@@ -105,7 +105,7 @@ TEST(Wire, GrantsAndRegionsComeBackAsTheyWere) {
 }
 
 // The numbers of a body that is all ones, by type: what the type does not use is neither kept nor sent on.
-TEST(Wire, WhatATypeDoesNotUseIsNotRead) {
+TEST(Wire, UnusedFieldsOfATypeAreNotRead) {
   Bytes ones = Encode(frames::Ping{}, kTag);
   for (size_t at = kPacketHeaderBytes; at < ones.size() - 2 * sizeof(uint32_t); ++at) ones[at] = 1;
   const uint32_t crc = Crc32c(ones.data() + kPacketHeaderBytes, ones.size() - kPacketHeaderBytes) ^ kTag;
@@ -185,7 +185,7 @@ TEST(Wire, OnePacketIsNotTakenForAnother) {
   EXPECT_FALSE(Decode(Encode(FullHello()), &reply));
 }
 
-TEST(Wire, AStrangersFirstBytesAreEnoughToRefuseHim) {
+TEST(Wire, ForeignFirstBytesAreEnoughForARefusal) {
   const std::string http = "GET / HTTP/1.1\r\n";
   for (size_t n = 1; n <= http.size(); ++n) EXPECT_GT(PacketLength({reinterpret_cast<const uint8_t*>(http.data()), n}), kPacketBytesMax);
   EXPECT_EQ(PacketLength({}), 0u);
@@ -308,7 +308,7 @@ TEST(Wire, BulkHeadersComeBackAndAreChecked) {
   }
 }
 
-TEST(Wire, WhoDoesNotKnowTheTagIsGarbage) {
+TEST(Wire, AFrameWithAnotherTagIsGarbage) {
   const uint32_t ours = SessionTag(1, 2);
   Frame frame;
   BulkHeader header{.chunk = {3, 0, 4096, 4096, 0, nullptr, 4096, true}}, out;

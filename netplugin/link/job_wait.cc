@@ -53,7 +53,7 @@ JobRequests RecvSession::Requests() const {
 
 JobWait RecvSession::WaitsFor(Nanos now) const {
   // Links are the sender's to give up: one that is up here says nothing. The peer's kernel does not answer either.
-  const bool vanished = !control_queue_.up(kOobChannel) && probe_ == ProbeResult::kSilent && now - heard_ >= options_.silence;
+  const bool vanished = !control_queue_.up(kOobChannel) && probe_ == ProbeResult::kSilent && now - last_received_ >= options_.silence;
   if (!links_.any_up() || vanished) return {WaitFor::kReach, {}};
   return {OobSilent(now) ? WaitFor::kStopped : WaitFor::kData, {}};
 }

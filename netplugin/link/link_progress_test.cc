@@ -34,14 +34,14 @@ class LinkProgressTest : public testing::Test {
   Nanos now_ = kNanosPerSecond;
 };
 
-TEST_F(LinkProgressTest, WhatMovesDoesNotStall) {
+TEST_F(LinkProgressTest, ProgressIsNoStall) {
   Sample(100);
   EXPECT_EQ(StalledFor(), 0);
   EXPECT_EQ(progress_.stall().stalled, 0);
   EXPECT_EQ(progress_.stall().paths, 3);
 }
 
-TEST_F(LinkProgressTest, OneConnectionThatStallsIsFoundBesideOthersThatMove) {
+TEST_F(LinkProgressTest, OneStalledConnectionIsFoundAmongMovingOnes) {
   stalled_[2] = true;
   Sample(10);
   EXPECT_EQ(StalledFor(), 10 * kEvery);
@@ -95,7 +95,7 @@ TEST_F(LinkProgressTest, TheControlConnectionMayWaitBehindChunksThatMove) {
   EXPECT_TRUE(progress_.stall().confirmed);
 }
 
-TEST_F(LinkProgressTest, WhileProvingLargePacketsThatAreLostEverywhereSayThatTheSizeMatters) {
+TEST_F(LinkProgressTest, WhileProvingTheLossOfAllLargePacketsShowsThatTheSizeMatters) {
   stalled_[1] = stalled_[2] = true;
   Sample(5);
   EXPECT_EQ(progress_.Diagnose(true), (LinkFault{EvidenceCause::kLargeLost, 1500}));
@@ -103,7 +103,7 @@ TEST_F(LinkProgressTest, WhileProvingLargePacketsThatAreLostEverywhereSayThatThe
   EXPECT_EQ(progress_.Diagnose(false), (LinkFault{EvidenceCause::kStalled, plan::StalledDetail(2, 3)}));
 }
 
-TEST_F(LinkProgressTest, WhileProvingOneThatPassesSaysThatTheSizeDoesNotMatter) {
+TEST_F(LinkProgressTest, WhileProvingOneLargePacketThatPassesShowsThatTheSizeDoesNotMatter) {
   stalled_[1] = true;
   Sample(5);
   EXPECT_EQ(progress_.Diagnose(true), (LinkFault{EvidenceCause::kStalled, plan::StalledDetail(1, 3)}));
@@ -141,7 +141,7 @@ TEST(LinkProgress, AQueuePairThatStallsIsTheOneConnectionOfItsLink) {
   EXPECT_EQ(progress.Diagnose(false), (LinkFault{EvidenceCause::kStalled, plan::StalledDetail(1, 1)}));
 }
 
-TEST(LinkProgress, WhatReportsLargeRequestsMayBeSilentForAsLongAsTheyTake) {
+TEST(LinkProgress, ADeviceMaySilentlyWorkOnALargeRequestForAsLongAsItTakes) {
   LinkProgress progress;
   const std::vector<PathFacts> pair = {{.unacknowledged = true, .timeouts = 1, .silent_most = 300 * kNanosPerMs}};
   Nanos now = kNanosPerSecond;

@@ -131,20 +131,20 @@ TEST(ChunkSize, FollowsTheRateOfTheFlowsOwnLink) {
   EXPECT_EQ(sender.ChunkBytes(), 512u * 1024);
 }
 
-TEST(ChunkSize, IsNoLargerThanUsualWhileChunksAreDealtOutToAllLinks) {
+TEST(ChunkSize, IsNoLargerThanUsualWhileChunksAreStriped) {
   Sender sender(Following());
   sender.MoveAt(4e9);
   sender.Lose(1);
   EXPECT_EQ(sender.ChunkBytes(), tuning::kChunkBytesBase);
 }
 
-TEST(ChunkSize, SmallMessagesTellNothingOfARate) {
+TEST(ChunkSize, SmallMessagesShowNoRate) {
   Sender sender(Following());
   sender.MoveAt(4e9, false);
   EXPECT_EQ(sender.ChunkBytes(), tuning::kChunkBytesBase);
 }
 
-TEST(ChunkSize, StaysWhatTheEnvironmentSays) {
+TEST(ChunkSize, KeepsTheSizeFromTheEnvironment) {
   SendSession::Options options = Following();
   options.chunks_follow_rate = false;
   options.chunk_base_bytes = 4096;
@@ -153,7 +153,7 @@ TEST(ChunkSize, StaysWhatTheEnvironmentSays) {
   EXPECT_EQ(sender.ChunkBytes(), 4096u);
 }
 
-TEST(Rates, OfALinkThatIsGoneMakeNoOtherSlow) {
+TEST(Rates, TheRateOfALostLinkMakesNoOtherLinkSlow) {
   Sender sender(Following(3));
   sender.MoveAt({100e6, 100e6, 300e6}, 3);  // a moment, as of a cross-rail link that carries what its rails have saved
   sender.Lose(2);

@@ -39,7 +39,7 @@ TEST_F(OobWatchTest, IsTriedAtOnceAndAfterLongerAndLongerWaits) {
   EXPECT_EQ(Retry(), 0) << "what was up may have been reset";
 }
 
-TEST_F(OobWatchTest, UngreetedIsKeptAndNoSilence) {
+TEST_F(OobWatchTest, AHalfOpenConnectionIsKeptAndIsNoSilence) {
   Retry();
   watch_.Down(ProbeResult::kSilent, now_);
   Retry();

@@ -34,14 +34,14 @@ TEST(LostRails, ARailIsLostWhereNoPeerIsReachedByIt) {
 
 TEST(LostRails, ARailThatAPeerHasLostIsNotOurs) { EXPECT_EQ(Lost({{.up = 0b1011, .lost = 0b0100}, {.up = 0b1111}}), 0u); }
 
-TEST(LostRails, APeerThatIsGoneSaysNothing) {
+TEST(LostRails, APeerThatIsGoneCountsForNothing) {
   EXPECT_EQ(Lost({{.up = 0b1111}, {.up = 0, .lost = 0b1111}}), 0u);
   EXPECT_EQ(Lost({{.up = 0, .lost = 0b1111}}), 0u);
 }
 
-TEST(LostRails, WhatIsNotOpenYetIsNotLost) { EXPECT_EQ(Lost({{.up = 0b0001}, {.up = 0b0001}}), 0u); }
+TEST(LostRails, ALinkThatWasNeverOpenIsNotLost) { EXPECT_EQ(Lost({{.up = 0b0001}, {.up = 0b0001}}), 0u); }
 
-TEST(FewestRails, OfThePeerThatIsReachedByTheFewest) {
+TEST(FewestRails, CountsThePeerWithTheFewestRails) {
   FewestRails fewest;
   EXPECT_EQ(fewest.lost(), 0u);
   fewest.Add({.up = 0b1111, .lost = 0});

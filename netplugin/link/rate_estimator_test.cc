@@ -197,7 +197,7 @@ TEST(RateEstimator, ASlowLinkStaysAtWhatItMoves) {
   }
 }
 
-TEST(RateEstimator, AFewBytesSayNothing) {
+TEST(RateEstimator, AFewBytesShowNoRate) {
   RateEstimator rates(2);
   for (int i = 0; i < 100; ++i) {
     rates.Sample(0, 1000, kNanosPerMs / 10, true);
@@ -206,7 +206,7 @@ TEST(RateEstimator, AFewBytesSayNothing) {
   }
 }
 
-TEST(RateEstimator, ANewIncarnationIsMeasuredAnewAndJudgedAsBefore) {
+TEST(RateEstimator, ANewIncarnationIsMeasuredAgainAndJudgedAsBefore) {
   RateEstimator rates(2);
   for (int i = 0; i < 5; ++i) Round(&rates, {1, 0.2});
   rates.Forget(1);

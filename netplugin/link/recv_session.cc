@@ -18,7 +18,7 @@ RecvSession::RecvSession(const Options& options, Nanos now)
     : options_(options),
       links_(options.local_rails, options.remote_rails, options.peer, {&actions_, &control_queue_, &flows_}, options.observer, now),
       ticked_(now),
-      heard_(now) {}
+      last_received_(now) {}
 
 // ---- the job ----
 
@@ -122,7 +122,7 @@ void RecvSession::Garbled(ChannelId channel, Nanos now) {
 
 void RecvSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
   if (!control_queue_.open(channel)) return;
-  heard_ = now;
+  last_received_ = now;
   if (channel == kOobChannel) oob_silent_since_ = 0;
   std::visit(Overloaded{
                  [&](const frames::FlowOpen& open) { OpenFlow(channel, open); },
@@ -195,7 +195,7 @@ void RecvSession::EndFlow(ChannelId channel, FlowId id) {
 
 void RecvSession::OobUp(Nanos now) {
   control_queue_.Up(kOobChannel);
-  heard_ = now;
+  last_received_ = now;
   oob_silent_since_ = 0;
   control_queue_.Resend(now);
 }
@@ -208,7 +208,7 @@ void RecvSession::OobDown(Nanos now) {
 }
 
 RecvSession::Admission RecvSession::Greet(LinkId link, Incarnation incarnation, uint16_t local_rail, uint16_t remote_rail, Nanos now) {
-  heard_ = now;
+  last_received_ = now;
   const Admission admission = links_.Greet(link, incarnation, local_rail, remote_rail, now);
   LinksChanged(now);
   return admission;
@@ -265,7 +265,7 @@ bool RecvSession::Begin(LinkId id, Incarnation incarnation, const Chunk& header,
 bool RecvSession::BeginChunk(LinkId id, Incarnation incarnation, const Chunk& header, std::byte** destination) {
   *destination = nullptr;
   if (!links_.is(id, incarnation)) return false;
-  heard_bulk_ = true;
+  received_bulk_ = true;
   RecvFlows::Flow* flow = flows_.Find(header.flow);
   // A flow closed here: its bytes are read and forgotten.
   if (flow == nullptr) return true;

@@ -164,8 +164,8 @@ class RecvSession {
   Nanos unreachable_ = 0;  // for how long no link has been up although the peer was not merely stopped
   Nanos oob_pinged_ = 0;
   Nanos oob_silent_since_ = 0;  // since when a ping there has had no answer; 0: none waits
-  Nanos heard_;                 // when anything came last, on any channel or bulk socket
-  bool heard_bulk_ = false;     // since the last tick
+  Nanos last_received_;         // when anything came last, on any channel or bulk socket
+  bool received_bulk_ = false;  // since the last tick
   Nanos probed_ = 0;
   ProbeResult probe_ = ProbeResult::kSilent;  // the result of the last probe
   std::set<FlowId> opening_;                  // reported to the transport, which has not answered yet

@@ -53,7 +53,7 @@ TEST_F(RecvSessionTest, APostIsNoNewsForTheJobUnlessItsMessageIsThereAlready) {
   EXPECT_EQ(session.flows().at(kFlow).ledger.placed_through(), 2u);
 }
 
-TEST_F(RecvSessionTest, WhatIsPostedIsOutstandingUntilItIsPlaced) {
+TEST_F(RecvSessionTest, APostedMessageIsOutstandingUntilItIsPlaced) {
   EXPECT_EQ(session.Requests().outstanding, 0u);
   char buffer[3];
   session.Post(kFlow, buffer, sizeof(buffer), 0);
@@ -92,7 +92,7 @@ TEST(RecvSessionProbed, APeerWhoseAddressAnotherProcessHasIsGivenUpAfterTheDeadl
 }
 
 // What arrives there names its flow by so many low bits.
-TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
+TEST(RecvSessionSlots, AFlowWithTheNumberOfAnotherIsRefusedAtItsOpening) {
   RecvSession session({.flow_slots = 16, .peer = "peer"}, 0);
   session.OobUp(0);
   const auto open = [&session](FlowId flow) {
@@ -121,7 +121,7 @@ TEST(RecvSessionSlots, AFlowThatCannotBeToldFromAnotherIsRefusedAtItsOpening) {
 }
 
 // On a rail that comes back the way to us may work some time before the way to the peer.
-TEST_F(RecvSessionTest, WordsDoNotGoOnALinkThatIsNotProved) {
+TEST_F(RecvSessionTest, AcknowledgementsDoNotGoOnALinkThatIsNotProved) {
   auto acknowledged_on = [this, message = MessageId{0}, now = Nanos{1}]() mutable {
     session.TakeActions();
     const Chunk chunk{kFlow, message++, 16, 128, 0, nullptr, 16, false};
@@ -177,15 +177,15 @@ struct RecvSessionCloses : RecvSessionTest {
     session.TakeActions();
   }
   // What it says on the link's channel, and whether it ends the link.
-  std::vector<Frame> Said() {
-    std::vector<Frame> said;
+  std::vector<Frame> SentFrames() {
+    std::vector<Frame> sent;
     for (const SessionAction& action : session.TakeActions()) {
-      if (action.kind == SessionAction::Kind::kSend && action.channel == 0) said.push_back(action.frame);
+      if (action.kind == SessionAction::Kind::kSend && action.channel == 0) sent.push_back(action.frame);
       closed += action.kind == SessionAction::Kind::kCloseLink;
     }
-    return said;
+    return sent;
   }
-  void Hear(const Frame& frame, ChannelId channel = 0) { session.Receive(channel, frame, 1); }
+  void Receive(const Frame& frame, ChannelId channel = 0) { session.Receive(channel, frame, 1); }
 
   char buffer[16];
   int closed = 0;
@@ -194,11 +194,11 @@ struct RecvSessionCloses : RecvSessionTest {
 TEST_F(RecvSessionCloses, ItsBuffersAreTheJobsWhenThePeerHasAnsweredOnTheLink) {
   session.CloseFlow(kFlow, {{0, kFirst, true}}, 0);
   EXPECT_TRUE(session.retiring().contains(kFlow));
-  EXPECT_EQ(TypeOf(Said().at(0)), FrameType::kBye);
-  Hear(frames::ByeAck{.flow = kFlow}, kOobChannel);
-  const std::vector<Frame> said = Said();
-  ASSERT_EQ(said.size(), 1u);
-  ASSERT_EQ(TypeOf(said[0]), FrameType::kPing);
+  EXPECT_EQ(TypeOf(SentFrames().at(0)), FrameType::kBye);
+  Receive(frames::ByeAck{.flow = kFlow}, kOobChannel);
+  const std::vector<Frame> sent = SentFrames();
+  ASSERT_EQ(sent.size(), 1u);
+  ASSERT_EQ(TypeOf(sent[0]), FrameType::kPing);
   // What is on the way goes nowhere else.
   const Chunk chunk{kFlow, 0, 16, 128, 0, nullptr, 16, false};
   EXPECT_EQ(session.Placed(0, kFirst, chunk), RecvSession::Arrival::kPlaced);
@@ -207,24 +207,24 @@ TEST_F(RecvSessionCloses, ItsBuffersAreTheJobsWhenThePeerHasAnsweredOnTheLink) {
   EXPECT_TRUE(session.FindFlow(kFlow, 16, &flow, &through));
   EXPECT_EQ(flow, kFlow);
   EXPECT_EQ(through, 0u);
-  Hear(frames::Pong{.number = std::get<frames::Ping>(said[0]).number + 1});
+  Receive(frames::Pong{.number = std::get<frames::Ping>(sent[0]).number + 1});
   EXPECT_TRUE(session.retiring().contains(kFlow));
   EXPECT_FALSE(session.idle());
-  Hear(frames::Pong{.number = std::get<frames::Ping>(said[0]).number});
+  Receive(frames::Pong{.number = std::get<frames::Ping>(sent[0]).number});
   EXPECT_FALSE(session.retiring().contains(kFlow));
   EXPECT_EQ(session.Placed(0, kFirst, chunk), RecvSession::Arrival::kLate);
   session.Tick(kNanosPerSecond);
-  Said();
+  SentFrames();
   EXPECT_EQ(closed, 0) << "the link goes on";
 }
 
 TEST_F(RecvSessionCloses, APeerThatDoesNotAnswerLosesTheLink) {
   session.CloseFlow(kFlow, {{0, kFirst, true}}, 0);
   session.Tick(249 * kNanosPerMs);
-  Said();
+  SentFrames();
   EXPECT_EQ(closed, 0);
   session.Tick(250 * kNanosPerMs);
-  Said();
+  SentFrames();
   EXPECT_EQ(closed, 1);
   EXPECT_TRUE(session.retiring().contains(kFlow));
   session.LinkClosed(0, kFirst, false, 0);
@@ -235,7 +235,7 @@ TEST_F(RecvSessionCloses, APeerThatDoesNotAnswerLosesTheLink) {
 
 TEST_F(RecvSessionCloses, ALinkThatCannotBeAskedEnds) {
   session.CloseFlow(kFlow, {{0, kFirst, false}}, 0);
-  Said();
+  SentFrames();
   EXPECT_EQ(closed, 1);
   session.LinkClosed(0, kFirst, true, 0);
   EXPECT_FALSE(session.retiring().contains(kFlow));
@@ -304,7 +304,7 @@ TEST_F(Fenced, IsWithheldWhileTheLinkCannotBeClosedAndWrittenWhenItIs) {
   EXPECT_EQ(Take().fenced, std::vector<Incarnation>{kFirst});
 }
 
-TEST_F(Fenced, SaysWhatHasArrivedByThen) {
+TEST_F(Fenced, ReportsWhatHasArrived) {
   ASSERT_TRUE(BeginChunk(kFirst));
   AskFence(kFirst);
   std::byte* to = nullptr;
@@ -341,7 +341,7 @@ TEST_F(Fenced, ANewerOfferClosesTheOneBeforeAndWaitsForIt) {
   EXPECT_EQ(session.Greet(0, kFirst + 1, 0, 0, 0), RecvSession::Admission::kAccepted);
 }
 
-TEST_F(Fenced, OwnTroubleIsToldOnAllChannelsWhenTheLinkIsClosed) {
+TEST_F(Fenced, OwnTroubleIsSentOnAllChannelsWhenTheLinkIsClosed) {
   session.LinkTrouble(0, kFirst, plan::EvidenceCause::kLinkDown, 0);
   EXPECT_TRUE(Take().fenced.empty());
   session.LinkClosed(0, kFirst, true, 0);
@@ -351,28 +351,28 @@ TEST_F(Fenced, OwnTroubleIsToldOnAllChannelsWhenTheLinkIsClosed) {
 }
 
 // A probe that was answered before the peer was heard last says nothing of it.
-TEST_F(RecvSessionTest, ProbesSayWhenThePeerWasHeardLast) {
+TEST_F(RecvSessionTest, ProbesHaveTheTimeOfTheLastFrame) {
   char buffer[16] = {};
   session.Post(kFlow, buffer, sizeof(buffer), 0);
-  const Nanos heard = kNanosPerSecond;
-  session.Receive(kOobChannel, frames::Ping{}, heard);
-  session.OobDown(heard);
+  const Nanos last_received = kNanosPerSecond;
+  session.Receive(kOobChannel, frames::Ping{}, last_received);
+  session.OobDown(last_received);
   session.TakeActions();
   int probes = 0;
-  for (Nanos now = heard; now < heard + 5 * kNanosPerSecond; now += 10 * kNanosPerMs) {
+  for (Nanos now = last_received; now < last_received + 5 * kNanosPerSecond; now += 10 * kNanosPerMs) {
     session.Tick(now);
     for (const SessionAction& action : session.TakeActions()) {
       if (action.kind != SessionAction::Kind::kProbePeer) continue;
-      EXPECT_EQ(action.heard, heard);
+      EXPECT_EQ(action.last_received, last_received);
       ++probes;
     }
   }
   EXPECT_GE(probes, 10);
 }
 
-TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
+TEST(RecvSession, HoldsReportsBackOnlyWhileAllRailsAreUp) {
   RecvSession session({.local_rails = 2, .remote_rails = 2, .peer = "peer"}, 0);
-  auto words_after_a_message = [&session, message = MessageId{0}]() mutable {
+  auto reports_after_a_message = [&session, message = MessageId{0}]() mutable {
     session.Flush(1);
     session.TakeActions();
     const Chunk chunk{kFlow, message++, 16, 128, 0, nullptr, 16, false};
@@ -388,11 +388,11 @@ TEST(RecvSession, HoldsWordsBackOnlyWhileAllRailsAreThere) {
   ASSERT_EQ(session.Greet(0, kFirst, 0, 0, 0), RecvSession::Admission::kAccepted);
   char buffer[16];
   for (int i = 0; i < 8; ++i) session.Post(kFlow, buffer, sizeof(buffer), 0);
-  EXPECT_EQ(words_after_a_message(), 1u);
+  EXPECT_EQ(reports_after_a_message(), 1u);
   ASSERT_EQ(session.Greet(1, kFirst, 1, 1, 0), RecvSession::Admission::kAccepted);
-  EXPECT_EQ(words_after_a_message(), 0u);
+  EXPECT_EQ(reports_after_a_message(), 0u);
   session.LinkTrouble(1, kFirst, plan::EvidenceCause::kSocketError, 0);
-  EXPECT_EQ(words_after_a_message(), 1u);
+  EXPECT_EQ(reports_after_a_message(), 1u);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void RecvSession::PeerProbed(ProbeResult result, Nanos now) {
   if (result != ProbeResult::kRefused) return;
   if (!control_queue_.any_open())
     FailAll("R2CC: peer " + options_.peer + " is gone: its address refuses connections and no rail reaches it", plan::Failure::kPeerGone);
-  else if (waiting() && now - heard_ >= options_.silence)
+  else if (waiting() && now - last_received_ >= options_.silence)
     FailAll("R2CC: peer " + options_.peer + " is gone: it answers on no channel, and its address refuses connections",
             plan::Failure::kPeerGone);
 }
@@ -44,7 +44,7 @@ void RecvSession::PingOob(Nanos every, Nanos now) {
 // peer's address is the peer, which cannot reach us, or another one.
 bool RecvSession::Unreachable(Nanos now) {
   const bool link = links_.any_up();
-  if (!flows_.outstanding() || (link && now - heard_ < options_.silence)) return false;
+  if (!flows_.outstanding() || (link && now - last_received_ < options_.silence)) return false;
   if (!control_queue_.up(kOobChannel))
     return probe_ == ProbeResult::kSilent || (probe_ == ProbeResult::kRuns && !control_queue_.any_open());
   PingOob(link ? tuning::kLookEvery : options_.silence / 2, now);
@@ -63,18 +63,18 @@ void RecvSession::CheckLost(Nanos now) {
     return;
   }
   // Also when all flows are closed: the channel that is left may be one on which nothing arrives, and words wait for their answers.
-  const bool quiet = waiting() && now - heard_ >= options_.silence;
+  const bool quiet = waiting() && now - last_received_ >= options_.silence;
   const bool ask = !control_queue_.any_open() || (quiet && (!control_queue_.up(kOobChannel) || OobSilent(now)));
   if (ask && now - probed_ >= tuning::kProbeEvery) {
     probed_ = now;
-    Add(SessionAction::Kind::kProbePeer).heard = heard_;
+    Add(SessionAction::Kind::kProbePeer).last_received = last_received_;
   }
 }
 
 void RecvSession::Tick(Nanos now) {
   EndWriters(now);
   if (failed_) return;
-  if (std::exchange(heard_bulk_, false)) heard_ = now;
+  if (std::exchange(received_bulk_, false)) last_received_ = now;
   control_queue_.Tick(now, [this](const ControlQueue::Key& key, Frame* frame) {
     // What has arrived since belongs in the answer.
     const auto& [type, link, incarnation] = key;

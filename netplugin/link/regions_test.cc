@@ -104,7 +104,7 @@ struct AnnouncedRegionsTest : testing::Test {
   AnnouncedRegions regions{&control_queue};
 };
 
-TEST_F(AnnouncedRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
+TEST_F(AnnouncedRegionsTest, ARegionIsAnnouncedOnceAndRepeatedUntilItIsConfirmed) {
   regions.Use(MakeRegion(1), 0, 1);
   EXPECT_EQ(regions.GenerationOf(kRegion), 1u);
   regions.Use(MakeRegion(1), 1, 1);
@@ -117,7 +117,7 @@ TEST_F(AnnouncedRegionsTest, ARegionIsToldOnceAndRepeatedUntilItIsConfirmed) {
   EXPECT_TRUE(control_queue.idle());
 }
 
-TEST_F(AnnouncedRegionsTest, OnlyThePeerThatKnowsARegionHearsOfItsChanges) {
+TEST_F(AnnouncedRegionsTest, OnlyThePeerThatKnowsARegionGetsItsChanges) {
   EXPECT_FALSE(regions.Changed(MakeRegion(2), 1));
   EXPECT_TRUE(Announced().empty());
   regions.Use(MakeRegion(2), 0, 1);
@@ -227,7 +227,7 @@ TEST_F(RegionSessionsTest, AGrantDoesNotWaitForTheKeysOfWhatIsPlaced) {
   EXPECT_EQ(Pull(0), Endpoint{0xff}) << "in memory that needs no key";
 }
 
-TEST_F(RegionSessionsTest, WhatWasGrantedWaitsForTheKeysOfTheDeviceThatCameBack) {
+TEST_F(RegionSessionsTest, AGrantedMessageWaitsForTheKeysOfTheDeviceThatCameBack) {
   Post(MakeRegion(1));
   Post(MakeRegion(1), 1000);
   hold = true;
@@ -243,7 +243,7 @@ TEST_F(RegionSessionsTest, WhatWasGrantedWaitsForTheKeysOfTheDeviceThatCameBack)
 }
 
 // The copies went on another channel, and arrive after the news that the region is gone.
-TEST_F(RegionSessionsTest, ThePeerHearsAgainThatARegionIsGoneIfACopyOfItsKeysComesLate) {
+TEST_F(RegionSessionsTest, TheEndOfARegionIsRepeatedIfACopyOfItsKeysComesLate) {
   hold = true;
   Post(MakeRegion(1));
   ASSERT_FALSE(held.empty());
@@ -359,7 +359,7 @@ TEST_F(RegionSessionsTest, AGrantMayChangeItsGenerationAndNothingElse) {
 }
 
 // Before the first chunk of an incarnation can be pulled, the keys are there that were new when it was proved.
-TEST_F(RegionSessionsTest, ALinkIsProvedAfterTheKeysAreTold) {
+TEST_F(RegionSessionsTest, ALinkIsProvedAfterTheKeysAreAnnounced) {
   Post(MakeRegion(1));
   receiver.LinkTrouble(1, 1, plan::EvidenceCause::kLinkDown, now);
   receiver.TakeActions();

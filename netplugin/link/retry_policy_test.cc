@@ -42,7 +42,7 @@ TEST(RetryPolicy, EachFailedAttemptDoublesTheWaitAndHowLongTheNextMayTake) {
   }
 }
 
-TEST(RetryPolicy, WhatWasSteadyBeginsAnewAndWhatWasNotGoesOnDoubling) {
+TEST(RetryPolicy, TheWaitStartsAgainAfterASteadyLinkAndDoublesAfterAShortOne) {
   RetryPolicy retry(1, 0);
   for (int i = 0; i < 4; ++i) retry.AttemptFailed(0);
   retry.Lost(tuning::kRetryWaitMost - 1, RetryPolicy::Loss::kFlap, 0);
@@ -53,7 +53,7 @@ TEST(RetryPolicy, WhatWasSteadyBeginsAnewAndWhatWasNotGoesOnDoubling) {
   ExpectWait(retry, 0, 100 * kMs);
 }
 
-TEST(RetryPolicy, WhatFlapsIsHeldOffAndWhatIsGivenUpInOrderIsNot) {
+TEST(RetryPolicy, AFlappingLinkIsHeldOffAndARetiredOneIsNot) {
   for (const auto loss : {RetryPolicy::Loss::kRetired, RetryPolicy::Loss::kFlap}) {
     RetryPolicy retry(1, 0);
     for (int i = 0; i < 20; ++i) retry.Lost(tuning::kRetryWaitMost, loss, kNanosPerSecond);

@@ -148,7 +148,7 @@ void SendSession::Receive(ChannelId channel, const Frame& frame, Nanos now) {
   // The acceptor speaks on a link's channel as soon as that is greeted; the link's other sockets may take longer.
   const bool opening = channel != kOobChannel && links_.state(static_cast<LinkId>(channel)) == InitiatorState::kConnecting;
   if (!control_queue_.up(channel) && !opening) return;
-  detector_.Heard(channel, now);
+  detector_.Received(channel, now);
   Handle(channel, frame, now);
   if (!closing_.empty()) EndClosing(now);
 }

@@ -27,24 +27,24 @@ struct SendSessionTest : testing::Test {
       if (action.kind == SessionAction::Kind::kOpenLink) links.push_back(action.link);
     return links;
   }
-  void HearRailUp() { session.Receive(kOobChannel, frames::RailUp{.rail = 1}, now); }
+  void ReceiveRailUp() { session.Receive(kOobChannel, frames::RailUp{.rail = 1}, now); }
 
   Nanos now = 0;
   SendSession session{{.local_rails = kRails}, now};
 };
 
-TEST_F(SendSessionTest, ARailThatComesBackBeginsAnAttemptAnewOnceHoweverManyChannelsTell) {
+TEST_F(SendSessionTest, ARailThatIsBackRestartsAnAttemptOnceForAllChannels) {
   EXPECT_EQ(Opened(), (std::vector<LinkId>{0, 1}));
   EXPECT_EQ(session.links().incarnation(1), 1u);
-  HearRailUp();
+  ReceiveRailUp();
   now += 4 * kNanosPerMs;
-  HearRailUp();
-  HearRailUp();
+  ReceiveRailUp();
+  ReceiveRailUp();
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
   EXPECT_EQ(session.links().incarnation(1), 2u);
   // Down and up again.
   now += 250 * kNanosPerMs;
-  HearRailUp();
+  ReceiveRailUp();
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
   EXPECT_EQ(session.links().state(1), InitiatorState::kConnecting);
 }
@@ -52,7 +52,7 @@ TEST_F(SendSessionTest, ARailThatComesBackBeginsAnAttemptAnewOnceHoweverManyChan
 TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   std::vector<RailInfo> rails(kRails, RailInfo{.up = true, .endpoints = {{}}});
   Opened();
-  HearRailUp();  // by a channel that is quicker than the greeting
+  ReceiveRailUp();  // by a channel that is quicker than the greeting
   EXPECT_EQ(Opened(), std::vector<LinkId>{1});
   now += 1 * kNanosPerMs;
   session.OobDown(ProbeResult::kSilent, now);
@@ -67,7 +67,7 @@ TEST_F(SendSessionTest, ARailThatIsFoundElsewhereIsTriedThere) {
   EXPECT_EQ(Opened(), std::vector<LinkId>{});
 }
 
-TEST_F(SendSessionTest, WhatIsPostedIsOutstandingUntilItsFlowFails) {
+TEST_F(SendSessionTest, APostedMessageIsOutstandingUntilItsFlowFails) {
   const FlowId flow = session.OpenFlow(1, 0, now);
   session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .ok = true}, now);
   char buffer[3] = {};
@@ -154,7 +154,7 @@ TEST_F(UngreetedTest, IsGoneIfItsAddressRefuses) {
 }
 
 // A full queue of a stopped process is silent too.
-TEST_F(UngreetedTest, IsWaitedForAsLongAsTheConnectionStands) {
+TEST_F(UngreetedTest, IsWaitedForWhileTheConnectionIsOpen) {
   RunFor(3 * kDeadline, ProbeResult::kSilent);
   EXPECT_FALSE(session.failed());
   session.OobDown(ProbeResult::kSilent, now);
@@ -192,7 +192,7 @@ TEST_F(SendSessionTest, ARailThatAVerdictForbidsIsLost) {
 }
 
 // A device that has nothing to send does not notice that its peer's process is gone.
-TEST_F(SendSessionTest, APeerWhoseAddressRefusesIsGoneAlthoughALinkSaysNothing) {
+TEST_F(SendSessionTest, APeerWhoseAddressRefusesIsGoneAlthoughALinkReportsNothing) {
   constexpr Nanos kTick = 10 * kNanosPerMs;
   session.OpenFlow(1, 0, now);
   session.link_input().Connected(0, session.links().incarnation(0), now);
@@ -250,13 +250,13 @@ TEST(SendSession, AttemptsThatFailAreGivenMoreTime) {
 // the peer say of it, it is tried again soon enough for R2CC_DEADLINE_MS.
 TEST(SendSession, ACrossRailLinkThatIsTheLastWayIsTriedAgainSoon) {
   constexpr Nanos kTick = 10 * kNanosPerMs, kSoon = 8 * kNanosPerSecond;
-  const auto longest_gap = [](const std::function<void(SendSession*)>& say) {
+  const auto longest_gap = [](const std::function<void(SendSession*)>& act) {
     SendSession session({.local_rails = kRails}, 0);
     std::vector<RailInfo> rails(kRails, RailInfo{.up = true, .endpoints = {{}}});
     rails[1].up = false;
     session.OobUp("peer", rails, 0);
     session.LocalRail(0, false, 0);
-    say(&session);
+    act(&session);
     Nanos longest = 0, tried = 0;
     for (Nanos now = 0; now < 120 * kNanosPerSecond; now += kTick) {
       session.Tick(now);
@@ -334,7 +334,7 @@ TEST(SendSessionForsaken, AVanishedHostIsLeftAloneWhenNoFlowIsLeft) {
   for (const SessionAction& action : session.TakeActions()) EXPECT_NE(action.kind, SessionAction::Kind::kWarn) << action.text;
 }
 
-TEST_F(SendSessionTest, AFlowThatThePeerCannotTellFromAnotherSaysSo) {
+TEST_F(SendSessionTest, ThePeersRefusalOfAFlowIsItsError) {
   const FlowId flow = session.OpenFlow(0, 0, now);
   session.Receive(kOobChannel, frames::FlowOpened{.flow = flow, .cause = kSlotTaken}, now);
   EXPECT_EQ(session.flows().at(flow).error,

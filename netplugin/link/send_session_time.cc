@@ -37,7 +37,7 @@ void SendSession::WatchChannels(Nanos now) {
 void SendSession::ProbePeer(Nanos now) {
   if (now - probed_ < tuning::kProbeEvery) return;
   probed_ = now;
-  Add(SessionAction::Kind::kProbePeer).heard = detector_.heard();
+  Add(SessionAction::Kind::kProbePeer).last_received = detector_.last_received();
 }
 
 // Nobody answers: the peer's kernel at the out-of-band address tells a process that is stopped from one that is gone.
@@ -71,7 +71,7 @@ void SendSession::CheckFlows(Nanos now) {
                  plan::Failure::kDeadline);
   });
   // A drained link empties by itself, but not while its peer is stopped: only time counts in which the peer was heard.
-  if (now - detector_.heard() <= options_.silence / 2) links_.AgeDrained(answering, options_.silence, now);
+  if (now - detector_.last_received() <= options_.silence / 2) links_.AgeDrained(answering, options_.silence, now);
   links_.AgeStranded(answering, options_.deadline, [&](SendFlows::Flow* flow) {
     FailFlow(flow,
              "R2CC: no link that works has reached memory of peer " + peer_node_ + " for " +

@@ -17,7 +17,7 @@ std::vector<uint16_t> SessionRails::SetRemoteRails(std::span<const RailInfo> rem
   std::vector<uint16_t> moved;
   if (remote_.size() != remote_rails.size()) return moved;
   for (uint16_t rail = 0; rail < remote_.size(); ++rail) {
-    RemoteRail& remote = remote_[rail];
+    RemoteState& remote = remote_[rail];
     const RailInfo& info = remote_rails[rail];
     remote.up = info.up;
     if (first) remote.transports = TransportsOf(info);
@@ -51,13 +51,13 @@ bool SessionRails::any_placed_by_sender() const {
 
 std::vector<bool> SessionRails::LocalWorks(bool last_way) const {
   std::vector<bool> works;
-  for (const LocalRail& rail : local_) works.push_back(rail.up && (last_way || !rail.verdict.failed));
+  for (const LocalState& rail : local_) works.push_back(rail.up && (last_way || !rail.verdict.failed));
   return works;
 }
 
 std::vector<bool> SessionRails::RemoteWorks(bool last_way) const {
   std::vector<bool> works;
-  for (const RemoteRail& rail : remote_) works.push_back(last_way || (rail.up && !rail.verdict.failed));
+  for (const RemoteState& rail : remote_) works.push_back(last_way || (rail.up && !rail.verdict.failed));
   return works;
 }
 

@@ -62,12 +62,12 @@ class SessionRails {
   }
 
  private:
-  struct LocalRail {
+  struct LocalState {
     TransportSet transports = 0;
     bool up = true;
     RailVerdict verdict = {};
   };
-  struct RemoteRail {
+  struct RemoteState {
     bool up = false;
     TransportSet transports = 0;
     RailVerdict verdict = {};
@@ -75,8 +75,8 @@ class SessionRails {
     std::vector<RailEndpoint> endpoints = {};
   };
 
-  std::vector<LocalRail> local_;
-  std::vector<RemoteRail> remote_;
+  std::vector<LocalState> local_;
+  std::vector<RemoteState> remote_;
   std::set<RailPair> broken_paths_;
 };
 

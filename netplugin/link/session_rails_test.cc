@@ -16,7 +16,7 @@ TEST(SessionRails, RailsWithoutATransportInCommonAreNotJoined) {
   EXPECT_FALSE(rails.Joinable({1, 0}));
 }
 
-TEST(SessionRails, WhatJoinsThemIsSettledWhenThePeerFirstTells) {
+TEST(SessionRails, TheTransportIsChosenWhenThePeersRailsAreFirstKnown) {
   constexpr TransportSet kBoth = SetOf(TransportKind::kTcp) | SetOf(TransportKind::kVerbs);
   SessionRails rails({kBoth, SetOf(TransportKind::kTcp)});
   rails.SetRemoteRails(std::vector<RailInfo>{kTcpRail});
@@ -56,7 +56,7 @@ TEST(SessionRails, AnotherNumberOfRailsChangesNothing) {
   }
 }
 
-TEST(SessionRails, CopiesOfAWordAreNoNews) {
+TEST(SessionRails, CopiesOfAReportAreNoNews) {
   SessionRails rails({SetOf(TransportKind::kTcp)});
   std::vector<RailInfo> remote{kTcpRail};
   rails.SetRemoteRails(remote);
@@ -68,7 +68,7 @@ TEST(SessionRails, CopiesOfAWordAreNoNews) {
   EXPECT_TRUE(rails.ReportedUp(0, 101 * kNanosPerMs));
 }
 
-TEST(SessionRails, ThePagesWordDecidesWhatWorksAndHowMuchItMayCarry) {
+TEST(SessionRails, ThePageDecidesWhichRailsWorkAndTheirWeights) {
   SessionRails rails({SetOf(TransportKind::kTcp), SetOf(TransportKind::kTcp)});
   rails.SetRemoteRails(std::vector<RailInfo>(2, kTcpRail));
   EXPECT_TRUE(rails.SetLocalVerdict(0, {.weight_permille = 700}));

@@ -30,7 +30,7 @@ TEST(TransportChoice, ARailHasWhatItsEndpointsName) {
   EXPECT_EQ(TransportsOf(RailInfo{}), 0);
 }
 
-TEST(TransportChoice, EndsWithNothingInCommonAreToldHowToHaveSomething) {
+TEST(TransportChoice, TheErrorOfEndsWithoutACommonTransportHasAdvice) {
   const std::vector<RailInfo> tcp = {{.endpoints = {{TransportKind::kTcp, {1}}}}, {.endpoints = {{TransportKind::kTcp, {}}}}};
   const std::vector<RailInfo> verbs = {{.endpoints = {{TransportKind::kVerbs, {1}}}}};
   const std::vector<RailInfo> both = {verbs[0], tcp[0]};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/core/fork_guard.h"
-#include "netplugin/collnet/driver.h"
+#include "netplugin/collnet/group_driver.h"
 #include "netplugin/plugin/calls.h"
 #include "netplugin/plugin/guard.h"
 #include "netplugin/plugin/process.h"
@@ -20,7 +20,7 @@ namespace r2cc::net {
 namespace {
 
 using abi::Result;
-using collnet::Driver;
+using collnet::GroupDriver;
 
 // NCCL has 8 steps of each of some groups of channels under way: it asks for 64 at least.
 constexpr size_t kOperationsMax = 64;
@@ -64,7 +64,7 @@ struct CollComm {
   EngineGroup flows;
   WorkersReducer reducer;
   collnet::HostStaging staging;
-  Driver driver;
+  GroupDriver driver;
   std::array<CollRequest, kOperationsMax> requests{};
   bool logged = false;        // the log has its error
   uint64_t epoch_logged = 0;  // and of plans up to this one

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Nanos kLater = PendingConnects::kAbandonedAfter;
 
-TEST(PendingConnects, WhoAsksAgainHasTheSameConnection) {
+TEST(PendingConnects, ARepeatedConnectGetsTheSameConnection) {
   PendingConnects pending;
   EXPECT_EQ(pending.Take(7), nullptr);
   auto comm = std::make_unique<SendComm>();
@@ -19,7 +19,7 @@ TEST(PendingConnects, WhoAsksAgainHasTheSameConnection) {
 }
 
 // NCCL aborts, and the peer is gone: otherwise the flow keeps the peer for as long as the process runs.
-TEST(PendingConnects, OneThatFailedAndThatNobodyAsksForIsGivenBack) {
+TEST(PendingConnects, AFailedConnectThatNobodyAsksForIsGivenBack) {
   PendingConnects pending;
   for (const uint64_t listener : {1, 2, 3}) pending.Put(listener, std::make_unique<SendComm>(), 0);
   auto failed = pending.Take(2);

@@ -11,7 +11,7 @@
 #include "base/core/hash.h"
 #include "base/core/release.h"
 #include "netplugin/attach/attach_client.h"
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 #include "netplugin/config/profiler_choice.h"
 #include "netplugin/config/run_id.h"
 #include "netplugin/link/frame.h"
@@ -136,7 +136,8 @@ void Process::Log(LogLevel level, const char* begin, const char* end) const {
     std::fprintf(stderr, "%s%s\n", begin, end);
     return;
   }
-  logger(level == LogLevel::kWarn ? abi::LogLevel::kWarn : abi::LogLevel::kInfo, abi::kLogNet, __FILE__, __LINE__, "%s%s", begin, end);
+  logger(level == LogLevel::kWarn ? abi::DebugLogLevel::kWarn : abi::DebugLogLevel::kInfo, abi::kLogNet, __FILE__, __LINE__, "%s%s", begin,
+         end);
 }
 
 void Process::RemoveContext() {

@@ -27,7 +27,7 @@ struct Settings {
   std::optional<uint64_t> collnet_min_bytes;
   bool pinned = false;
   bool agreed = false;        // R2CC_SEAT=1
-  bool says_release = false;  // R2CC_LOG=info
+  bool logs_release = false;  // R2CC_LOG=info
   std::string error;          // why there are none
 };
 
@@ -41,7 +41,7 @@ Settings Read() {
   PluginConfig config;
   if (!LoadConfig(FromEnvironment, &config, &settings.error)) return settings;
   settings.collnet_min_bytes = config.collnet_min_bytes;
-  settings.says_release = config.log != LogLevel::kWarn;
+  settings.logs_release = config.log != LogLevel::kWarn;
   settings.agreed = config.seat;
   settings.pinned = IsSet("NCCL_ALGO") || IsSet("NCCL_PROTO");
   return settings;
@@ -118,7 +118,7 @@ void Warn(abi::Logger log, const char* line) {
   if (log == nullptr)
     std::fprintf(stderr, "R2CC: the tuner leaves every choice to NCCL: %s\n", line);
   else
-    log(abi::LogLevel::kWarn, abi::kLogEnv, __FILE__, __LINE__, "R2CC: the tuner leaves every choice to NCCL: %s", line);
+    log(abi::DebugLogLevel::kWarn, abi::kLogEnv, __FILE__, __LINE__, "R2CC: the tuner leaves every choice to NCCL: %s", line);
 }
 
 }  // namespace
@@ -132,8 +132,8 @@ Result OpenTuner(size_t ranks, size_t nodes, abi::Logger log, void** context) no
     // A job has dozens of communicators: the line stands there once.
     static std::atomic<bool> logged{false};
     if (!settings.error.empty() && !logged.exchange(true)) Warn(log, settings.error.c_str());
-    if (settings.says_release && log != nullptr && !logged.exchange(true))
-      log(abi::LogLevel::kInfo, abi::kLogEnv, __FILE__, __LINE__, "R2CC: tuner %s", ReleaseAndRevision().c_str());
+    if (settings.logs_release && log != nullptr && !logged.exchange(true))
+      log(abi::DebugLogLevel::kInfo, abi::kLogEnv, __FILE__, __LINE__, "R2CC: tuner %s", ReleaseAndRevision().c_str());
     auto made = std::make_unique<Context>();
     made->communicator = {ranks, nodes, settings.collnet_min_bytes, settings.pinned, settings.agreed};
     Context* const added = made.get();

@@ -41,7 +41,7 @@ using abi::Result;
 const int kSet = setenv("R2CC_COLLNET_MIN_BYTES", "1048576", 1);
 
 int warnings = 0;
-void Count(abi::LogLevel level, unsigned long, const char*, int, const char*, ...) { warnings += level == abi::LogLevel::kWarn; }
+void Count(abi::DebugLogLevel level, unsigned long, const char*, int, const char*, ...) { warnings += level == abi::DebugLogLevel::kWarn; }
 
 // First in this process, so that reading the environment takes memory, too.
 TEST(Tuner, WithoutMemoryThereIsNoCommunicator) {

@@ -58,7 +58,7 @@ TEST_F(ArpFluxTest, WithRulesAllAreUsedWhereverPacketsComeIn) {
   EXPECT_TRUE(warnings_.empty());
 }
 
-TEST_F(ArpFluxTest, WhoAnswersForItselfAloneIsTiedToItsInterface) {
+TEST_F(ArpFluxTest, AnAddressThatOnlyItsInterfaceAnswersIsTiedToIt) {
   host_.answers_for_others = false;
   EXPECT_EQ(Settled(), (Strings{"own", "own", "own"}));
   EXPECT_TRUE(warnings_.empty());

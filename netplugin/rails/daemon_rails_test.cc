@@ -41,14 +41,14 @@ TEST_F(DaemonRailsTest, TheNicsOfTheDaemonInItsOrder) {
   EXPECT_EQ(rails.size(), 3u);
 }
 
-TEST_F(DaemonRailsTest, OfAnotherNetworkNamespaceItSaysNothing) {
+TEST_F(DaemonRailsTest, AnotherNetworkNamespaceIsIgnored) {
   EXPECT_EQ(DaemonRails("r2cc rails 1\nnetns 1\neth1\n", host_, {}, &warnings_), "");
   host_.netns_inode = 0;
   EXPECT_EQ(Spec("eth1\n"), "");
   EXPECT_EQ(warnings_, Strings());
 }
 
-TEST_F(DaemonRailsTest, AFileThatIsNoneSaysNothing) {
+TEST_F(DaemonRailsTest, AnInvalidFileIsIgnored) {
   for (const std::string text : {"", "eth1\n", "r2cc rails 9\nnetns 4026531840\neth1\n"})
     EXPECT_EQ(DaemonRails(text, host_, {}, &warnings_), "");
   EXPECT_EQ(Spec(""), "") << "the operator named none";
@@ -67,7 +67,7 @@ TEST_F(DaemonRailsTest, AnInfiniBandPortIsNamedByItsGuid) {
   EXPECT_EQ(Spec("eth1\nguid:0x0002c9030000abcd\n"), "eth1") << "R2CC_TRANSPORT=tcp";
 }
 
-TEST_F(DaemonRailsTest, ReadsTheFileBesideTheSocketAndWaitsForNothing) {
+TEST_F(DaemonRailsTest, ReadsTheFileNextToTheSocketAndWaitsForNothing) {
   const std::string folder = testing::TempDir() + "/rails-file";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);

@@ -17,9 +17,9 @@ RailLinkEvent Event(int rail, bool up) {
 }
 
 // What counts: the rail's number, negative where it is down.
-std::vector<int> Take(LinkSettle* settle, const std::vector<RailLinkEvent>& told, Nanos now) {
+std::vector<int> Take(LinkSettle* settle, const std::vector<RailLinkEvent>& events, Nanos now) {
   std::vector<int> counts;
-  for (const RailLinkEvent& event : settle->Take(told, now)) counts.push_back(event.up ? event.rail : -event.rail);
+  for (const RailLinkEvent& event : settle->Take(events, now)) counts.push_back(event.up ? event.rail : -event.rail);
   return counts;
 }
 
@@ -43,7 +43,7 @@ TEST(LinkSettle, AnUpThatDoesNotLastNeverCounts) {
 }
 
 // Down and up again in one breath, as when its address changes: the wait begins anew, with the newest address.
-TEST(LinkSettle, WhatComesUpAgainWaitsAgain) {
+TEST(LinkSettle, ALinkThatComesUpAgainWaitsAgain) {
   LinkSettle settle;
   RailLinkEvent moved = Event(1, true);
   moved.address.text = "10.0.0.2";

@@ -181,7 +181,7 @@ TEST_F(Tracker, RemovedInterfaceIsFollowedWhenItComesBack) {
   EXPECT_EQ(Link(50, "eth0", true, false), "0 no carrier");
 }
 
-TEST_F(Tracker, AnInterfaceMadeAnewMayHaveAnotherAddress) {
+TEST_F(Tracker, ARecreatedInterfaceMayHaveAnotherAddress) {
   EXPECT_EQ(Removed(10), "0 interface removed");
   EXPECT_EQ(Link(50, "eth0", true, true), "");
   EXPECT_EQ(Address(50, "10.0.0.9"), "0 up");
@@ -208,14 +208,14 @@ TEST_F(Tracker, DumpOfTheSameStateChangesNothing) {
   EXPECT_EQ(Mark(Kind::kDumpDone), "");
 }
 
-TEST_F(Tracker, WhatADumpDoesNotMentionIsGone) {
+TEST_F(Tracker, AnInterfaceThatIsMissingInADumpIsGone) {
   Mark(Kind::kResync);
   Link(10, "eth0", true, true);
   EXPECT_EQ(Mark(Kind::kDumpDone), "0 address removed;1 interface removed");
   EXPECT_EQ(Address(10, "10.0.0.0"), "0 up");
 }
 
-TEST_F(Tracker, InterfaceMadeAnewWhileEventsWereLost) {
+TEST_F(Tracker, InterfaceRecreatedWhileEventsWereLost) {
   Mark(Kind::kResync);
   EXPECT_EQ(Link(60, "eth0", true, true), "0 address removed");
   EXPECT_EQ(Link(11, "eth1", true, true), "");

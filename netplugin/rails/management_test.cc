@@ -37,7 +37,7 @@ TEST_F(ManagementTest, TheRailWithTheDefaultRouteThatNobodyNamed) {
   EXPECT_THAT(Warnings("^eth3"), ElementsAre(StartsWith("R2CC: rail eth0 has this node's default route")));
 }
 
-TEST_F(ManagementTest, WhoNamesItWantsIt) { EXPECT_THAT(Warnings("eth0,eth1"), ElementsAre()); }
+TEST_F(ManagementTest, NoWarningIfTheRailsNameIt) { EXPECT_THAT(Warnings("eth0,eth1"), ElementsAre()); }
 
 TEST_F(ManagementTest, WithoutADefaultRouteOrWithOneForEachThereIsNone) {
   host_.leaves_by = [](const std::string&) { return 0; };

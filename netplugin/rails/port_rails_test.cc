@@ -78,7 +78,7 @@ TEST(PortRails, RocePortsOfInterfacesThatAreRailsAreNot) {
 }
 
 // The bond has the address, and is no NIC beside one that has another.
-TEST(PortRails, TheDeviceOfABondIsOneBesideNics) {
+TEST(PortRails, TheDeviceOfABondIsARailNextToNics) {
   FakeHostNetwork host;
   host.AddNic("eth0", "0000:21:00.0");
   host.AddNic("eth1", "0000:21:00.1");
@@ -89,7 +89,7 @@ TEST(PortRails, TheDeviceOfABondIsOneBesideNics) {
   EXPECT_EQ(Resolved("", host, ports), "mlx5_bond_0");
 }
 
-TEST(PortRails, WithoutOneThatIsActiveItSaysSo) {
+TEST(PortRails, WithoutAnActivePortTheErrorStatesIt) {
   FakeHostNetwork host;
   host.AddNic("ib0", "0000:c1:00.0");
   Ports ports = {InfiniBand("mlx5_0", "0000:c1:00.0", 11)};
@@ -99,7 +99,7 @@ TEST(PortRails, WithoutOneThatIsActiveItSaysSo) {
             "addresses in R2CC_RAILS; there are: ib0 (no address), mlx5_0 (RDMA)");
 }
 
-TEST(PortRails, OneThatIsDownIsNoneUnlessNamedAndALineSaysSo) {
+TEST(PortRails, APortThatIsDownIsNoRailUnlessNamedAndALineStatesIt) {
   Ports ports = ServerPorts();
   ports[1].active = false;
   const std::string left_out =
@@ -165,7 +165,7 @@ TEST(PortRails, EachPortOfADeviceIsARail) {
   EXPECT_EQ(Resolved("mlx4_0:2,mlx4_0:1", Server(), ports), "mlx4_0:2,mlx4_0:1");
 }
 
-TEST(PortRails, NamesKeepTheirOrderBesideInterfaces) {
+TEST(PortRails, NamedPortsKeepTheirOrderAmongInterfaces) {
   EXPECT_EQ(Resolved("mlx5_2,eno1,mlx5_0:1", Server(), ServerPorts()), "mlx5_2,eno1,mlx5_0");
 }
 
@@ -193,7 +193,7 @@ TEST(PortRails, APortAndItsInterfaceAreOneRail) {
             "R2CC_RAILS: mlx5_0:1 is there twice (as mlx5_0): each rail is named once");
 }
 
-TEST(PortRails, WhatDoesNotExistIsNamedWithThePortsThatDo) {
+TEST(PortRails, AMissingPortIsNamedWithThePortsThatExist) {
   for (const char* absent : {"mlx5_9", "mlx5_0:2", "mlx5_0:"})
     EXPECT_EQ(Resolved(absent, Server(), ServerPorts()),
               std::string("R2CC_RAILS: ") + absent + " does not exist on this node; there are: lo (127.0.0.1), eno1 (192.168.0.5), " +

@@ -119,7 +119,7 @@ TEST(ResolveRails, LoopbackRailIsDownWithTheLoopback) {
   EXPECT_FALSE(Resolved("127.0.0.2", host)[0].up);
 }
 
-TEST(ResolveRails, WhatDoesNotExistIsNamedWithWhatDoes) {
+TEST(ResolveRails, AMissingInterfaceIsNamedWithThoseThatExist) {
   FakeHostNetwork host = Server();
   host.interfaces[5].admin_up = false;
   EXPECT_EQ(Refused("eth0,eth9", host),
@@ -199,7 +199,7 @@ TEST(ResolveRails, ExcludedOnesAreLeftOut) {
   EXPECT_NE(Refused("^eth0,eth1,eth2,eth3,eno1,docker0,veth12ab", host).find("has no NIC"), std::string::npos);
 }
 
-TEST(ResolveRails, ALineTellsOfAnExclusionThatExcludesNothing) {
+TEST(ResolveRails, ALineNamesAnExclusionThatExcludesNothing) {
   FakeHostNetwork host = Server();
   const struct {
     const char* spec;

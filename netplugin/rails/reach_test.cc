@@ -36,7 +36,7 @@ TEST(UnlikeFamilies, Some) {
   EXPECT_EQ(UnlikeFamilies(V4(0), peers, "n1").find("R2CC: not all rails can reach peer n1: rail1 is IPv4"), 0u);
 }
 
-TEST(UnlikeFamilies, WhatIsAlikeOrUnknownIsFine) {
+TEST(UnlikeFamilies, EqualOrUnknownFamiliesAreAccepted) {
   EXPECT_EQ(UnlikeFamilies(V4(0), V4(1), "n1"), "");
   EXPECT_EQ(UnlikeFamilies(V6(), V6(), "n1"), "");
   Ends unknown = V6();
@@ -45,7 +45,7 @@ TEST(UnlikeFamilies, WhatIsAlikeOrUnknownIsFine) {
   EXPECT_EQ(UnlikeFamilies(V4(0), {}, "n1"), "");
 }
 
-TEST(TriedRails, OfTheSameNumber) {
+TEST(TriedRails, PairsRailsOfTheSameNumber) {
   EXPECT_EQ(TriedRails(V4(0), V4(1)), "rail0 10.10.0.1 to 10.10.0.2:40000, rail1 10.10.1.1 to 10.10.1.2:40001");
   EXPECT_EQ(TriedRails(V6(), V6()), "rail0 fd00::2 to [fd00::2]:40010, rail1 fd01::2 to [fd01::2]:40011");
   EXPECT_EQ(TriedRails(V4(0), {}), "");

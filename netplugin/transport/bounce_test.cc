@@ -41,7 +41,7 @@ class BounceTest : public testing::Test {
   std::string error_;
 };
 
-TEST_F(BounceTest, WhatIsSentIsCopiedIntoRegisteredMemory) {
+TEST_F(BounceTest, SentBytesAreCopiedIntoRegisteredMemory) {
   Bounce bounce(&pool_, false);
   std::string text = "hello";
   const Buffer posted = bounce.Post(0, Buffer(text.data()), text.size(), &error_);
@@ -55,7 +55,7 @@ TEST_F(BounceTest, WhatIsSentIsCopiedIntoRegisteredMemory) {
 }
 
 // A forked child lacks what a device reaches: whole pages, and nothing beside it.
-TEST_F(BounceTest, ItIsWholePages) {
+TEST_F(BounceTest, UsesWholePages) {
   Bounce bounce(&pool_, false);
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   std::vector<std::byte> text(200'000);
@@ -67,7 +67,7 @@ TEST_F(BounceTest, ItIsWholePages) {
   }
 }
 
-TEST_F(BounceTest, WhatCameIsTheJobsWhenItIsDoneAndNoMoreOfItThanCame) {
+TEST_F(BounceTest, ReceivedBytesReachTheJobWhenItIsDoneAndNoMoreThanCame) {
   Bounce bounce(&pool_, true);
   std::string first(8, '-'), second(8, '-');
   const Buffer one = bounce.Post(0, Buffer(first.data()), first.size(), &error_);

@@ -20,18 +20,18 @@ void Engine::WatchRequests(Nanos now) {
   for (const LocalRail& rail : host_.rails) facts.moved_bytes += rail.sent_bytes.value() + rail.received_bytes.value();
   const ProgressWatch::Verdict verdict = progress_.Look(facts, now);
   if (!verdict.report) return;
-  JobWait says_most;
+  JobWait clearest;
   LinkEnds ends;
   each([&](auto& peer) {
     const PeerLock lock(peer);
     if (verdict.waited == 0 || peer.Requests().outstanding == 0) return;
     LinkEnds of;
     const JobWait wait = peer.WaitsFor(&of);
-    if (says_most.what != plan::WaitFor::kUnknown && wait.what >= says_most.what) return;
-    says_most = wait;
+    if (clearest.what != plan::WaitFor::kUnknown && wait.what >= clearest.what) return;
+    clearest = wait;
     ends = of;
   });
-  control_plane_->Report(WaitRecord(now, verdict.waited == 0 ? 0 : facts.outstanding, verdict.waited, says_most, ends));
+  control_plane_->Report(WaitRecord(now, verdict.waited == 0 ? 0 : facts.outstanding, verdict.waited, clearest, ends));
 }
 
 }  // namespace r2cc::net

@@ -18,9 +18,9 @@
 namespace r2cc::net {
 
 // A port without links: an event stands for arrived data, and calls are counted.
-class FakePort final : public OobPort {
+class FakeOobPort final : public OobPort {
  public:
-  explicit FakePort(bool workers) : workers_(workers), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  explicit FakeOobPort(bool workers) : workers_(workers), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     poller_.Add(event_.get(), EPOLLIN, [this](uint32_t) {
       uint64_t count = 0;
       if (read(event_.get(), &count, sizeof(count)) == sizeof(count)) on_event();
@@ -57,13 +57,13 @@ class FakeOobTransport final : public OobTransport {
   bool Register(const Memory&, uint16_t, Endpoint*, std::string*) override { return true; }
   std::unique_ptr<OobPort> NewOobPort(const SessionKey&, const PeerState* state) override {
     last_state = state;
-    auto port = std::make_unique<FakePort>(workers);
+    auto port = std::make_unique<FakeOobPort>(workers);
     last_port = port.get();
     return port;
   }
 
   bool workers = false;
-  FakePort* last_port = nullptr;
+  FakeOobPort* last_port = nullptr;
   const PeerState* last_state = nullptr;
 };
 
@@ -114,7 +114,7 @@ class FakePeer final : public Peer {
   bool post_throws = false;
   bool publishes_found = false;  // as a receiver of small messages does
   bool counts_requests = false;  // as a sender does
-  FakePort* const port;
+  FakeOobPort* const port;
   const PeerState* const state;
 
  protected:

@@ -17,7 +17,7 @@ class FlowCloserTest : public testing::Test {
   FlowCloser closer_{[this](LogLevel, const std::string& line) { lines_.push_back(line); }};
 };
 
-TEST_F(FlowCloserTest, WhatNobodyHoldsIsClosedAtOnce) {
+TEST_F(FlowCloserTest, AFlowThatNothingHoldsIsClosedAtOnce) {
   FlowCloser::Close close;
   closer_.Begin(
       &close, [] { return false; }, 0);
@@ -45,7 +45,7 @@ TEST_F(FlowCloserTest, OneWaitsAndNobodyElseDoes) {
   EXPECT_TRUE(lines_.empty());
 }
 
-TEST_F(FlowCloserTest, ADeviceThatNeverEndsItIsSaidAndDoesNotEndTheProcess) {
+TEST_F(FlowCloserTest, ADeviceThatNeverEndsItIsLoggedAndDoesNotEndTheProcess) {
   FlowCloser::Close close;
   closer_.Begin(
       &close, [] { return true; }, 0);

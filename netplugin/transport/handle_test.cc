@@ -21,7 +21,7 @@ bool IsOurs(const Handle& bytes) {
   return ReadHandle(&bytes, &handle);
 }
 
-TEST(Handle, WhatIsSealedIsRead) {
+TEST(Handle, RecognisesItsOwnHandles) {
   Handle handle = HandleWith("10.0.0.1");
   EXPECT_TRUE(IsOurs(handle));
   handle.listen_id ^= 1;

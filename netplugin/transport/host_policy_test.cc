@@ -8,7 +8,7 @@
 namespace r2cc::net {
 namespace {
 
-TEST(HostPolicy, WhatIsUnsetFollowsTheRails) {
+TEST(HostPolicy, UnsetVariablesFollowTheRails) {
   Host host;
   SetPolicy({.deadline_ms = 30000, .silence_ms = 250}, &host);
   EXPECT_EQ(host.mode, StripeMode::kBalance);

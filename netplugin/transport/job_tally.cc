@@ -44,7 +44,7 @@ void JobTally::Judge(const PageView& page, Nanos now) {
   std::erase_if(undecided_, [&](const Undecided& one) R2CC_REQUIRES(mutex_) {
     const Loss& loss = one.loss;
     if (!page.OnPurpose(loss.node, loss.nic) && !page.OnPurpose(loss.peer_node, loss.peer_nic))
-      return now - one.heard >= plan::kOnPurposeKnown;
+      return now - one.last_received >= plan::kOnPurposeKnown;
     if (Fault* const fault = Find(loss.rail, loss.when); fault != nullptr) fault->taken = true;
     return true;
   });

@@ -53,7 +53,7 @@ class JobTally {
   };
   struct Undecided {
     Loss loss;
-    Nanos heard = 0;
+    Nanos last_received = 0;
   };
   Fault* Find(uint16_t rail, Nanos when) R2CC_REQUIRES(mutex_);
 

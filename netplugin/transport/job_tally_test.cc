@@ -19,7 +19,7 @@ PageView Drilled(const std::string& node, const std::string& nic) {
   return {plan::PageCopyOf(plan), "train"};
 }
 
-TEST(JobTally, SaysNothingOfAJobWithoutAFault) {
+TEST(JobTally, ReportsNothingForAJobWithoutAFault) {
   JobTally tally;
   tally.Began(kS);
   tally.Use(4, 4, 2 * kS);

@@ -84,7 +84,7 @@ class LinkOwner {
   // THREAD.
   virtual std::shared_ptr<void> KeepAlive() = 0;
   // A control frame came on the link. Its encoding is valid; its content is not trusted.
-  virtual void Heard(const LinkName& name, const Frame& frame) = 0;
+  virtual void FrameReceived(const LinkName& name, const Frame& frame) = 0;
   // Hard evidence against the incarnation. A Close() follows, not within this call.
   virtual void Trouble(const LinkName& name, plan::EvidenceCause cause) = 0;
   // See above. Only after a Close() that returned false, and as the link's last call. After Close() returned true the link is gone.
@@ -161,13 +161,13 @@ class ControlChannel {
 
 // The receiver of a control channel's events.
 struct ControlSink {
-  std::function<void(const Frame&)> heard;  // a valid frame; the channel is not closed within the call
+  std::function<void(const Frame&)> received;  // a valid frame; the channel is not closed within the call
   // The connection has ended, or what came is no valid frame. The channel may be closed within the call.
   std::function<void(plan::EvidenceCause)> broken;
 };
 // The sink of a link.
 inline ControlSink SinkOf(LinkOwner* owner, const LinkName& name) {
-  return {[owner, name](const Frame& frame) { owner->Heard(name, frame); },
+  return {[owner, name](const Frame& frame) { owner->FrameReceived(name, frame); },
           [owner, name](plan::EvidenceCause cause) { owner->Trouble(name, cause); }};
 }
 

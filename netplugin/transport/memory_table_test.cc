@@ -24,8 +24,8 @@ class MemoryTableTest : public testing::Test {
   std::array<std::byte, 64> bytes_;
   std::string error_;
   FakeTransport tcp_{TransportKind::kTcp, false}, verbs_{TransportKind::kVerbs, true};
-  std::vector<Region> told_;
-  MemoryTable table_{{&tcp_, &verbs_}, kRails, [this](const Region& region) { told_.push_back(region); }};
+  std::vector<Region> announced_;
+  MemoryTable table_{{&tcp_, &verbs_}, kRails, [this](const Region& region) { announced_.push_back(region); }};
 };
 
 TEST_F(MemoryTableTest, HostMemoryThatNeedsNoKeyIsNamedByNobody) {
@@ -53,7 +53,7 @@ TEST_F(MemoryTableTest, EachRailAndTransportHasItsKey) {
   const Memory* const other = Register(MemoryKind::kHost);
   EXPECT_NE(other->id, memory->id);
   EXPECT_EQ(table_.Find(other->id)->id, other->id);
-  EXPECT_TRUE(told_.empty()) << "peers hear of it with their first grant";
+  EXPECT_TRUE(announced_.empty()) << "peers hear of it with their first grant";
 }
 
 TEST_F(MemoryTableTest, MemoryThatNoRailReachesIsRefused) {
@@ -95,42 +95,42 @@ TEST_F(MemoryTableTest, ALostDeviceTakesItsKeysAndComesBackWithOthers) {
   const Memory* const memory = Register(MemoryKind::kHost);
   verbs_.lost = {1};
   table_.DeviceBack(TransportKind::kVerbs, 1);
-  ASSERT_EQ(told_.size(), 1u);
-  EXPECT_EQ(told_[0].generation, 2u);
-  EXPECT_EQ(told_[0].keys[0].size(), 2u);
-  EXPECT_EQ(told_[0].keys[1], (std::vector<RailEndpoint>{{TransportKind::kTcp, {}}}));
+  ASSERT_EQ(announced_.size(), 1u);
+  EXPECT_EQ(announced_[0].generation, 2u);
+  EXPECT_EQ(announced_[0].keys[0].size(), 2u);
+  EXPECT_EQ(announced_[0].keys[1], (std::vector<RailEndpoint>{{TransportKind::kTcp, {}}}));
   // What is registered meanwhile has no key there, and gets one.
   const Memory* const later = Register(MemoryKind::kHost);
   EXPECT_EQ(table_.Find(later->id)->keys[1].size(), 1u);
   table_.DeviceBack(TransportKind::kVerbs, 1);
-  ASSERT_EQ(told_.size(), 1u) << "it is not back yet";
+  ASSERT_EQ(announced_.size(), 1u) << "it is not back yet";
   verbs_.lost.clear();
   table_.DeviceBack(TransportKind::kVerbs, 1);
-  ASSERT_EQ(told_.size(), 3u);
-  EXPECT_EQ(told_[1].id, memory->id);
-  EXPECT_EQ(told_[1].generation, 3u);
-  EXPECT_NE(told_[1].keys[1], (std::vector<RailEndpoint>{{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {2}}}));
-  EXPECT_EQ(told_[1].keys[1].size(), 2u);
-  EXPECT_EQ(told_[2].id, later->id);
-  EXPECT_EQ(told_[2].generation, 2u);
-  EXPECT_EQ(*table_.Find(memory->id), told_[1]);
+  ASSERT_EQ(announced_.size(), 3u);
+  EXPECT_EQ(announced_[1].id, memory->id);
+  EXPECT_EQ(announced_[1].generation, 3u);
+  EXPECT_NE(announced_[1].keys[1], (std::vector<RailEndpoint>{{TransportKind::kTcp, {}}, {TransportKind::kVerbs, {2}}}));
+  EXPECT_EQ(announced_[1].keys[1].size(), 2u);
+  EXPECT_EQ(announced_[2].id, later->id);
+  EXPECT_EQ(announced_[2].generation, 2u);
+  EXPECT_EQ(*table_.Find(memory->id), announced_[1]);
 }
 
-TEST_F(MemoryTableTest, WhatIsUnregisteredHasNoKeyAndItsHandleIsStillReadable) {
+TEST_F(MemoryTableTest, UnregisteredMemoryHasNoKeyAndItsHandleIsStillReadable) {
   const Memory* const memory = Register(MemoryKind::kHost);
   table_.DeviceBack(TransportKind::kVerbs, 0);
   table_.Unregister(memory);
-  ASSERT_EQ(told_.size(), 2u);
-  EXPECT_EQ(told_[1], (Region{.id = memory->id, .generation = Region::kGone}));
+  ASSERT_EQ(announced_.size(), 2u);
+  EXPECT_EQ(announced_[1], (Region{.id = memory->id, .generation = Region::kGone}));
   EXPECT_EQ(table_.Find(memory->id), nullptr);
   EXPECT_EQ(verbs_.unregistered, (std::set<std::pair<RegionId, uint16_t>>{{1, 0}, {1, 1}}));
   EXPECT_EQ(memory->bytes, bytes_.size());
   table_.Unregister(memory);
-  EXPECT_EQ(told_.size(), 2u);
+  EXPECT_EQ(announced_.size(), 2u);
 }
 
 TEST_F(MemoryTableTest, HandlesThatWereUnregisteredAreBounded) {
-  told_.reserve(MemoryTable::kRetiredMost + 100);
+  announced_.reserve(MemoryTable::kRetiredMost + 100);
   for (size_t i = 0; i < MemoryTable::kRetiredMost + 100; ++i) table_.Unregister(Register(MemoryKind::kHost));
   EXPECT_EQ(table_.retired(), MemoryTable::kRetiredMost);
   const Memory* const memory = Register(MemoryKind::kHost);
@@ -162,7 +162,7 @@ TEST_F(MemoryTableTest, ADescriptorIsKept) {
   EXPECT_NE(memory->dma_buf, descriptor);
   EXPECT_EQ(memory->dma_buf_offset, 4096u);
   table_.DeviceBack(TransportKind::kVerbs, 0);
-  EXPECT_EQ(told_.size(), 1u);
+  EXPECT_EQ(announced_.size(), 1u);
   const int kept = memory->dma_buf;
   table_.Unregister(memory);
   EXPECT_LT(fcntl(kept, F_GETFD), 0);

@@ -30,7 +30,7 @@ class OobOwner {
   virtual ~OobOwner() = default;
   // The peer has answered our greeting; frames may go once this returns. Not accepted: Close() it.
   virtual void OobGreeted(const HelloReply& reply) = 0;
-  virtual void OobHeard(const Frame& frame) = 0;
+  virtual void OobFrameReceived(const Frame& frame) = 0;
   // The peer's kernel has accepted the connection, and its process has not answered our greeting yet. It stays as long as the kernel
   // answers its keep-alives: OobGreeted() or OobLost() follows, perhaps never.
   virtual void OobUngreeted() = 0;
@@ -51,9 +51,9 @@ class Oob {
   // Lives as long as this.
   virtual ControlChannel* control() = 0;
 
-  // Checks whether any process listens at the peer's address. `heard`: when the caller last heard from the peer's process. Probed()
+  // Checks whether any process listens at the peer's address. `last_received`: when the caller last heard from the peer's process. Probed()
   // follows, from Tick(): see Probes.
-  virtual void Probe(Nanos heard) = 0;
+  virtual void Probe(Nanos last_received) = 0;
   // Call at least every 10 ms: gives up an attempt without an answer, and reports what is known by now.
   virtual void Tick() = 0;
 };

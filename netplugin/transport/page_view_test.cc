@@ -27,7 +27,7 @@ plan::Plan SomePlan() {
   return plan;
 }
 
-TEST(PageView, SaysWhatThePageSays) {
+TEST(PageView, ReportsTheStateOfThePage) {
   const PageView view(plan::PageCopyOf(SomePlan()), "train");
   const NamesOnPage n1("n1", Nics(3)), n2("n2", Nics(4));
   const PageView::Judgement judged = view.Judge(n1, n2);
@@ -49,7 +49,7 @@ TEST(PageView, ThePathIsTheSameFromBothEnds) {
 }
 
 // A pod's interfaces may be called as the NICs of the node that it runs on.
-TEST(PageView, SaysNothingOfRailsThatNoDaemonHasMatched) {
+TEST(PageView, ReportsNothingAboutRailsThatNoDaemonHasMatched) {
   const PageView view(plan::PageCopyOf(SomePlan()), "train");
   const std::vector<RailInfo> rails = {{.nic = UnmatchedName("rail0")}, {.nic = UnmatchedName("rail1")}, {.nic = "rail1"}};
   const NamesOnPage pod("n1", rails), n2("n2", Nics(4));

@@ -56,7 +56,7 @@ TEST_F(PeerTest, NobodyWaitsForATurnAndWhatWasLeftGoesFirst) {
   EXPECT_EQ(peer.posted, (std::vector<uint64_t>{1, 2, 3}));
 }
 
-TEST_F(PeerTest, WhatIsThrownReachesItsCallerAndBreaksTheFlows) {
+TEST_F(PeerTest, AnExceptionReachesItsCallerAndBreaksTheFlows) {
   WithLockTaken([this] { peer.Submit(kFlow, nullptr, 1); });
   peer.post_throws = true;
   EXPECT_THROW(peer.Progress(kFlow), std::bad_alloc);
@@ -69,7 +69,7 @@ TEST_F(PeerTest, WhatIsThrownReachesItsCallerAndBreaksTheFlows) {
   EXPECT_TRUE(peer.posted_by_job[0]);
 }
 
-TEST_F(PeerTest, WhoHelpsPostsWhatWasLeft) {
+TEST_F(PeerTest, ATurnOfAnotherThreadPostsQueuedRequests) {
   WithLockTaken([this] { peer.Submit(kFlow, nullptr, 1); });
   peer.Progress(kFlow);
   EXPECT_EQ(peer.posted, std::vector<uint64_t>{1});
@@ -84,7 +84,7 @@ TEST_F(PeerTest, AnIdleLookSettlesNothing) {
   EXPECT_EQ(peer.settled, 1);
 }
 
-TEST_F(PeerTest, WhatMovedOrWasLeftOverIsSettled) {
+TEST_F(PeerTest, ProgressAndLeftoversAreSettled) {
   peer.Progress(kFlow);
   peer.hot_moves = true;
   peer.settle_more = true;
@@ -98,7 +98,7 @@ TEST_F(PeerTest, WhatMovedOrWasLeftOverIsSettled) {
   EXPECT_FALSE(peer.more());
 }
 
-TEST_F(PeerTest, WhoWaitedHearsFirstAndTheNextTurnDoesTheRest) {
+TEST_F(PeerTest, FoundMessagesArePublishedFirstAndTheNextTurnSettles) {
   peer.publishes_found = true;
   peer.Progress(kFlow);  // the first one ticks: that is no find
   EXPECT_EQ(peer.published, 0);
@@ -115,7 +115,7 @@ TEST_F(PeerTest, WhoWaitedHearsFirstAndTheNextTurnDoesTheRest) {
   EXPECT_EQ(peer.settled, 1);
 }
 
-TEST_F(PeerTest, WhoeverHasTheNextTurnSettlesOnceWhatWasLeft) {
+TEST_F(PeerTest, TheNextTurnSettlesLeftoversOnce) {
   FindEachTime();
   peer.Progress(kFlow);
   peer.Submit(kFlow, nullptr, 8);
@@ -136,14 +136,14 @@ TEST_F(PeerTest, ARequestThatWaitedIsSettledWithWhatWasFound) {
   EXPECT_EQ(peer.settled, 1);
 }
 
-TEST_F(PeerTest, WhoFindsSomethingEachTimeLeavesNothingTwice) {
+TEST_F(PeerTest, ASettlementIsPutOffByOneTurnAtMost) {
   FindEachTime();
   for (int i = 0; i < 4; ++i) peer.Progress(kFlow);
   EXPECT_EQ(peer.published, 2);
   EXPECT_EQ(peer.settled, 2);
 }
 
-TEST_F(PeerTest, WhoWaitsLooksAtAllSocketsSoonAndLetsTimePass) {
+TEST_F(PeerTest, AWaitingCallerPollsAllSocketsSoonAndLetsTimePass) {
   peer.Progress(kFlow);
   EXPECT_EQ(peer.ticks, 1);
   peer.Arrive();
@@ -158,7 +158,7 @@ TEST_F(PeerTest, WhoWaitsLooksAtAllSocketsSoonAndLetsTimePass) {
   EXPECT_EQ(peer.ticks, 2);
 }
 
-TEST_F(PeerTest, WhileHisMessagesComeHeLooksElsewhereSeldom) {
+TEST_F(PeerTest, WhileItsMessagesComeTheCallerPollsOtherSocketsSeldom) {
   peer.Progress(kFlow);
   peer.Arrive();
   int looks = 0;
@@ -202,7 +202,7 @@ TEST_F(PeerTest, APollReadsWhatThePollerDoesNotKnowOfToo) {
   EXPECT_EQ(peer.port->looks, "rr");
 }
 
-TEST_F(PeerTest, WhenNobodyComesThePollerHasAllSocketsAgain) {
+TEST_F(PeerTest, WithoutCallersThePollerHasAllSocketsAgain) {
   peer.Tick();
   EXPECT_EQ(peer.port->looks, "wr");
 }
@@ -254,7 +254,7 @@ TEST_F(WorkersPeerTest, ALargeRequestCountsBeforeItIsPosted) {
   EXPECT_TRUE(busy.bulk_by_workers());
 }
 
-TEST_F(WorkersPeerTest, WhileLargeMessagesComeHeLooksElsewhereSoon) {
+TEST_F(WorkersPeerTest, WhileLargeMessagesComeTheCallerPollsOtherSocketsSoon) {
   busy.Progress(kFlow);
   MoveBytes(kLargeBytes);
   busy.hot_moves = true;
@@ -274,7 +274,7 @@ TEST_F(PeerTest, WithoutWorkersItIsTheCallersThatMoveBulk) {
   EXPECT_FALSE(peer.bulk_by_workers());
 }
 
-TEST_F(WorkersPeerTest, HisCallersStayOutOfTheWay) {
+TEST_F(WorkersPeerTest, CallersLeaveTheLockToTheWorkers) {
   MoveBytes(kLargeBytes);
   busy.Progress(kFlow);
   const uint64_t before = busy.progress_calls();

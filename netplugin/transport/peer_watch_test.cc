@@ -29,7 +29,7 @@ struct PeerWatchTest : testing::Test {
   PeerWatch watch{&poller};
 };
 
-TEST_F(PeerWatchTest, WhatArrivesAtAPeerThatNobodyDrivesWakesIt) {
+TEST_F(PeerWatchTest, ArrivingBytesWakeAPeerThatNobodyDrives) {
   EXPECT_TRUE(Wakes());
   EXPECT_TRUE(Wakes());
 }
@@ -56,7 +56,7 @@ TEST_F(PeerWatchTest, WaitsAsLongAsItsPeersCan) {
   EXPECT_EQ(watch.WaitMs(), 0);
 }
 
-TEST_F(PeerWatchTest, WhatWasLeftOverIsDoneAfterTheWait) {
+TEST_F(PeerWatchTest, LeftoversAreDoneAfterTheWait) {
   peer.settle_more = true;
   peer.Tick();
   const int before = peer.settled;
@@ -64,7 +64,7 @@ TEST_F(PeerWatchTest, WhatWasLeftOverIsDoneAfterTheWait) {
   EXPECT_EQ(peer.settled, before + 1);
 }
 
-TEST_F(PeerWatchTest, TicksPeersThatNobodyDrivesAndTellsWhichAreOver) {
+TEST_F(PeerWatchTest, TicksPeersThatNobodyDrivesAndReportsWhichAreOver) {
   EXPECT_TRUE(watch.Tick().empty());
   EXPECT_EQ(peer.ticks, 1);
   peer.Progress(kFlow);

@@ -7,7 +7,7 @@ namespace r2cc::net {
 
 ProbeStep StepOf(ProbeState state, ProbeEvent event) {
   using S = ProbeStep;
-  // By state: kNone, kConnecting, kStanding; by event: kAsked, kAskedAnew, kConnected, kEnded, kLate, kUnasked. A connection that was made
+  // By state: kNone, kConnecting, kStanding; by event: kAsked, kAskedAgain, kConnected, kEnded, kLate, kUnasked. A connection that was made
   // and ends leaves the verdict to the next one: a process that is alive hangs up on who does not greet.
   static constexpr ProbeStep kSteps[3][6] = {
       {S::kConnect, S::kConnect, S::kImpossible, S::kImpossible, S::kImpossible, S::kForget},
@@ -20,16 +20,16 @@ ProbeStep StepOf(ProbeState state, ProbeEvent event) {
 void Probes::Ask(const OobAddress& peer, const Question& question) {
   const Entry at = probes_.try_emplace(peer).first;
   at->second.asked = question.asked;
-  const bool anew = at->second.state == ProbeState::kStanding && at->second.since < question.heard;
-  Do(at, anew ? ProbeEvent::kAskedAnew : ProbeEvent::kAsked, ProbeResult::kSilent, question.asked);
+  const bool again = at->second.state == ProbeState::kStanding && at->second.since < question.last_received;
+  Do(at, again ? ProbeEvent::kAskedAgain : ProbeEvent::kAsked, ProbeResult::kSilent, question.asked);
 }
 
 std::optional<ProbeResult> Probes::AnswerTo(const OobAddress& peer, const Question& question) const {
   const auto at = probes_.find(peer);
   if (at == probes_.end()) return std::nullopt;
   const Probe& probe = at->second;
-  if (probe.state == ProbeState::kStanding && probe.since >= question.heard) {
-    const bool runs = probe.hung_up > question.heard && question.asked - probe.hung_up < tuning::kRunsFor;
+  if (probe.state == ProbeState::kStanding && probe.since >= question.last_received) {
+    const bool runs = probe.hung_up > question.last_received && question.asked - probe.hung_up < tuning::kRunsFor;
     return runs ? ProbeResult::kRuns : ProbeResult::kAnswers;
   }
   if (probe.failed != 0 && probe.failed >= question.asked) return probe.failure;

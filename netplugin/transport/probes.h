@@ -28,8 +28,8 @@ namespace r2cc::net {
 enum class ProbeState : uint8_t { kNone, kConnecting, kStanding };
 
 enum class ProbeEvent : uint8_t {
-  kAsked,      // the connection that exists, or will exist, is an answer
-  kAskedAnew,  // the connection is too old to be an answer
+  kAsked,       // the connection that exists, or will exist, is an answer
+  kAskedAgain,  // the connection is too old to be an answer
   kConnected,
   kEnded,    // refused, reset, or without an answer to its keep-alives
   kLate,     // the attempt has had no answer for kConnectMost
@@ -45,7 +45,7 @@ class Probes {
  public:
   struct Question {
     Nanos asked = 0;
-    Nanos heard = 0;  // when the asker last heard from the peer's process
+    Nanos last_received = 0;  // when the asker last heard from the peer's process
   };
   void Ask(const OobAddress& peer, const Question& question);
   // None: not known yet.

@@ -24,9 +24,9 @@ class ProbesTest : public testing::Test {
     }
     return text;
   }
-  // Asks as somebody who has heard nothing since `heard`.
-  void Ask(Nanos heard = 0, const OobAddress& peer = kPeer) {
-    question_ = {now_, heard};
+  // Asks as somebody who has received nothing since `last_received`.
+  void Ask(Nanos last_received = 0, const OobAddress& peer = kPeer) {
+    question_ = {now_, last_received};
     probes_.Ask(peer, question_);
   }
   std::optional<ProbeResult> Answer() const { return probes_.AnswerTo(kPeer, question_); }
@@ -37,7 +37,7 @@ class ProbesTest : public testing::Test {
   Nanos now_ = 100 * kNanosPerSecond;
 };
 
-TEST_F(ProbesTest, AllQuestionsHaveOneConnectionAsLongAsItStands) {
+TEST_F(ProbesTest, AllQuestionsShareOneConnectionWhileItIsOpen) {
   Ask();
   EXPECT_EQ(Actions(), "c");
   EXPECT_EQ(Answer(), std::nullopt);
@@ -51,7 +51,7 @@ TEST_F(ProbesTest, AllQuestionsHaveOneConnectionAsLongAsItStands) {
   }
 }
 
-TEST_F(ProbesTest, WhoHasHeardOfThePeerSinceHasANewOneMade) {
+TEST_F(ProbesTest, ALaterFrameOfThePeerMakesANewConnection) {
   Ask();
   Actions();
   probes_.Connected(last_, now_);
@@ -84,7 +84,7 @@ TEST_F(ProbesTest, AnAttemptIsRefusedOrStaysWithoutAnAnswer) {
   EXPECT_EQ(Actions(), "x");
 }
 
-TEST_F(ProbesTest, OneThatEndsIsMadeAnewByTheNextQuestionAndSaysNothing) {
+TEST_F(ProbesTest, AnEndedConnectionIsMadeAgainByTheNextQuestionAndReportsNothing) {
   Ask();
   Actions();
   probes_.Connected(last_, now_);
@@ -96,7 +96,7 @@ TEST_F(ProbesTest, OneThatEndsIsMadeAnewByTheNextQuestionAndSaysNothing) {
   EXPECT_EQ(Actions(), "c");
 }
 
-TEST_F(ProbesTest, AProcessThatHungUpRunsUntilItHasNotForAWhileOrThePeerIsHeard) {
+TEST_F(ProbesTest, AProcessThatHungUpCountsAsRunningForAWhileOrUntilAFrameComes) {
   Ask();
   Actions();
   probes_.Connected(last_, now_);
@@ -112,7 +112,7 @@ TEST_F(ProbesTest, AProcessThatHungUpRunsUntilItHasNotForAWhileOrThePeerIsHeard)
   EXPECT_EQ(Answer(), ProbeResult::kAnswers) << "it is stopped now";
 }
 
-TEST_F(ProbesTest, WhatNobodyAsksForIsClosedAndForgotten) {
+TEST_F(ProbesTest, AnUnusedProbeIsClosedAndForgotten) {
   Ask();
   Ask(0, kOther);
   EXPECT_EQ(Actions(), "cc");

@@ -22,7 +22,7 @@ TEST_F(ProgressWatchTest, AProcessWithoutRequestsNeverWaits) {
   for (int i = 0; i < 60; ++i) EXPECT_FALSE(Look(0, 7, 100).report);
 }
 
-TEST_F(ProgressWatchTest, AWaitIsToldEachSecondAndItsEndOnce) {
+TEST_F(ProgressWatchTest, AWaitIsReportedEachSecondAndItsEndOnce) {
   EXPECT_FALSE(Look(3, 7, 100).report);
   EXPECT_FALSE(Look(3, 7, 100).report);
   for (int i = 2; i < 20; ++i) {

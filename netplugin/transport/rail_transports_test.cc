@@ -89,7 +89,7 @@ TEST_F(RailTransportsTest, AutoOpensEachRailOnAllThatItHas) {
   EXPECT_EQ(transports_->refused(), 7u);
 }
 
-TEST_F(RailTransportsTest, DevicesHearOfTheTrafficClassAndWhatTheySayIsLogged) {
+TEST_F(RailTransportsTest, DevicesGetTheTrafficClassAndTheirLinesAreLogged) {
   Make(TransportOption::kAuto);
   transports_->UseTrafficClass(-1, log_);
   EXPECT_TRUE(logged_.empty());
@@ -97,7 +97,7 @@ TEST_F(RailTransportsTest, DevicesHearOfTheTrafficClassAndWhatTheySayIsLogged) {
   EXPECT_EQ(logged_, std::vector<std::string>{"not class 7"});
 }
 
-TEST_F(RailTransportsTest, AutoGoesByTcpWhereTheDeviceCannotBeHadAndSaysSo) {
+TEST_F(RailTransportsTest, AutoUsesTcpWithoutTheDeviceAndLogsIt) {
   Make(TransportOption::kAuto);
   devices_->broken = true;
   EXPECT_EQ(Listen(0), "tcp 0");
@@ -139,7 +139,7 @@ TEST_F(RailTransportsTest, VerbsMustBeThereIfItIsAskedFor) {
   EXPECT_EQ(without.on_rails().size(), 1u);
 }
 
-TEST_F(RailTransportsTest, ListensAgainOnOneAndSaysWhetherItMoved) {
+TEST_F(RailTransportsTest, ListensAgainOnOneAndReportsWhetherItMoved) {
   Make(TransportOption::kAuto);
   Listen(0);
   const Rail rail{.name = "eth0", .index = 0};
@@ -174,7 +174,7 @@ TEST_F(RailTransportsTest, ATransportThatCannotBeHadForNowKeepsItsPlace) {
   EXPECT_EQ(endpoints_.size(), 1u);
 }
 
-TEST_F(RailTransportsTest, OneLineSaysByWhatEachRailGoes) {
+TEST_F(RailTransportsTest, OneLineNamesTheTransportOfEachRail) {
   Make(TransportOption::kAuto);
   const std::vector<Rail> rails = {{.name = "eth0", .index = 0, .up = true}, {.name = "eth1", .index = 1, .up = false}};
   EXPECT_EQ(transports_->Describe(rails), "R2CC: rails eth0 (RDMA, mlx5_0), eth1 (down)");

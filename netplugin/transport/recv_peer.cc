@@ -38,9 +38,9 @@ RecvSession::Options OptionsOf(Host* host, const Hello& hello) {
 
 }  // namespace
 
-RecvPeer::RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened)
+RecvPeer::RecvPeer(Host* host, const Hello& hello, OnFlowOpened on_flow_opened)
     : Peer(host, {hello.session, SessionTag(host->nonce, hello.session)}),
-      flow_opened_(std::move(flow_opened)),
+      on_flow_opened_(std::move(on_flow_opened)),
       process_(hello.process),
       peer_node_(hello.node),
       remote_rails_(hello.rails),
@@ -119,7 +119,7 @@ void RecvPeer::Close(FlowId flow) {
 }
 
 void RecvPeer::OpenFlow(const SessionAction& action) {
-  Comm* comm = flow_opened_(action.flow, action.number);
+  Comm* comm = on_flow_opened_(action.flow, action.number);
   if (comm == nullptr) return session_.RefuseFlow(action.flow);
   *comms_.Add(action.flow) = {comm, action.link};
   session_.AcceptFlow(action.flow, action.link);
@@ -202,7 +202,7 @@ void RecvPeer::Execute(const SessionAction& action) {
     case SessionAction::Kind::kCloseLink: return CloseLink(action.link, action.incarnation);
     case SessionAction::Kind::kFlowOpened: return OpenFlow(action);
     case SessionAction::Kind::kCloseOob: return oob_->Close();
-    case SessionAction::Kind::kProbePeer: return oob_->Probe(action.heard);
+    case SessionAction::Kind::kProbePeer: return oob_->Probe(action.last_received);
     case SessionAction::Kind::kFlush: return Flush(action);
     case SessionAction::Kind::kWarn: return host_->log(LogLevel::kWarn, action.text);
     case SessionAction::Kind::kFailed: return RecordFailed(host_, peer_node_, action.number);
@@ -285,7 +285,7 @@ bool RecvPeer::AttachGreeted(const Hello& hello, const HelloReply& reply, std::u
 }
 
 // A link is on the stack that may have to end for what is offered: it is judged when none is.
-bool RecvPeer::HeardOffer(const Frame& frame) {
+bool RecvPeer::TakeOffer(const Frame& frame) {
   const auto* const offer = std::get_if<frames::LinkOffer>(&frame);
   if (offer == nullptr) return false;
   offers_.push_back(*offer);

@@ -22,8 +22,8 @@ namespace r2cc::net {
 class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
  public:
   // Called when the peer opens a flow to a listener of ours: returns the comm to use, or null if there is no such listener.
-  using FlowOpened = std::function<Comm*(FlowId flow, uint64_t listen_id)>;
-  RecvPeer(Host* host, const Hello& hello, FlowOpened flow_opened);
+  using OnFlowOpened = std::function<Comm*(FlowId flow, uint64_t listen_id)>;
+  RecvPeer(Host* host, const Hello& hello, OnFlowOpened on_flow_opened);
   ~RecvPeer() override;
 
   // With the lock. The flow's comm is not touched any more. A link may still write its buffers until Holds() is false: that takes a round
@@ -86,8 +86,8 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void BreakFlows() noexcept override R2CC_REQUIRES(mutex_);
   // RecvOwner:
   std::shared_ptr<void> KeepAlive() override { return weak_from_this().lock(); }
-  void Heard(const LinkName& name, const Frame& frame) override R2CC_REQUIRES(mutex_) {
-    if (!HeardOffer(frame)) session_.Receive(name.link, frame, now());
+  void FrameReceived(const LinkName& name, const Frame& frame) override R2CC_REQUIRES(mutex_) {
+    if (!TakeOffer(frame)) session_.Receive(name.link, frame, now());
   }
   void Trouble(const LinkName& name, plan::EvidenceCause cause) override R2CC_REQUIRES(mutex_) {
     session_.LinkTrouble(name.link, name.incarnation, cause, now());
@@ -115,8 +115,8 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void Proved(const LinkName& name, bool ok) override R2CC_REQUIRES(mutex_) { session_.Proved(name.link, name.incarnation, ok); }
   // OobOwner:
   void OobGreeted(const HelloReply&) override R2CC_REQUIRES(mutex_) {}  // an initiator's
-  void OobHeard(const Frame& frame) override R2CC_REQUIRES(mutex_) {
-    if (!HeardOffer(frame)) session_.Receive(kOobChannel, frame, now());
+  void OobFrameReceived(const Frame& frame) override R2CC_REQUIRES(mutex_) {
+    if (!TakeOffer(frame)) session_.Receive(kOobChannel, frame, now());
   }
   void OobUngreeted() override R2CC_REQUIRES(mutex_) {}
   void OobLost(ProbeResult) override R2CC_REQUIRES(mutex_) { session_.OobDown(now()); }
@@ -136,7 +136,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
       R2CC_REQUIRES(mutex_);
   void AttachKept(LinkId link) R2CC_REQUIRES(mutex_);
   // True: the frame was an offer of a link.
-  bool HeardOffer(const Frame& frame) R2CC_REQUIRES(mutex_);
+  bool TakeOffer(const Frame& frame) R2CC_REQUIRES(mutex_);
   void OnOffer(const frames::LinkOffer& offer) R2CC_REQUIRES(mutex_);
   void Execute(const SessionAction& action) R2CC_REQUIRES(mutex_);
   void OpenFlow(const SessionAction& action) R2CC_REQUIRES(mutex_);
@@ -145,7 +145,7 @@ class RecvPeer final : public Peer, private RecvOwner, private OobOwner {
   void FlushChannels() R2CC_REQUIRES(mutex_);
   void Publish() R2CC_REQUIRES(mutex_);
 
-  FlowOpened flow_opened_;
+  OnFlowOpened on_flow_opened_;
   const uint64_t process_;  // of the peer
   std::string peer_node_;
   std::string logged_release_;

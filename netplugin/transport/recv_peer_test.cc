@@ -68,7 +68,7 @@ std::vector<bool> AnswersTo(const Hello& hello, FakeEndsHost* host) {
     OobOwner* const owner = host->ends.oob->owner;
     peer->AttachOob(hello, {.accepted = true}, std::make_unique<Connection>());
     for (const FlowId flow : {FlowId{1}, FlowId{17}}) {
-      owner->OobHeard(frames::FlowOpen{.flow = flow});
+      owner->OobFrameReceived(frames::FlowOpen{.flow = flow});
       peer->RunToCompletion();
     }
     for (const Frame& frame : host->ends.oob->channel.frames)

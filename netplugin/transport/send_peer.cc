@@ -184,7 +184,7 @@ void SendPeer::Execute(const SessionAction& action) {
     case SessionAction::Kind::kSend: return channels_.Queue(action.channel, action.frame);
     case SessionAction::Kind::kOpenOob: return oob_->Open(MakeHello(ConnectionKind::kOob));
     case SessionAction::Kind::kCloseOob: return oob_->Close();
-    case SessionAction::Kind::kProbePeer: return oob_->Probe(action.heard);
+    case SessionAction::Kind::kProbePeer: return oob_->Probe(action.last_received);
     case SessionAction::Kind::kOpenLink: return OpenLink(link, action.incarnation);
     case SessionAction::Kind::kProveLink:
       if (links_.at(link) != nullptr) links_.at(link)->Prove();
@@ -269,9 +269,9 @@ void SendPeer::OobGreeted(const HelloReply& reply) {
   ApplyVerdicts();
 }
 
-void SendPeer::OobHeard(const Frame& frame) {
+void SendPeer::OobFrameReceived(const Frame& frame) {
   pump_.MarkAllDirty();
-  if (HeardAnswer(frame)) return;
+  if (TakeAnswer(frame)) return;
   session_.Receive(kOobChannel, frame, now());
 }
 
@@ -314,7 +314,7 @@ void SendPeer::OfferAgain() {
   for (const auto& [link, offer] : offers_) session_.SendAll(offer);
 }
 
-bool SendPeer::HeardAnswer(const Frame& frame) {
+bool SendPeer::TakeAnswer(const Frame& frame) {
   const auto* const answer = std::get_if<frames::LinkAnswer>(&frame);
   if (answer == nullptr) return false;
   SendLink* const link = links_.at(answer->link);
@@ -324,9 +324,9 @@ bool SendPeer::HeardAnswer(const Frame& frame) {
   return true;
 }
 
-void SendPeer::Heard(const LinkName& name, const Frame& frame) {
+void SendPeer::FrameReceived(const LinkName& name, const Frame& frame) {
   pump_.MarkDirty(name.link);
-  if (HeardAnswer(frame)) return;
+  if (TakeAnswer(frame)) return;
   session_.Receive(name.link, frame, now());
 }
 

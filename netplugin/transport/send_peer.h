@@ -91,7 +91,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void BreakFlows() noexcept override R2CC_REQUIRES(mutex_);
   // SendOwner:
   std::shared_ptr<void> KeepAlive() override { return weak_from_this().lock(); }
-  void Heard(const LinkName& name, const Frame& frame) override R2CC_REQUIRES(mutex_);
+  void FrameReceived(const LinkName& name, const Frame& frame) override R2CC_REQUIRES(mutex_);
   void Trouble(const LinkName& name, plan::EvidenceCause cause) override R2CC_REQUIRES(mutex_);
   void LinkClosed(LinkName name, bool ok) override R2CC_REQUIRES(mutex_);
   void Ready(const LinkName& name) override R2CC_REQUIRES(mutex_) {
@@ -120,7 +120,7 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   }
   // OobOwner:
   void OobGreeted(const HelloReply& reply) override R2CC_REQUIRES(mutex_);
-  void OobHeard(const Frame& frame) override R2CC_REQUIRES(mutex_);
+  void OobFrameReceived(const Frame& frame) override R2CC_REQUIRES(mutex_);
   void OobUngreeted() override R2CC_REQUIRES(mutex_) {
     answered_ = true;
     session_.OobUngreeted(now());
@@ -133,10 +133,10 @@ class SendPeer final : public Peer, private SendOwner, private OobOwner {
   void OpenLink(LinkId link, Incarnation incarnation) R2CC_REQUIRES(mutex_);
   void OfferAgain() R2CC_REQUIRES(mutex_);
   // True: the frame was an answer to an offer.
-  bool HeardAnswer(const Frame& frame) R2CC_REQUIRES(mutex_);
+  bool TakeAnswer(const Frame& frame) R2CC_REQUIRES(mutex_);
   // Sends a small message whose link is free. False: it is not posted yet.
   bool SendNow(FlowId flow, const Buffer& from, uint64_t bytes) R2CC_REQUIRES(mutex_);
-  void HearAnswers(FlowId flow) R2CC_REQUIRES(mutex_);
+  void PollAnswers(FlowId flow) R2CC_REQUIRES(mutex_);
   void FlushChannels() R2CC_REQUIRES(mutex_);
   void SampleRates(Nanos now) R2CC_REQUIRES(mutex_);
   void Publish() R2CC_REQUIRES(mutex_);

@@ -28,7 +28,7 @@ void SendPeer::Post(FlowId flow, const Buffer& from, uint64_t bytes) {
   const bool sent = SendNow(flow, from, bytes);
   // Nobody looks for acknowledgements while all messages are small: who sends on looks before the window is used up, and not on the way of
   // the message.
-  if (session_.flows().at(flow).ledger.window_low()) HearAnswers(flow);
+  if (session_.flows().at(flow).ledger.window_low()) PollAnswers(flow);
   if (sent) return;
   const MessageId message =
       session_.Post(flow, from, bytes, now(), host_->memory == nullptr ? kAllRails : host_->memory->RailsThatRead(from));
@@ -61,12 +61,12 @@ bool SendPeer::SendNow(FlowId flow, const Buffer& from, uint64_t bytes) {
 bool SendPeer::FastPath(FlowId flow) {
   if (links_.size() == 0 || !comms_.contains(flow)) return false;
   pump_.PumpHome(flow);
-  HearAnswers(flow);
+  PollAnswers(flow);
   return session_.flows().has_changes();
 }
 
 // The flow's acknowledgements and grants come by the first link that is up.
-void SendPeer::HearAnswers(FlowId flow) {
+void SendPeer::PollAnswers(FlowId flow) {
   const LinkId home = session_.flows().at(flow).home;
   for (size_t i = 0; i < links_.size(); ++i) {
     const auto link = static_cast<LinkId>((home + i) % links_.size());

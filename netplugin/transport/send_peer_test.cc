@@ -42,9 +42,9 @@ class SendPeerTest : public testing::Test {
     host_.ends.sends->owner->Offer(host_.ends.sends->name, {7});
     peer_->RunToCompletion();
   }
-  void Hear(const Frame& frame) {
+  void ReceiveOob(const Frame& frame) {
     const PeerLock lock(*peer_);
-    host_.ends.oob->owner->OobHeard(frame);
+    host_.ends.oob->owner->OobFrameReceived(frame);
     peer_->RunToCompletion();
   }
   int Offers() const {
@@ -86,7 +86,7 @@ TEST_F(SendPeerTest, AnOfferThatWasMadeWithoutAConnectionIsMadeOverTheNext) {
 TEST_F(SendPeerTest, AnOfferThatWasAnsweredIsMadeOnce) {
   Greet();
   Offer();
-  Hear(Answer());
+  ReceiveOob(Answer());
   Lose();
   Greet();
   EXPECT_EQ(Offers(), 1);

@@ -34,7 +34,7 @@ TEST_F(WorkloadClassifierTest, AFewSmallMessagesDoNotEndIt) {
   }
 }
 
-TEST_F(WorkloadClassifierTest, ARunOfThemEndsItAndItBeginsAnew) {
+TEST_F(WorkloadClassifierTest, ARunOfSmallMessagesEndsBulkAndALargeOneBeginsItAgain) {
   Account(kLarge, 100);
   Account(kSmall, tuning::kSmallMessagesMost);
   EXPECT_FALSE(workload.is_bulk());

@@ -124,7 +124,7 @@ TEST(Tune, SmallerOnesAndOtherFunctionsAreLeftAlone) {
     EXPECT_EQ(Tuned(kCommunicator, static_cast<Function>(unknown), kMinBytes, Costs(true, true)), Costs(true, true));
 }
 
-TEST(Tune, NothingIsSaidWhereCollNetIsOff) {
+TEST(Tune, ChangesNoCostWhereCollNetIsOff) {
   Communicator always = kCommunicator;
   always.collnet_min_bytes = 0;
   for (const Function function : kFunctions)
@@ -132,7 +132,7 @@ TEST(Tune, NothingIsSaidWhereCollNetIsOff) {
       EXPECT_EQ(Tuned(always, function, bytes, Costs(false, false)), Costs(false, false));
 }
 
-TEST(Tune, NothingIsSaidWhereNoThresholdIsSet) {
+TEST(Tune, ChangesNoCostWhereNoThresholdIsSet) {
   Communicator unset = kCommunicator;
   unset.collnet_min_bytes.reset();
   EXPECT_EQ(Tuned(unset, Function::kAllReduce, size_t{1} << 40, Costs(true, true)), Costs(true, true));
@@ -181,7 +181,7 @@ TEST(Tune, TheEstimatesThemselvesDoNotMatter) {
 }
 
 // All that may be written lies between the sentinels.
-TEST(Tune, WhatIsNoTableIsNotTouchedAndNoEntryBeyondATableIs) {
+TEST(Tune, OnlyEntriesOfAValidTableAreChanged) {
   Tune(kCommunicator, Function::kAllReduce, kMinBytes, {nullptr, kAlgorithms, kProtocols});
   const std::vector<float> before(256, 7.0f);
   for (const auto& [algorithms, protocols] :
@@ -212,7 +212,7 @@ TEST(Choose, IsTheSameRuleWithoutCosts) {
     EXPECT_EQ(Choose(kCommunicator, function, kMinBytes, true).has_value(), function == Function::kAllReduce);
 }
 
-TEST(Choose, WhatTheUserHasPinnedStays) {
+TEST(Choose, AUsersPinnedAlgorithmStays) {
   Communicator pinned = kCommunicator;
   pinned.pinned = true;
   EXPECT_FALSE(Choose(pinned, Function::kAllReduce, kMinBytes, true).has_value());

@@ -153,7 +153,7 @@ class ExamplesTest(unittest.TestCase):
       wrong += list(named) != [(self.module.number_of(request), position, value_of(request, position)) for request, position in rows]
     self.assertEqual(wrong, 0)
 
-  def test_what_it_cannot_map_is_refused(self):
+  def test_unsupported_configurations_are_refused(self):
     for more in ({"speculative_config": object()}, {"compilation_config": types.SimpleNamespace(mode=3)},
                  {"parallel_config": types.SimpleNamespace(pipeline_parallel_size=2)}):
       worker = self.module.TappedWorker(config_of(**more))

@@ -144,7 +144,7 @@ class AttachTest(unittest.TestCase):
     self.assertEqual([step["a"].tolist() for step in items if isinstance(step, observe.Step)], [[0], [2], [3]])
     self.assertEqual((counts["steps"], counts["records"]), (4, 3))
 
-  def test_what_goes_wrong_is_one_line_and_the_model_goes_on(self):
+  def test_an_error_is_one_line_and_the_model_goes_on(self):
     warnings.simplefilter("always")
     cases = {
         "never fired by the end of the first step: nothing.here": (["a", "nothing.here"], stand_in.Tensor([1])),
@@ -162,7 +162,7 @@ class AttachTest(unittest.TestCase):
       self.assertEqual(str(raised.exception), line)
       self.assertEqual([str(one.message) for one in warned], ["r2cc.observe: " + line])
 
-  def test_what_is_refused_at_once(self):
+  def test_bad_arguments_are_refused_at_once(self):
     model = stand_in.Module(a=stand_in.scaled(1))
     for line, points, options in (
         ("point 'a:stats:in': GLOB[:in|:out][[INDEX]][:stats|:hash]", ["a:stats:in"], {}),

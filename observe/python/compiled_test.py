@@ -84,7 +84,7 @@ class CompiledTest(unittest.TestCase):
     self.assertEqual([sorted(step.taps) for step in steps], [["a", "a:stats", "b", "named"]] * 6)
     self.assertEqual([step["named"].tolist() for step in steps[1:]], [[10 * number, 2] for number in range(5)])
 
-  def test_what_a_later_layer_overwrites_is_copied_at_its_point(self):
+  def test_an_output_that_a_later_layer_overwrites_is_copied_at_its_point(self):
     x = stand_in.Tensor([1, 2])
     model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor), b=stand_in.in_place(10))
     with observe.attach(model, ["*"], run=self.run_name, policy=SMALL) as taps:

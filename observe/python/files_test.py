@@ -48,7 +48,7 @@ class FilesTest(unittest.TestCase):
   def segments(self):
     return sorted(self.folder.glob("*.safetensors"))
 
-  def test_what_is_read_is_what_was_written(self):
+  def test_reads_back_the_written_values(self):
     self.write()
     items = list(observe.read(self.folder))
     self.assertEqual([item.number for item in items], list(range(40)))

@@ -287,7 +287,7 @@ class GpuTest(unittest.TestCase):
         finally:
           self.stub.stub_end_capture(3)
 
-  def test_what_is_refused(self):
+  def test_unsupported_taps_are_refused(self):
     warnings.simplefilter("ignore")
     model = stand_in.Module(a=stand_in.Module(lambda tensor: tensor))
     for line, value, options in (

@@ -167,7 +167,7 @@ class Guest:
     if self._phase == "runs the command" and (self._folder / "shared/status").exists():
       self._phase, self._deadline_s = "powers off", now_s + _POWER_OFF_S
     if not over and now_s > self._deadline_s:
-      words = self._last_words()
+      words = self._last_lines()
       self.kill()
       raise GuestError(f"the guest was stopped after {now_s - self._start_s:.0f} s, it still {self._phase}: {words}")
     return not over
@@ -181,7 +181,7 @@ class Guest:
     shared = self._folder / "shared"
     status = shared / "status"
     if not status.exists() or not status.read_text(encoding="ascii").strip():
-      raise GuestError(f"the guest ended before the command did: {self._last_words()}")
+      raise GuestError(f"the guest ended before the command did: {self._last_lines()}")
     return Result(status=int(status.read_text(encoding="ascii")), output=(shared / "output").read_text(encoding="utf-8", errors="replace"),
                   kernel_log=(shared / "kernel.log").read_text(encoding="utf-8", errors="replace"), folder=shared / "out")
 
@@ -220,12 +220,12 @@ class Guest:
         *self._hardware.arguments,
     ], descriptors=self._hardware.descriptors)
 
-  def _last_words(self) -> str:
+  def _last_lines(self) -> str:
     console = _console_lines((self._folder / "console").read_text(encoding="utf-8", errors="replace"))
     output = self._folder / "shared/output"
-    said = output.read_text(encoding="utf-8", errors="replace").splitlines() if output.exists() else []
+    printed = output.read_text(encoding="utf-8", errors="replace").splitlines() if output.exists() else []
     panic = [line for line in console if "Kernel panic" in line]
-    return f"console: {' | '.join(panic or console[-3:])}; command: {' | '.join(said[-3:])}; qemu: {self._machine.last_words()}"
+    return f"console: {' | '.join(panic or console[-3:])}; command: {' | '.join(printed[-3:])}; qemu: {self._machine.last_lines()}"
 
   def _print(self, line: str) -> None:
     print(f"{time.monotonic() - self._start_s:7.2f} s  {line}", file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from testing.guest import guest
 
 class MissingFeature(unittest.TestCase):
 
-  def test_what_is_missing_is_named_with_who_brings_it(self):
+  def test_a_missing_program_is_named_with_its_package(self):
     nowhere = pathlib.Path("/nowhere")
     with mock.patch.object(guest.kernel, "FOLDER", nowhere), mock.patch.object(guest.shutil, "which", return_value="/bin/x"):
       self.assertIn(guest.missing_feature(), ("there is no kernel in /nowhere (R2CC's bazelw unpacks it on Debian)",

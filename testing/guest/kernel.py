@@ -70,5 +70,5 @@ class Kernel:
     return self._files[name]
 
   def _needs(self, name: str) -> list[str]:
-    told = subprocess.run(["/sbin/modinfo", "-F", "depends", str(self._file(name))], capture_output=True, text=True, check=True)
-    return [needed.replace("-", "_") for needed in told.stdout.strip().split(",") if needed]
+    listed = subprocess.run(["/sbin/modinfo", "-F", "depends", str(self._file(name))], capture_output=True, text=True, check=True)
+    return [needed.replace("-", "_") for needed in listed.stdout.strip().split(",") if needed]

@@ -14,7 +14,7 @@ class ElfOf(unittest.TestCase):
     elf = b"\x7fELF" + b"kernel" * 100
     self.assertEqual(kernel.elf_of(b"loader" * 50 + lzma.compress(elf) + b"trailer"), elf)
 
-  def test_what_is_no_kernel_is_refused_by_name(self):
+  def test_a_file_that_is_no_kernel_is_refused_by_name(self):
     for image, words in ((b"loader", "no xz stream"), (lzma.compress(b"text"), "no ELF file"),
                          (lzma.compress(b"\x7fELF" * 99).replace(b"\x00\x04", b"\xff\xff", 1), "cannot be unpacked")):
       with self.subTest(words), self.assertRaisesRegex(kernel.KernelError, words):

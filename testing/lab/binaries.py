@@ -9,8 +9,8 @@ _ROOT = pathlib.Path(__file__).absolute().parents[2]
 
 def built_file(label: str) -> pathlib.Path:
   """The file of a label like "daemon/r2ccd"."""
-  beside = _ROOT / label
-  return beside if beside.is_file() else _ROOT / "bazel-bin" / label
+  nearby = _ROOT / label
+  return nearby if nearby.is_file() else _ROOT / "bazel-bin" / label
 
 
 def built_binaries(plugin: pathlib.Path | None = None) -> Binaries:

@@ -53,7 +53,7 @@ class Job:
   name: str
   ranks: list[ManagedProcess]
   follower: TraceFollower
-  heard: list[int] = dataclasses.field(default_factory=list)  # by rank, characters of standard error that fresh_words() has returned
+  returned: list[int] = dataclasses.field(default_factory=list)  # by rank, characters of standard error that fresh_output() has returned
 
   def dead_rank(self) -> int | None:
     """A rank that has ended; None: all run."""
@@ -80,17 +80,17 @@ class Job:
       return report
     except (IndexError, ValueError) as error:
       first = self.ranks[0]
-      raise LabError(f"{self.name}: rank 0 ended with {first.returncode} and left no report: {first.last_words()}") from error
+      raise LabError(f"{self.name}: rank 0 ended with {first.returncode} and left no report: {first.last_lines()}") from error
 
-  def fresh_words(self) -> str:
+  def fresh_output(self) -> str:
     """What the ranks have written to standard error since the last call."""
     texts = [process.errors() for process in self.ranks]
-    heard, self.heard = self.heard or [0] * len(texts), [len(text) for text in texts]
-    return "".join(text[begin:] for text, begin in zip(texts, heard))
+    returned, self.returned = self.returned or [0] * len(texts), [len(text) for text in texts]
+    return "".join(text[begin:] for text, begin in zip(texts, returned))
 
   def failures(self) -> list[str]:
     """One line for each rank that failed."""
-    return [f"{self.name}: rank {rank} ended with {process.returncode}: {process.last_words()}"
+    return [f"{self.name}: rank {rank} ended with {process.returncode}: {process.last_lines()}"
             for rank, process in enumerate(self.ranks) if process.returncode != 0]
 
 
@@ -112,7 +112,7 @@ class Cluster:
     self._authority = folder / "ca" if tls else None
     self._folder, self._processes = folder, processes
     self._daemons: dict[int, ManagedProcess] = {}
-    self._lives: dict[int, int] = {}
+    self._starts: dict[int, int] = {}
     self._killed: set[int] = set()
     self._http_everywhere = http_everywhere
     self._http = {node: lab.free_port(node) if lab.mode == "loopback" else HTTP_PORT for node in range(lab.nodes)}
@@ -170,11 +170,11 @@ class Cluster:
     self.run_dir(node).mkdir(parents=True, exist_ok=True)
     config = self.run_dir(node) / "r2ccd.textproto"
     config.write_text(self.config_text(node), encoding="utf-8")
-    self._lives[node] = self._lives.get(node, 0) + 1
+    self._starts[node] = self._starts.get(node, 0) + 1
     self._killed.discard(node)
     argv = [str(self.binaries.daemon), "--config", str(config), "--run_dir", str(self.run_dir(node)), "--state_dir",
             str(self.run_dir(node) / "kept")]
-    self._daemons[node] = self._processes.start(f"r2ccd-n{node}-{self._lives[node]}", self.lab.command(node, argv))
+    self._daemons[node] = self._processes.start(f"r2ccd-n{node}-{self._starts[node]}", self.lab.command(node, argv))
 
   def daemon(self, node: int) -> ManagedProcess:
     return self._daemons[node]
@@ -188,7 +188,7 @@ class Cluster:
     process = self._daemons.get(node)
     if process is None or process.is_alive() or node in self._killed:
       return None
-    return f"r2ccd of n{node} ended by itself with {process.returncode}: {process.last_words(1)}"
+    return f"r2ccd of n{node} ended by itself with {process.returncode}: {process.last_lines(1)}"
 
   def wait_ready(self, node: int) -> None:
     """Waits until it answers and has met every live peer."""
@@ -197,7 +197,7 @@ class Cluster:
 
     def ready() -> bool:
       if not process.is_alive():
-        raise LabError(f"r2ccd of n{node} ended with {process.returncode}: {process.last_words()}")
+        raise LabError(f"r2ccd of n{node} ended with {process.returncode}: {process.last_lines()}")
       try:
         peers = self.ctl_json(node, "status").get("peers", [])
       except LabError:
@@ -205,7 +205,7 @@ class Cluster:
       return sum(1 for peer in peers if peer.get("connected")) >= len(living)
 
     if not wait_until(ready, _READY_TIMEOUT_S, every_s=0.1):
-      raise LabError(f"r2ccd of n{node} was not ready within {_READY_TIMEOUT_S} s: {process.last_words()}")
+      raise LabError(f"r2ccd of n{node} was not ready within {_READY_TIMEOUT_S} s: {process.last_lines()}")
 
   # r2ccctl.
 

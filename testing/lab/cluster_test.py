@@ -16,11 +16,11 @@ class GrantsTest(unittest.TestCase):
 
 class JobTest(unittest.TestCase):
 
-  def test_words_are_fresh_once(self):
-    said = ["early", ""]
-    job = Job("job", [types.SimpleNamespace(errors=lambda rank=rank: said[rank]) for rank in (0, 1)], follower=None)
-    self.assertEqual(job.fresh_words(), "early")
-    self.assertEqual(job.fresh_words(), "")
-    said[0] += " late"
-    said[1] += " both"
-    self.assertEqual(job.fresh_words(), " late both")
+  def test_lines_are_fresh_once(self):
+    errors_of = ["early", ""]
+    job = Job("job", [types.SimpleNamespace(errors=lambda rank=rank: errors_of[rank]) for rank in (0, 1)], follower=None)
+    self.assertEqual(job.fresh_output(), "early")
+    self.assertEqual(job.fresh_output(), "")
+    errors_of[0] += " late"
+    errors_of[1] += " both"
+    self.assertEqual(job.fresh_output(), " late both")

@@ -14,15 +14,15 @@ class Names(unittest.TestCase):
     for name in LAYOUT.namespaces():
       self.assertEqual(layout.owner_pid(name), 4194304)
 
-  def test_of_others_are_left_alone(self):
+  def test_foreign_names_are_left_alone(self):
     for name in ("n0", "r2cc", "r2cc-12", "r2cc-12-0-x0", "cni-1234", "xr2cc-1-0-n0"):
       self.assertIsNone(layout.owner_pid(name), name)
 
-  def test_of_two_labs_differ(self):
+  def test_names_of_two_labs_differ(self):
     other = dataclasses.replace(LAYOUT, serial=8)
     self.assertFalse(set(LAYOUT.namespaces()) & set(other.namespaces()))
 
-  def test_of_interfaces_fit_the_kernel(self):
+  def test_names_of_interfaces_fit_the_kernel(self):
     largest = dataclasses.replace(LAYOUT, nodes=layout.NODES_MAX, rails=layout.RAILS_MAX)
     for node in range(largest.nodes):
       for rail in largest.rails_of(node):

@@ -90,7 +90,7 @@ class ManagedProcess:
   def errors(self) -> str:
     return self.err_path.read_text(encoding="utf-8", errors="replace")
 
-  def last_words(self, lines: int = 3) -> str:
+  def last_lines(self, lines: int = 3) -> str:
     """The end of its standard error in one line, for a message."""
     return " | ".join(line.strip() for line in self.errors().splitlines()[-lines:] if line.strip()) or "it said nothing"
 

@@ -49,11 +49,11 @@ class ProcessesTest(unittest.TestCase):
       owner.send(signal.SIGKILL)
       self.assertTrue(wait_until(lambda: not alive(child), 10))
 
-  def test_keeps_last_words_and_exit_code(self):
+  def test_keeps_last_lines_and_exit_code(self):
     with Processes(self.logs) as processes:
       failing = processes.start("failing", ["sh", "-c", "echo one >&2; echo two >&2; exit 3"])
       self.assertEqual(failing.wait(10), 3)
-      self.assertEqual(failing.last_words(), "one | two")
+      self.assertEqual(failing.last_lines(), "one | two")
 
   def test_names_a_program_that_is_missing(self):
     with Processes(self.logs) as processes, self.assertRaisesRegex(LabError, "lost.*/no/such/program"):

@@ -44,7 +44,7 @@ class LongestWait(unittest.TestCase):
 
 class Waits(unittest.TestCase):
 
-  def test_of_flows_that_wait_together_are_one(self):
+  def test_flows_that_wait_together_are_one_wait(self):
     rows = [completion(50, 30), completion(60, 25, flow="g"), completion(100, 39), completion(130, 10)]
     self.assertEqual(stalls.waits(rows, window(0, 200), 20 * MS), [window(20, 60), window(61, 100)])
 
@@ -109,7 +109,7 @@ class Bandwidth(unittest.TestCase):
     # 1 MB in 10 ms is 0.8 Gb/s, times 2 * 3 / 4 on 4 ranks.
     self.assertAlmostEqual(stalls.bus_bandwidth_gbps(rows, window(100, 200), ranks=4), 1.2)
 
-  def test_of_no_whole_iteration_is_unknown(self):
+  def test_without_a_whole_iteration_it_is_unknown(self):
     self.assertIsNone(stalls.bus_bandwidth_gbps([self.iteration(250, 200)], window(100, 200), ranks=4))
 
   def test_knows_whether_a_moment_is_in_mid_iteration(self):

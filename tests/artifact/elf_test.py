@@ -32,7 +32,7 @@ class ElfTest(unittest.TestCase):
     self.assertIn("libz.so.1", specimen.needed)
     self.assertEqual(specimen.run_paths, {"/nowhere"})
 
-  def test_what_is_no_elf_file_is_refused(self):
+  def test_a_file_that_is_not_elf_is_refused(self):
     with self.assertRaises(Exception):
       elf.read("tests/artifact/elf.py")
 

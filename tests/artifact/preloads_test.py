@@ -61,8 +61,8 @@ class PreloadsTest(unittest.TestCase):
 
   def test_a_process_without_nccl_does_not_notice(self):
     for variable, seat in (("LD_PRELOAD", "0"), ("LD_PRELOAD", "1"), ("LD_AUDIT", "1")):
-      said = subprocess.run(["cat", "/proc/self/maps"], check=True, capture_output=True, text=True,
-                            env={variable: self.files["libr2cc-nccl.so"], "R2CC_SEAT": seat, "PATH": os.environ["PATH"]})
-      self.assertIn(os.path.realpath(self.files["libr2cc-nccl.so"]), said.stdout)
-      self.assertNotIn("libcuda", said.stdout)
-      self.assertEqual(said.stderr, "")
+      output = subprocess.run(["cat", "/proc/self/maps"], check=True, capture_output=True, text=True,
+                              env={variable: self.files["libr2cc-nccl.so"], "R2CC_SEAT": seat, "PATH": os.environ["PATH"]})
+      self.assertIn(os.path.realpath(self.files["libr2cc-nccl.so"]), output.stdout)
+      self.assertNotIn("libcuda", output.stdout)
+      self.assertEqual(output.stderr, "")

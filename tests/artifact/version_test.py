@@ -40,9 +40,9 @@ class VersionTest(unittest.TestCase):
 
   def version(self, path: pathlib.Path) -> tuple[str, str, str, str]:
     """Name, release, revision, protocols."""
-    said = subprocess.run([path, "--version"], check=True, capture_output=True, text=True).stdout
-    found = re.fullmatch(r"(\S+) (\S+) \(revision (.*)\)\nprotocols: (.*)\n", said)
-    self.assertIsNotNone(found, said)
+    output = subprocess.run([path, "--version"], check=True, capture_output=True, text=True).stdout
+    found = re.fullmatch(r"(\S+) (\S+) \(revision (.*)\)\nprotocols: (.*)\n", output)
+    self.assertIsNotNone(found, output)
     return found.groups()
 
   def start_line(self, plugin: pathlib.Path) -> str:
@@ -57,11 +57,11 @@ class VersionTest(unittest.TestCase):
     return lines[0]
 
   def test_one_release_everywhere_and_no_revision_in_what_bazel_built(self):
-    said = {name: self.version(path) for name, path in self.programs.items()}
-    self.assertEqual({name: of[0] for name, of in said.items()}, {name: name for name in self.programs})
-    self.assertEqual(len({of[1] for of in said.values()}), 1)
-    self.assertEqual({of[2] for of in said.values()}, {UNKNOWN})
-    self.assertIn(f"R2CC: {said['r2ccd'][1]} (revision {UNKNOWN}), ", self.start_line(self.plugin))
+    versions = {name: self.version(path) for name, path in self.programs.items()}
+    self.assertEqual({name: of[0] for name, of in versions.items()}, {name: name for name in self.programs})
+    self.assertEqual(len({of[1] for of in versions.values()}), 1)
+    self.assertEqual({of[2] for of in versions.values()}, {UNKNOWN})
+    self.assertIn(f"R2CC: {versions['r2ccd'][1]} (revision {UNKNOWN}), ", self.start_line(self.plugin))
 
   def test_a_stamped_program_is_the_same_program_with_another_release(self):
     for name, path in self.programs.items():
@@ -79,12 +79,12 @@ class VersionTest(unittest.TestCase):
     self.assertEqual(plugin.keys() - daemon.keys(), {"wire"})
 
   def test_the_drill_names_its_own_and_that_of_what_it_starts(self):
-    said = subprocess.run([self.drill, "--version"], check=True, capture_output=True, text=True).stdout.splitlines()
+    output = subprocess.run([self.drill, "--version"], check=True, capture_output=True, text=True).stdout.splitlines()
     release = self.version(self.programs["r2ccd"])[1]
-    self.assertEqual(said[0], f"r2cc-drill {release} (revision {UNKNOWN})")
-    self.assertEqual([line.split()[0] for line in said[1::2]], ["r2ccd", "r2ccctl", "r2cc-perf"])
+    self.assertEqual(output[0], f"r2cc-drill {release} (revision {UNKNOWN})")
+    self.assertEqual([line.split()[0] for line in output[1::2]], ["r2ccd", "r2ccctl", "r2cc-perf"])
 
-  def test_what_is_not_ours_and_what_has_no_place_is_refused(self):
+  def test_foreign_files_and_long_releases_are_refused(self):
     with self.assertRaisesRegex(elf_stamp.StampError, "no section .r2cc_release"):
       elf_stamp.stripped_and_stamped(pathlib.Path("/bin/true"), self.folder / "true", "1", "2")
     with self.assertRaisesRegex(elf_stamp.StampError, "at most 31"):

@@ -20,7 +20,7 @@
 
 #include "daemon/program/r2ccd_rig.h"
 #include "netplugin/attach/attach_client.h"
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 
 namespace r2cc::daemon {
 namespace {
@@ -46,7 +46,7 @@ class UserProcess {
   UserProcess(const UserProcess&) = delete;
   UserProcess& operator=(const UserProcess&) = delete;
 
-  bool Says(const std::string& line, Nanos patience = kPatience) const {
+  bool Prints(const std::string& line, Nanos patience = kPatience) const {
     return WaitUntil([&] { return ReadFile(report_).find(line + "\n") != std::string::npos; }, patience);
   }
   std::string report() const { return ReadFile(report_); }
@@ -57,9 +57,9 @@ class UserProcess {
                                const std::string& report) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int out = open(report.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    const auto say = [&](const std::string& line) { return write(out, (line + "\n").data(), line.size() + 1) > 0; };
+    const auto print = [&](const std::string& line) { return write(out, (line + "\n").data(), line.size() + 1) > 0; };
     const auto fail = [&](const std::string& what) {
-      say(what + ": " + std::strerror(errno));
+      print(what + ": " + std::strerror(errno));
       _exit(1);
     };
     std::string seen = run_dir;
@@ -78,18 +78,18 @@ class UserProcess {
     net::Rail rail;
     rail.name = address;
     net::AttachClient client(seen + "/attach.sock", net::MakeAttachRequest("train", getpid(), 4711, {rail}, "0.9"),
-                             [&](net::LogLevel, const std::string& line) { say(line); });
+                             [&](net::LogLevel, const std::string& line) { print(line); });
     uint64_t attached = 0;
     int weight = -1;
     for (;;) {
       const Nanos now = Now();
       client.Poll(now);
       if (client.attached() && std::exchange(attached, client.attach_count()) != client.attach_count())
-        say("attached " + std::to_string(attached) + " as " + client.reply().nics[0]);
+        print("attached " + std::to_string(attached) + " as " + client.reply().nics[0]);
       const plan::PageCopy* const page = client.page(now);
       const plan::PageEntry* const entry = page == nullptr ? nullptr : page->Find(Fnv1a64("n0"), Fnv1a64("rail0"));
       const int sees = entry == nullptr ? -1 : entry->weight_permille;
-      if (std::exchange(weight, sees) != sees) say("weight " + std::to_string(sees));
+      if (std::exchange(weight, sees) != sees) print("weight " + std::to_string(sees));
       // As the plugin does: woken by the daemon, and a few times a second anyway.
       pollfd doorbell{client.fd(), POLLIN, 0};
       poll(&doorbell, 1, 10);
@@ -125,7 +125,7 @@ class OrdinaryUserTest : public R2ccdTest {
     daemons_[0]->Wait();
     StartDaemon(0);
     const Nanos begin = Now();
-    EXPECT_TRUE(job.Says("attached " + std::to_string(attached) + " as rail0", kBackMax)) << job.report();
+    EXPECT_TRUE(job.Prints("attached " + std::to_string(attached) + " as rail0", kBackMax)) << job.report();
     std::printf("attached again %.2f s after the daemon served\n", static_cast<double>(Now() - begin) / kNanosPerSecond);
   }
 
@@ -138,23 +138,23 @@ TEST_F(OrdinaryUserTest, AttachesAndIsShown) {
   ASSERT_EQ(stat(RunDir(0).c_str(), &mode), 0);
   EXPECT_EQ(mode.st_mode & 0777, 0755u);
   const auto job = Start("");
-  ASSERT_TRUE(job->Says("attached 1 as rail0")) << job->report();
-  EXPECT_TRUE(job->Says("weight 1000")) << job->report();
+  ASSERT_TRUE(job->Prints("attached 1 as rail0")) << job->report();
+  EXPECT_TRUE(job->Prints("weight 1000")) << job->report();
   const auto jobs = Jobs();
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(jobs[0].uid(), kUser);
   EXPECT_EQ(jobs[0].pid(), job->pid());
   EXPECT_FALSE(jobs[0].pid_claimed());
   EXPECT_EQ(Act(0, "n0", "rail0", v1::SET_WEIGHT, 300), "");
-  EXPECT_TRUE(job->Says("weight 300")) << job->report();
+  EXPECT_TRUE(job->Prints("weight 300")) << job->report();
   Restart(*job, 2);
 }
 
 TEST_F(OrdinaryUserTest, AttachesThroughAReadOnlyMountAndOverRestarts) {
   StartDaemon(0);
   const auto job = Start(mounted_);
-  ASSERT_TRUE(job->Says("attached 1 as rail0")) << job->report();
-  EXPECT_TRUE(job->Says("weight 1000")) << job->report();
+  ASSERT_TRUE(job->Prints("attached 1 as rail0")) << job->report();
+  EXPECT_TRUE(job->Prints("weight 1000")) << job->report();
   for (int attached = 2; attached <= 3; ++attached) Restart(*job, attached);
 }
 
@@ -162,8 +162,8 @@ TEST_F(OrdinaryUserTest, MayBeKeptOut) {
   WriteConfig(0, "attach { uids: 1001 gids: 4242 }\n");
   StartDaemon(0);
   const auto job = Start("");
-  ASSERT_TRUE(job->Says("R2CC: r2ccd at " + RunDir(0) +
-                        "/attach.sock: it refused: uid 1000 may not attach: see attach in r2ccd's configuration; trying again"))
+  ASSERT_TRUE(job->Prints("R2CC: r2ccd at " + RunDir(0) +
+                          "/attach.sock: it refused: uid 1000 may not attach: see attach in r2ccd's configuration; trying again"))
       << job->report();
   EXPECT_TRUE(Jobs().empty());
   EXPECT_NE(daemons_[0]->log().find("a job was refused uid=1000 pid=" + std::to_string(job->pid())), std::string::npos)
@@ -183,26 +183,26 @@ TEST_F(OrdinaryUserTest, MayBeKeptOutAndLetInWhileTheDaemonRuns) {
   };
   StartDaemon(0);
   const auto before = Start("");
-  ASSERT_TRUE(before->Says("attached 1 as rail0")) << before->report();
+  ASSERT_TRUE(before->Prints("attached 1 as rail0")) << before->report();
   EXPECT_EQ(reload("attach { uids: 1001 }\n"), "attach: the users whose jobs may attach");
   const UserProcess job(RunDir(0), Address(0, 0), "", folder_ + "/second");
-  ASSERT_TRUE(job.Says("R2CC: r2ccd at " + RunDir(0) +
-                       "/attach.sock: it refused: uid 1000 may not attach: see attach in r2ccd's configuration; trying again"))
+  ASSERT_TRUE(job.Prints("R2CC: r2ccd at " + RunDir(0) +
+                         "/attach.sock: it refused: uid 1000 may not attach: see attach in r2ccd's configuration; trying again"))
       << job.report();
   EXPECT_EQ(Jobs().size(), 1u) << "who is attached stays";
   EXPECT_EQ(reload("attach { uids: 1000 }\n"), "attach: the users whose jobs may attach");
-  EXPECT_TRUE(job.Says("attached 1 as rail0")) << job.report();
+  EXPECT_TRUE(job.Prints("attached 1 as rail0")) << job.report();
   EXPECT_EQ(Jobs().size(), 2u);
 }
 
-TEST_F(OrdinaryUserTest, IsToldOnceThatThereIsNoDaemon) {
+TEST_F(OrdinaryUserTest, LogsOnceThatThereIsNoDaemon) {
   ASSERT_EQ(mkdir(RunDir(0).c_str(), 0755), 0);
   const auto job = Start("");
   const std::string line =
       "R2CC: no r2ccd at " + RunDir(0) + "/attach.sock (No such file or directory): the job runs without it and tries again";
   ASSERT_TRUE(WaitUntil([&] { return job->report().find(line) != std::string::npos; })) << job->report();
   StartDaemon(0);
-  ASSERT_TRUE(job->Says("attached 1 as rail0", kBackMax)) << job->report();
+  ASSERT_TRUE(job->Prints("attached 1 as rail0", kBackMax)) << job->report();
 }
 
 }  // namespace

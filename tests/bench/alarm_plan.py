@@ -79,8 +79,8 @@ class Alarms:
     } | ({"first_error": self.errors[0]} if self.errors else {})
 
   def text(self) -> str:
-    said = self.json_object()
-    return (f"{said['minutes']:g} minutes, {self.hogs} CPU hogs, {said['stops']} stops of up to {said['stop_s_max'] or 0:g} s "
-            f"({said['stops_beyond_deadline']} beyond the deadline of {self.deadline_s:g} s), {self.iterations} iterations: "
+    result = self.json_object()
+    return (f"{result['minutes']:g} minutes, {self.hogs} CPU hogs, {result['stops']} stops of up to {result['stop_s_max'] or 0:g} s "
+            f"({result['stops_beyond_deadline']} beyond the deadline of {self.deadline_s:g} s), {self.iterations} iterations: "
             f"{self.migrations} migrations, {len(self.errors)} errors, {self.wrong} wrong elements, {self.late_writes} late writes "
             f"(asked: 0 of each)")

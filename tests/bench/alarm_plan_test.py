@@ -35,12 +35,12 @@ class Plan(unittest.TestCase):
     self.assertGreater(len(alarm_plan.plan(120, 4, 20, seed=1)), 2)
 
 
-class Said(unittest.TestCase):
+class Reported(unittest.TestCase):
 
   def test_asked_is_silence(self):
     alarms = Alarms(seconds=90, stops=[Stop(1, 0, 25.0), Stop(40, 1, 2.0)], deadline_s=20, iterations=5)
-    said = alarms.json_object()
-    self.assertEqual((said["minutes"], said["stops"], said["stops_beyond_deadline"], said["as_asked"]), (1.5, 2, 1, True))
+    result = alarms.json_object()
+    self.assertEqual((result["minutes"], result["stops"], result["stops_beyond_deadline"], result["as_asked"]), (1.5, 2, 1, True))
     for change in ({"migrations": 1}, {"errors": ["x"]}, {"wrong": 1}, {"late_writes": 1}, {"stops": []}):
       self.assertFalse(Alarms(**({"stops": alarms.stops} | change)).json_object()["as_asked"], change)
     self.assertIn("2 stops of up to 25 s (1 beyond", alarms.text())

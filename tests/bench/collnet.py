@@ -13,7 +13,7 @@ from testing.lab.layout import rate_bits_per_s
 from testing.lab.namespaces import NamespaceLab
 from testing.lab.processes import Processes
 from tests.bench import in_namespaces, machine
-from tests.bench.in_namespaces import Figures, say
+from tests.bench.in_namespaces import Figures, print_line
 
 RUN_S = 120.0
 WAYS = {"collnet": ("--collnet",), "ring": ()}
@@ -25,7 +25,7 @@ def _time_of(cluster: Cluster, name: str, options: argparse.Namespace, size: str
   job = cluster.start_job(name, JobOptions(size=size, seconds_max=0, environment=environment, flags=flags))
   try:
     if not job.wait(RUN_S):
-      raise LabError(f"{name}: not done after {RUN_S:g} s: {job.ranks[0].last_words()}")
+      raise LabError(f"{name}: not done after {RUN_S:g} s: {job.ranks[0].last_lines()}")
     if failures := job.failures():
       raise LabError(failures[0])
     return all_reduce_times.time_of(job.report())
@@ -36,7 +36,7 @@ def _time_of(cluster: Cluster, name: str, options: argparse.Namespace, size: str
 
 
 def _measure_size(options: argparse.Namespace, cluster: Cluster, size: str) -> Figures:
-  lab, said = cluster.lab, {}
+  lab, result = cluster.lab, {}
   rail_bits_per_s = rate_bits_per_s(options.rate)
   times_s: dict[tuple[str, int], list[float]] = {}
   busy: dict[int, list[float]] = {}
@@ -51,7 +51,7 @@ def _measure_size(options: argparse.Namespace, cluster: Cluster, size: str) -> F
         after = machine.cpu_seconds()
         busy.setdefault(lost, []).append(machine.busy_share(before, after))
         times_s.setdefault((way, lost), []).append(seconds)
-        say(f"{size}, round {number + 1} of {options.rounds}: {lost} rails lost, {way}: {1e3 * seconds:.1f} ms")
+        print_line(f"{size}, round {number + 1} of {options.rounds}: {lost} rails lost, {way}: {1e3 * seconds:.1f} ms")
       for rail in range(lost):
         lab.heal(RailId(0, rail))
   for lost in options.lost:
@@ -67,15 +67,15 @@ def _measure_size(options: argparse.Namespace, cluster: Cluster, size: str) -> F
     if set(WAYS) <= set(options.ways):
       pairs = zip(times_s["collnet", lost], times_s["ring", lost], strict=True)
       row["collnet_over_ring"] = round(statistics.median(collnet / ring for collnet, ring in pairs), 3)
-    said[f"{size}, {lost} of {options.rails} lost"] = row
-  return said
+    result[f"{size}, {lost} of {options.rails} lost"] = row
+  return result
 
 
 def _measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
-  said: Figures = {}
+  result: Figures = {}
   for size in options.size:
-    said |= _measure_size(options, cluster, size)
-  return said
+    result |= _measure_size(options, cluster, size)
+  return result
 
 
 def main() -> int:

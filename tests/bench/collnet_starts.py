@@ -13,11 +13,11 @@ from testing.lab.lab import LabError, RailId
 from testing.lab.namespaces import NamespaceLab
 from testing.lab.processes import Processes
 from tests.bench import in_namespaces
-from tests.bench.in_namespaces import Figures, say
+from tests.bench.in_namespaces import Figures, print_line
 
 HANG_S = 60.0  # twice R2CC_DEADLINE_MS: by then what cannot go on has said so
 FAULT_EVERY = 10
-SAY_EVERY = 50
+PRINT_EVERY = 50
 
 
 def _start(cluster: Cluster, number: int, options: argparse.Namespace, chance: random.Random) -> float:
@@ -31,7 +31,7 @@ def _start(cluster: Cluster, number: int, options: argparse.Namespace, chance: r
       time.sleep(chance.uniform(0, options.fault_within_ms / 1000))
       cluster.lab.cut(lost)
     if not job.wait(HANG_S):
-      raise LabError(f"{name}, {lost} lost: not done after {HANG_S:g} s: {[rank.last_words() for rank in job.ranks]}")
+      raise LabError(f"{name}, {lost} lost: not done after {HANG_S:g} s: {[rank.last_lines() for rank in job.ranks]}")
     if failures := job.failures():
       raise LabError(f"{lost} lost: {failures[0]}")
     all_reduce_times.time_of(job.report())
@@ -54,9 +54,9 @@ def _measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
       took_s.append(_start(cluster, number, options, chance))
     except LabError as error:
       failed.append(str(error))
-      say(f"start {number}: {error}")
-    if number % SAY_EVERY == 0:
-      say(f"{number} of {options.starts} starts, {faults} with a fault: {len(failed)} failed")
+      print_line(f"start {number}: {error}")
+    if number % PRINT_EVERY == 0:
+      print_line(f"{number} of {options.starts} starts, {faults} with a fault: {len(failed)} failed")
   return {"members": options.members, "starts": options.starts, "with_fault": faults, "failed": len(failed),
           "hangs": sum("not done after" in line for line in failed),
           "start_s_median": round(statistics.median(took_s), 3) if took_s else None,

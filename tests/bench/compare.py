@@ -90,7 +90,7 @@ class Comparison:
         other, one = theirs(), ours()
       for mine, its in zip(one, other):
         found.setdefault(mine.size_bytes, []).append(Pair(mine, its))
-    say(f"{what}, {rails} rail{'s' if rails > 1 else ''}: {count} pairs in {time.monotonic() - begin_s:.0f} s")
+    print_line(f"{what}, {rails} rail{'s' if rails > 1 else ''}: {count} pairs in {time.monotonic() - begin_s:.0f} s")
     return found
 
   def limit(self, rails: int) -> dict[str, Any]:
@@ -100,48 +100,48 @@ class Comparison:
     for _ in range(runs):
       both_ways.append(iperf.limit_gbps(addresses, True, seconds))
       one_way.append(iperf.limit_gbps(addresses, False, seconds))
-    say(f"iperf3, {rails} rail{'s' if rails > 1 else ''}: {runs} runs")
+    print_line(f"iperf3, {rails} rail{'s' if rails > 1 else ''}: {runs} runs")
     return {"rails": rails, "runs": runs, "both_ways_gbps": round(statistics.median(both_ways), 3),
             "one_way_gbps": round(statistics.median(one_way), 3)}
 
   def run(self) -> dict[str, Any]:
     options = self._options
     facts = machine.describe()
-    say(machine.headline(facts))
+    print_line(machine.headline(facts))
     others = machine.OthersShare()
-    said: dict[str, Any] = {"machine": facts, "plugin": str(self._ours), "control": str(self._theirs), "environment": self._environment,
-                            "iperf3": [], "large": [], "small": []}
+    result: dict[str, Any] = {"machine": facts, "plugin": str(self._ours), "control": str(self._theirs), "environment": self._environment,
+                              "iperf3": [], "large": [], "small": []}
     begin_s = time.monotonic()
     for rails in options.rails:
       self.check(rails)
       if options.large:
         limit = self.limit(rails)
-        said["iperf3"].append(limit)
+        result["iperf3"].append(limit)
         run_bytes = QUICK_LARGE_RUN_BYTES if options.quick else LARGE_RUN_BYTES
         for size in LARGE_BYTES:
           flags = ["-b", str(size), "-n", str(max(LARGE_ITERATIONS_MIN, run_bytes // size)), "-w", "2"]
           found = self.pairs(compare_figures.size_text(size), rails, LARGE_PROCESSORS, flags, options.large_pairs)
-          said["large"] += [compare_figures.large(rails, size, pairs, limit["both_ways_gbps"]) for size, pairs in found.items()]
+          result["large"] += [compare_figures.large(rails, size, pairs, limit["both_ways_gbps"]) for size, pairs in found.items()]
       if options.small:
         iterations = QUICK_SMALL_ITERATIONS if options.quick else SMALL_ITERATIONS
         flags = ["-b", SMALL_FIRST, "-e", SMALL_LAST, "-f", "2", "-n", str(iterations), "-w", "10", "-m", str(options.burst)]
         if options.idle_sleep_us is None:
           flags += ["--idle-sleep-us", "0"]
         found = self.pairs(f"{SMALL_FIRST} to {SMALL_LAST}", rails, 1, flags, options.pairs)
-        said["small"] += [compare_figures.small(rails, size, pairs) for size, pairs in found.items()]
+        result["small"] += [compare_figures.small(rails, size, pairs) for size, pairs in found.items()]
     facts["others_share"] = round(others.share(), 3)
-    said["seconds"] = round(time.monotonic() - begin_s, 1)
-    return said
+    result["seconds"] = round(time.monotonic() - begin_s, 1)
+    return result
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
   print(line, file=sys.stderr, flush=True)
 
 
-def show(said: dict[str, Any]) -> None:
-  print(machine.headline(said["machine"]))
-  for table, rows in ((compare_figures.limit_table, said["iperf3"]), (compare_figures.large_table, said["large"]),
-                      (compare_figures.small_table, said["small"])):
+def show(result: dict[str, Any]) -> None:
+  print(machine.headline(result["machine"]))
+  for table, rows in ((compare_figures.limit_table, result["iperf3"]), (compare_figures.large_table, result["large"]),
+                      (compare_figures.small_table, result["small"])):
     if rows:
       print("\n" + "\n".join(table(rows)))
   print("\nRatios are medians over interleaved pairs, r2cc / plain; bounds by order statistics. A busbw is that of both ways loaded: "
@@ -152,7 +152,7 @@ def main() -> int:
   options = parse_arguments()
   try:
     with signals_unwind():
-      said = Comparison(options).run()
+      result = Comparison(options).run()
   except (perf_run.RunFailed, iperf.LimitFailed, LabError) as error:
     print(f"compare: {error}", file=sys.stderr)
     return 1
@@ -160,11 +160,11 @@ def main() -> int:
     print(f"compare: ended by {ended}", file=sys.stderr)
     return ended.exit_code
   if not options.json:
-    show(said)
-  if (warning := machine.warning(said["machine"])) is not None:
-    say(warning) if options.json else print(warning)
+    show(result)
+  if (warning := machine.warning(result["machine"])) is not None:
+    print_line(warning) if options.json else print(warning)
   if options.json:
-    print(json.dumps(said))
+    print(json.dumps(result))
   return 0
 
 

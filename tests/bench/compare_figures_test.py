@@ -13,10 +13,10 @@ class Large(unittest.TestCase):
 
   def test_ratio_is_of_pairs_and_not_of_medians(self):
     pairs = [Pair(measured(busbw), measured(plain)) for busbw, plain in ((9.0, 10.0), (2.0, 1.0), (6.0, 4.0))]
-    said = compare_figures.large(4, 16 << 20, pairs, limit_gbps=12.0)
-    self.assertEqual((said["r2cc_busbw_gbps"], said["plain_busbw_gbps"], said["busbw_ratio"]), (6.0, 4.0, 1.5))
-    self.assertEqual((said["r2cc_of_iperf3"], said["plain_of_iperf3"]), (0.5, 0.333))
-    self.assertIsNone(said["busbw_ratio_low"])
+    result = compare_figures.large(4, 16 << 20, pairs, limit_gbps=12.0)
+    self.assertEqual((result["r2cc_busbw_gbps"], result["plain_busbw_gbps"], result["busbw_ratio"]), (6.0, 4.0, 1.5))
+    self.assertEqual((result["r2cc_of_iperf3"], result["plain_of_iperf3"]), (0.5, 0.333))
+    self.assertIsNone(result["busbw_ratio_low"])
 
   def test_both_bandwidth_and_cpu_are_asked(self):
     fine = compare_figures.large(1, 1, [Pair(measured(8.0, 1.1), measured())] * 6, None)
@@ -30,9 +30,9 @@ class Small(unittest.TestCase):
 
   def test_the_upper_bound_is_asked(self):
     calm = [Pair(measured(time_us=100.0 + step / 10), measured()) for step in range(30)]
-    said = compare_figures.small(1, 8, calm)
-    self.assertEqual((said["time_ratio_low"], said["time_ratio_high"]), (1.009, 1.02))
-    self.assertTrue(said["as_asked"])
+    result = compare_figures.small(1, 8, calm)
+    self.assertEqual((result["time_ratio_low"], result["time_ratio_high"]), (1.009, 1.02))
+    self.assertTrue(result["as_asked"])
     self.assertFalse(compare_figures.small(1, 8, calm[:18] + [Pair(measured(time_us=106), measured())] * 12)["as_asked"])
 
   def test_few_pairs_prove_nothing(self):

@@ -18,9 +18,9 @@ from testing.lab.lab import LabError, RailId, monotonic_ns
 from testing.lab.namespaces import NamespaceLab
 from testing.lab.processes import ManagedProcess, Processes, wait_until
 from tests.bench import in_namespaces, machine
-from tests.bench.detect_figures import ACCUSED, Broken, Event, Found, false_verdicts, found, state_of, stations_ms
+from tests.bench.detect_figures import BAD_STATES, Broken, Event, Found, false_verdicts, found, state_of, stations_ms
 from tests.bench.fault_figures import percentile
-from tests.bench.in_namespaces import Figures, say
+from tests.bench.in_namespaces import Figures, print_line
 from tests.bench.link_listener import LinkListener
 from tests.bench.options import names_file, own_path
 from tests.bench.pauses import Pauses
@@ -42,7 +42,7 @@ class Follower:
 
   def poll(self) -> list[Event]:
     if not self._process.is_alive():
-      raise LabError(f"{self._process.name} ended with {self._process.returncode}: {self._process.last_words()}")
+      raise LabError(f"{self._process.name} ended with {self._process.returncode}: {self._process.last_lines()}")
     with open(self._process.out_path, "rb") as out:
       out.seek(self._offset)
       text = out.read()
@@ -63,7 +63,7 @@ class Stage:
     self.job = cluster.start_job("job", JobOptions(size=size, seconds_max=6 * 3600, environment={}))
     if not wait_until(lambda: any(row.kind == "iteration" for row in self.job.follower.poll()) or self.job.dead_rank() is not None, START_S,
                       0.1) or self.job.dead_rank() is not None:
-      raise LabError(f"the job did not start: {' / '.join(rank.last_words() for rank in self.job.ranks)}")
+      raise LabError(f"the job did not start: {' / '.join(rank.last_lines() for rank in self.job.ranks)}")
     if not wait_until(self.all_probed, START_S, 0.2):
       raise LabError("not every pair of rails is probed and answers")
 
@@ -106,7 +106,7 @@ class Stage:
     whole = stalls.Window(fault_ns, max(node.page_ns for node in nodes))
     return stations_ms(fault_ns, kernel_ns, nodes, rail.node) | {"machine_paused": stalls.overlap_ns(self.pauses.windows(), whole) / 1e6}
 
-  def accused(self, since_ns: int = 0) -> list[str]:
+  def bad_verdicts(self, since_ns: int = 0) -> list[str]:
     return [line for node, follower in enumerate(self.followers) for line in
             false_verdicts(follower.poll(), f"n{node}", self.faults, since_ns)]
 
@@ -149,19 +149,19 @@ def watch(stage: Stage, processes: Processes, minutes: float, hogs: int) -> list
   """Nothing is broken; one line for each time that something was accused."""
   since_ns = monotonic_ns()
   burning = [processes.start(f"hog{hog}", [sys.executable, "-c", HOG]) for hog in range(hogs)]
-  end_s, told_s = time.monotonic() + minutes * 60, time.monotonic()
+  end_s, printed_s = time.monotonic() + minutes * 60, time.monotonic()
   while (now_s := time.monotonic()) < end_s:
     time.sleep(min(1.0, end_s - now_s))
     stage.check_job()
-    if now_s - told_s > 60:
-      told_s = now_s
-      say(f"{(end_s - now_s) / 60:.0f} minutes left, {len(stage.accused(since_ns))} false verdicts")
+    if now_s - printed_s > 60:
+      printed_s = now_s
+      print_line(f"{(end_s - now_s) / 60:.0f} minutes left, {len(stage.bad_verdicts(since_ns))} false verdicts")
   for hog in burning:
     hog.kill()
-  accused = stage.accused(since_ns)
-  for line in accused:
-    say(f"FALSE: {line}")
-  return accused
+  bad_verdicts = stage.bad_verdicts(since_ns)
+  for line in bad_verdicts:
+    print_line(f"FALSE: {line}")
+  return bad_verdicts
 
 
 def strike_all(stage: Stage, kind: str, runs: int) -> Figures:
@@ -170,49 +170,49 @@ def strike_all(stage: Stage, kind: str, runs: int) -> Figures:
   took: list[dict[str, float]] = []
   for number, rail in zip(range(runs), itertools.cycle(rails)):
     took.append(stage.strike(rail, silently=kind == "silence"))
-    say(f"{kind} {number + 1}/{runs}: {rail} " + ", ".join(f"{name} {ms:.1f}" for name, ms in took[-1].items()) + " ms")
+    print_line(f"{kind} {number + 1}/{runs}: {rail} " + ", ".join(f"{name} {ms:.1f}" for name, ms in took[-1].items()) + " ms")
 
   def spread(values_ms: list[float]) -> Figures:
     return {"p50": round(percentile(values_ms, 0.5), 2), "p99": round(percentile(values_ms, 0.99), 2), "max": round(max(values_ms), 2)}
 
-  said: Figures = {f"{kind}_to_page_ms_{name}": value for name, value in
-                   spread([one["pages"] - one["machine_paused"] for one in took]).items()}
-  return said | {f"{kind}_stations_ms": {name: spread([one[name] for one in took if name in one]) for name in took[0]}}
+  result: Figures = {f"{kind}_to_page_ms_{name}": value for name, value in
+                     spread([one["pages"] - one["machine_paused"] for one in took]).items()}
+  return result | {f"{kind}_stations_ms": {name: spread([one[name] for one in took if name in one]) for name in took[0]}}
 
 
 def measure(options: argparse.Namespace, cluster: Cluster, processes: Processes, listener: LinkListener, pauses: Pauses) -> Figures:
   facts = machine.describe()
-  say(machine.headline(facts))
+  print_line(machine.headline(facts))
   others = machine.OthersShare()
   stage = Stage(cluster, processes, listener, pauses, options.size)
-  say(f"watching {options.minutes:g} minutes with {options.hogs} hogs")
+  print_line(f"watching {options.minutes:g} minutes with {options.hogs} hogs")
   watched = watch(stage, processes, options.minutes, options.hogs)
   begin_ns = monotonic_ns()
-  said = {"nodes": NODES, "rails": RAILS, "rate": options.rate, "runs": options.runs, "watched_minutes": options.minutes,
-          "tls": options.tls, "hogs": options.hogs}
+  result = {"nodes": NODES, "rails": RAILS, "rate": options.rate, "runs": options.runs, "watched_minutes": options.minutes,
+            "tls": options.tls, "hogs": options.hogs}
   for kind in options.kinds:
-    said |= strike_all(stage, kind, options.runs)
-  bystanders = stage.accused(begin_ns)
+    result |= strike_all(stage, kind, options.runs)
+  bystanders = stage.bad_verdicts(begin_ns)
   for line in bystanders:
-    say(f"BYSTANDER: {line}")
-  by_state = {state: sum(f" {state}: " in line for line in watched) for state in ACCUSED}
-  said |= {"false_verdicts": len(watched), "false_by_state": by_state, "accused_bystanders": len(bystanders)}
+    print_line(f"BYSTANDER: {line}")
+  by_state = {state: sum(f" {state}: " in line for line in watched) for state in BAD_STATES}
+  result |= {"false_verdicts": len(watched), "false_by_state": by_state, "accused_bystanders": len(bystanders)}
   stage.job.ask_to_stop()
   if not stage.job.wait(STOP_S):
     raise LabError(f"the job did not end within {STOP_S:g} s of being asked to")
   report = stage.job.report()
-  said |= {"wrong": report["wrong_elements"], "late_writes": report["late_writes"]}
+  result |= {"wrong": report["wrong_elements"], "late_writes": report["late_writes"]}
   facts["others_share"] = round(others.share(), 3)
   if (warning := machine.warning(facts)) is not None:
-    say(warning)
-  return said | {"machine": facts}
+    print_line(warning)
+  return result | {"machine": facts}
 
 
 def main() -> int:
   options = parse_arguments()
 
   def listen_and_measure(cluster: Cluster, processes: Processes) -> Figures:
-    with LinkListener([cluster.lab.namespace(node) for node in range(NODES)]) as listener, Pauses(say) as pauses:
+    with LinkListener([cluster.lab.namespace(node) for node in range(NODES)]) as listener, Pauses(print_line) as pauses:
       return measure(options, cluster, processes, listener, pauses)
 
   return in_namespaces.run("detect", NamespaceLab(NODES, RAILS, rate=options.rate), listen_and_measure, options.json, options.plugin,

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any, Sequence
 
-ACCUSED = ("DEGRADED", "SUSPECT", "FAILED")
+BAD_STATES = ("DEGRADED", "SUSPECT", "FAILED")
 
 Event = dict[str, Any]
 
@@ -41,8 +41,8 @@ def stations_ms(fault_ns: int, kernel_ns: int | None, nodes: Sequence[Found], ow
   `own_verdict`, `own_page`: of the node that has the NIC, `nodes[own]`; `verdicts`: every daemon knew; `pages`: every page said it."""
   stations = {"own_verdict": nodes[own].verdict_ns, "own_page": nodes[own].page_ns,
               "verdicts": max(node.verdict_ns for node in nodes), "pages": max(node.page_ns for node in nodes)}
-  told = {"kernel": kernel_ns} if kernel_ns is not None else {}
-  return {name: (when_ns - fault_ns) / 1e6 for name, when_ns in (told | stations).items()}
+  known = {"kernel": kernel_ns} if kernel_ns is not None else {}
+  return {name: (when_ns - fault_ns) / 1e6 for name, when_ns in (known | stations).items()}
 
 
 def state_of(events: Sequence[Event], nic: str) -> str | None:
@@ -63,7 +63,7 @@ def false_verdicts(events: Sequence[Event], node: str, faults: Sequence[Broken],
   lines = []
   for event in events:
     when_ns = int(event["monotonic_ns"])
-    if event["kind"] != "nic-state" or event.get("node") != node or event.get("to_state") not in ACCUSED or when_ns < since_ns:
+    if event["kind"] != "nic-state" or event.get("node") != node or event.get("to_state") not in BAD_STATES or when_ns < since_ns:
       continue
     if not any(of_nic(event, fault.nic) and fault.from_ns <= when_ns <= fault.until_ns for fault in faults):
       lines.append(f"{node}/{event['nic']} {event['to_state']}: {event.get('message', '')}")

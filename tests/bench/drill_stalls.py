@@ -38,12 +38,12 @@ def main() -> int:
     print(f"drill {number:3}  {'pass' if drill['pass'] else 'FAIL'}  {stalls}", file=progress, flush=True)
 
   faults, figures = stall_statistics.by_fault(drills), stall_statistics.figures(drills)
-  for kind, said in faults.items():
-    print(f"{kind:10}  median {shown(said['stall_ms_median'])} ms  worst {shown(said['stall_ms_worst'])} ms  of {said['faults']}; "
-          f"all flows at once {shown(said['standstill_ms_worst'])} ms; "
-          f"replayed in {said['replayed_faults']}, in mid-iteration {said['mid_iteration_faults']}", file=progress)
-  for name, said in figures.items():
-    print(f"{name:22}  median {shown(said['median'])}  worst {shown(said['worst'])}", file=progress)
+  for kind, result in faults.items():
+    print(f"{kind:10}  median {shown(result['stall_ms_median'])} ms  worst {shown(result['stall_ms_worst'])} ms  of {result['faults']}; "
+          f"all flows at once {shown(result['standstill_ms_worst'])} ms; "
+          f"replayed in {result['replayed_faults']}, in mid-iteration {result['mid_iteration_faults']}", file=progress)
+  for name, result in figures.items():
+    print(f"{name:22}  median {shown(result['median'])}  worst {shown(result['worst'])}", file=progress)
   for line in failed:
     print(line, file=progress)
   if options.json:

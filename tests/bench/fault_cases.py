@@ -185,8 +185,8 @@ def _dead_at_start(stage: Stage, tally: Tally, setup: Setup, wanted: int) -> Non
 def _note_goodput(tally: Tally, setup: Setup, left_gbps: float, healthy_gbps: float, share: float) -> None:
   if healthy_gbps > 0:
     tally.goodput_ratios.append(left_gbps / (healthy_gbps * share))
-  setup.say(f"  {tally.case} {tally.fabric}: {healthy_gbps:.3f} Gbit/s healthy, {left_gbps:.3f} Gbit/s degraded, "
-            f"{share:g} of the fabric is left")
+  setup.print_line(f"  {tally.case} {tally.fabric}: {healthy_gbps:.3f} Gbit/s healthy, {left_gbps:.3f} Gbit/s degraded, "
+                   f"{share:g} of the fabric is left")
 
 
 CASES = (

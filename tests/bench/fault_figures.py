@@ -97,7 +97,7 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
   """One line of --json. A figure that a case does not have is null or left out."""
-  said: dict[str, Any] = {
+  result: dict[str, Any] = {
       "case": tally.case,
       "fabric": tally.fabric,
       "stall_ms_p50": _rounded(percentile(tally.stalls_ms, 0.5), 2),
@@ -117,22 +117,22 @@ def json_object(tally: Tally, silence_ms: int) -> dict[str, Any]:
       "tcp_timeouts": sum(tally.tcp_timeouts),
   }
   if tally.goodput_ratios:
-    said |= {"goodput_ratio": _rounded(percentile(tally.goodput_ratios, 0.5), 4),
-             "goodput_ratio_min": _rounded(min(tally.goodput_ratios), 4)}
+    result |= {"goodput_ratio": _rounded(percentile(tally.goodput_ratios, 0.5), 4),
+               "goodput_ratio_min": _rounded(min(tally.goodput_ratios), 4)}
   if tally.resumes_ms:
-    said |= {"resume_ms_p50": _rounded(percentile(tally.resumes_ms, 0.5), 2), "resume_ms_max": _rounded(max(tally.resumes_ms), 2)}
+    result |= {"resume_ms_p50": _rounded(percentile(tally.resumes_ms, 0.5), 2), "resume_ms_max": _rounded(max(tally.resumes_ms), 2)}
   if tally.recoveries_s or tally.not_recovered:
-    said |= {"recovery_s_p50": _rounded(percentile(tally.recoveries_s, 0.5), 2),
-             "recovery_s_max": _rounded(max(tally.recoveries_s, default=None), 2), "not_recovered": tally.not_recovered}
+    result |= {"recovery_s_p50": _rounded(percentile(tally.recoveries_s, 0.5), 2),
+               "recovery_s_max": _rounded(max(tally.recoveries_s, default=None), 2), "not_recovered": tally.not_recovered}
   if tally.flaps:
-    said |= {"flaps": tally.flaps, "migrations_per_flap": round(tally.given_up / tally.flaps, 3)}
+    result |= {"flaps": tally.flaps, "migrations_per_flap": round(tally.given_up / tally.flaps, 3)}
   if tally.case == "gray":
-    said["fences"] = tally.given_up
+    result["fences"] = tally.given_up
   reasons = missed(tally, silence_ms)
-  said |= {"as_asked": not reasons, "missed": reasons}
+  result |= {"as_asked": not reasons, "missed": reasons}
   if tally.errors:
-    said["first_error"] = tally.errors[0]
-  return said
+    result["first_error"] = tally.errors[0]
+  return result
 
 
 def table_header() -> str:
@@ -140,13 +140,13 @@ def table_header() -> str:
           f"{'goodput':>7} {'worst':>6} {'more':34} as asked")
 
 
-def table_row(said: dict[str, Any]) -> str:
+def table_row(result: dict[str, Any]) -> str:
   """Of a JSON object."""
-  shown = lambda name, digits=1: "-" if said.get(name) is None else f"{said[name]:.{digits}f}"
-  more = [f"{text} {said[name]:g}" for name, text in (("migrations_per_flap", "migrations/flap"), ("fences", "fences"),
+  shown = lambda name, digits=1: "-" if result.get(name) is None else f"{result[name]:.{digits}f}"
+  more = [f"{text} {result[name]:g}" for name, text in (("migrations_per_flap", "migrations/flap"), ("fences", "fences"),
                                                        ("resume_ms_max", "resumed ms <="), ("recovery_s_max", "back s <="),
-                                                       ("not_recovered", "not back")) if said.get(name) is not None]
-  return (f"{said['case']:14} {said['fabric']:6} {said['runs']:>4} {shown('stall_ms_p50'):>13} {shown('stall_ms_p99'):>8} "
-          f"{shown('stall_ms_max'):>8} {said['wrong']:>5} {said['late_writes']:>4} {said['errors']:>6} {shown('goodput_ratio', 3):>7} "
-          f"{shown('goodput_ratio_min', 3):>6} "
-          f"{', '.join(more):34} {'yes' if said['as_asked'] else 'NO: ' + '; '.join(said['missed'])}")
+                                                       ("not_recovered", "not back")) if result.get(name) is not None]
+  return (f"{result['case']:14} {result['fabric']:6} {result['runs']:>4} {shown('stall_ms_p50'):>13} {shown('stall_ms_p99'):>8} "
+          f"{shown('stall_ms_max'):>8} {result['wrong']:>5} {result['late_writes']:>4} {result['errors']:>6} "
+          f"{shown('goodput_ratio', 3):>7} {shown('goodput_ratio_min', 3):>6} "
+          f"{', '.join(more):34} {'yes' if result['as_asked'] else 'NO: ' + '; '.join(result['missed'])}")

@@ -29,7 +29,7 @@ class Percentiles(unittest.TestCase):
     values = [float(value) for value in range(100, 0, -1)]
     self.assertEqual([fault_figures.percentile(values, share) for share in (0.5, 0.99, 1.0)], [50.0, 99.0, 100.0])
 
-  def test_of_few_values_the_largest(self):
+  def test_with_few_values_it_is_the_largest(self):
     self.assertEqual(fault_figures.percentile([3.0, 1.0], 0.99), 3.0)
     self.assertIsNone(fault_figures.percentile([], 0.99))
 
@@ -91,11 +91,11 @@ class Asked(unittest.TestCase):
 class Lines(unittest.TestCase):
 
   def test_names_are_those_that_were_asked_for(self):
-    said = json.loads(json.dumps(fault_figures.json_object(tally(waits_ms=[1.0, 3.0, 2.0], runs=3), 250)))
+    result = json.loads(json.dumps(fault_figures.json_object(tally(waits_ms=[1.0, 3.0, 2.0], runs=3), 250)))
     wanted = {"case": "cut", "fabric": "rail", "stall_ms_p50": 2.0, "stall_ms_p99": 3.0, "stall_ms_max": 3.0, "wrong": 0, "late_writes": 0,
               "errors": 0, "runs": 3}
-    self.assertEqual(said | wanted, said)
-    self.assertNotIn("goodput_ratio", said)
+    self.assertEqual(result | wanted, result)
+    self.assertNotIn("goodput_ratio", result)
 
   def test_goodput_migrations_and_fences_where_they_belong(self):
     self.assertEqual(fault_figures.json_object(tally("different", goodput_ratios=[0.9, 0.97, 0.99]), 250)["goodput_ratio"], 0.97)
@@ -103,7 +103,7 @@ class Lines(unittest.TestCase):
     self.assertEqual(fault_figures.json_object(tally("gray", goodput_ratios=[1.0]), 250)["fences"], 0)
 
   def test_a_row_is_as_wide_as_its_header(self):
-    said = fault_figures.json_object(tally("blackout", resumes_ms=[12.0]), 250)
-    row = fault_figures.table_row(said)
+    result = fault_figures.json_object(tally("blackout", resumes_ms=[12.0]), 250)
+    row = fault_figures.table_row(result)
     self.assertEqual(row.index("yes"), fault_figures.table_header().index("as asked"))
     self.assertIn("NO: nothing ran", fault_figures.table_row(fault_figures.json_object(Tally("double", "full"), 250)))

@@ -51,7 +51,7 @@ class Setup:
   daemons: bool
   keep: pathlib.Path | None
   pauses: Pauses
-  say: Callable[[str], None]
+  print_line: Callable[[str], None]
 
 
 class Stage:
@@ -85,7 +85,7 @@ class Stage:
       if isinstance(error, JobBroken):
         self.broke = True
         self._tally.errors.append(str(error))
-        self._setup.say(f"  {error}")
+        self._setup.print_line(f"  {error}")
         if self._job is not None:
           self._count_migrations()
           self._job.kill()
@@ -107,7 +107,7 @@ class Stage:
       return sum(1 for row in self.rows if row.kind == "iteration") >= 2 * NODES
 
     if not wait_until(moving, START_S, TICK_S):
-      raise JobBroken(f"the job moved nothing within {START_S:g} s: {self._words()}")
+      raise JobBroken(f"the job moved nothing within {START_S:g} s: {self._last_lines()}")
     if healthy_s > 0:
       self.stay(SETTLE_S)
       self.healthy = self.stay(healthy_s)
@@ -135,7 +135,7 @@ class Stage:
     self._tally.tcp_timeouts.append(sum(traffic.tcp_timeouts(self._kernel_table(node, "netstat")) for node in range(NODES)))
     job.ask_to_stop()
     if not job.wait(STOP_S):
-      raise JobBroken(f"the job did not end within {STOP_S:g} s of being asked to: {self._words()}")
+      raise JobBroken(f"the job did not end within {STOP_S:g} s of being asked to: {self._last_lines()}")
     if failures := job.failures():
       raise JobBroken(failures[0])
     self._take_figures()
@@ -177,7 +177,7 @@ class Stage:
       self._tally.recoveries_s.append(time.monotonic() - begin_s)
       return True
     self._tally.not_recovered += 1
-    self._setup.say(f"  {', '.join(map(str, rails))}: carried nothing within {BACK_S:g} s of the repair ({job.name})")
+    self._setup.print_line(f"  {', '.join(map(str, rails))}: carried nothing within {BACK_S:g} s of the repair ({job.name})")
     return False
 
   def sent_bytes(self, node: int) -> dict[str, int]:
@@ -189,15 +189,15 @@ class Stage:
     try:
       return pathlib.Path(f"/proc/{self._require_job().ranks[node].pid}/net/{name}").read_text(encoding="ascii")
     except OSError as error:
-      raise JobBroken(f"rank {node} is gone: {self._words()}") from error
+      raise JobBroken(f"rank {node} is gone: {self._last_lines()}") from error
 
   def _require_job(self) -> Job:
     if self._job is None:
       raise LabError("no job was started")
     return self._job
 
-  def _words(self) -> str:
-    return " / ".join(rank.last_words(2) for rank in self._require_job().ranks)
+  def _last_lines(self) -> str:
+    return " / ".join(rank.last_lines(2) for rank in self._require_job().ranks)
 
   def _look(self) -> None:
     job = self._require_job()
@@ -206,10 +206,10 @@ class Stage:
       wait_until(lambda: all(not rank.is_alive() for rank in job.ranks), 2.0)  # each has a word about it
       ended = [(index, rank) for index, rank in enumerate(job.ranks) if rank.returncode not in (None, 0)]
       index, rank = ended[0] if ended else (0, job.ranks[0])
-      raise JobBroken(f"rank {index} ended with {rank.returncode}: {rank.last_words()}")
+      raise JobBroken(f"rank {index} ended with {rank.returncode}: {rank.last_lines()}")
     last_ns = stalls.last_completion_ns(job.follower.rows[-RECENT_ROWS:])
     if last_ns is not None and monotonic_ns() - last_ns > HANG_S * 1e9:
-      raise JobBroken(f"the job hangs: nothing completed for {HANG_S:g} s: {self._words()}")
+      raise JobBroken(f"the job hangs: nothing completed for {HANG_S:g} s: {self._last_lines()}")
 
   def _count_migrations(self) -> None:
     """Of both ranks, before they close what they opened; once."""
@@ -232,7 +232,7 @@ class Stage:
       tally.late_writes += report["late_writes"]
     except (LabError, KeyError):
       if not tally.errors:
-        tally.errors.append(f"rank 0 left no report: {self._words()}")
+        tally.errors.append(f"rank 0 left no report: {self._last_lines()}")
     if self.healthy is None:
       return
     pauses = self._setup.pauses.windows()
@@ -244,5 +244,5 @@ class Stage:
       after_ns = min((row.time_ns for row in rows if row.kind in ("send", "recv") and row.time_ns > repair_ns), default=end_ns)
       tally.resumes_ms.append((after_ns - repair_ns) / 1e6)
     shown = json.dumps([round(wait, 1) for wait in fresh])
-    self._setup.say(f"  {tally.case} {tally.fabric}: {tally.runs} runs; longest waits of this job {shown} ms, when healthy "
-                    f"{tally.healthy_waits_ms[-1]:.1f} ms; TCP timeouts so far: {sum(tally.tcp_timeouts)}")
+    self._setup.print_line(f"  {tally.case} {tally.fabric}: {tally.runs} runs; longest waits of this job {shown} ms, when healthy "
+                           f"{tally.healthy_waits_ms[-1]:.1f} ms; TCP timeouts so far: {sum(tally.tcp_timeouts)}")

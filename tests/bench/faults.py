@@ -43,7 +43,7 @@ def parse_arguments() -> argparse.Namespace:
   return options
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
   print(line, file=sys.stderr, flush=True)
 
 
@@ -54,26 +54,27 @@ def run(options: argparse.Namespace) -> None:
   namespaces.sweep()
   silence_ms = int(environment.get("R2CC_SILENCE_MS", SILENCE_MS_DEFAULT))
   facts = machine.describe()
-  say(f"{machine.headline(facts)}; in the nodes' namespaces TCP {layout.CONGESTION_CONTROL}")
+  print_line(f"{machine.headline(facts)}; in the nodes' namespaces TCP {layout.CONGESTION_CONTROL}")
   others = machine.OthersShare()
   if not options.json:
     print(fault_figures.table_header(), flush=True)
-  with Pauses(say) as pauses:
-    setup = Setup(binaries, options.rate, options.size, environment, options.daemon, options.keep_logs, pauses, say)
+  with Pauses(print_line) as pauses:
+    setup = Setup(binaries, options.rate, options.size, environment, options.daemon, options.keep_logs, pauses, print_line)
     for fabric in ("rail", "full") if options.fabric == "both" else (options.fabric,):
       for case in CASES:
         if case.name not in options.cases:
           continue
         runs = options.runs or (case.quick_runs if options.quick else case.runs)
-        say(f"{case.name}, {fabric} fabric: {runs} runs")
-        said = fault_figures.json_object(run_case(case, fabric, runs, setup), silence_ms)
-        print(json.dumps(said) if options.json else fault_figures.table_row(said), flush=True)
+        print_line(f"{case.name}, {fabric} fabric: {runs} runs")
+        result = fault_figures.json_object(run_case(case, fabric, runs, setup), silence_ms)
+        print(json.dumps(result) if options.json else fault_figures.table_row(result), flush=True)
     windows = pauses.windows()
-    say(f"the machine itself stood still {len(windows)} times, {sum(one.end_ns - one.begin_ns for one in windows) / 1e6:.0f} ms in all, "
-        f"{max((one.end_ns - one.begin_ns for one in windows), default=0) / 1e6:.1f} ms at the longest: left out")
+    print_line(f"the machine itself stood still {len(windows)} times, "
+               f"{sum(one.end_ns - one.begin_ns for one in windows) / 1e6:.0f} ms in all, "
+               f"{max((one.end_ns - one.begin_ns for one in windows), default=0) / 1e6:.1f} ms at the longest: left out")
   facts["others_share"] = round(others.share(), 3)
   if (warning := machine.warning(facts)) is not None:
-    say(warning)
+    print_line(warning)
 
 
 def main() -> int:

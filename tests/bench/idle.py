@@ -10,7 +10,7 @@ from testing.lab.lab import LabError
 from testing.lab.namespaces import NamespaceLab
 from testing.lab.processes import wait_until
 from tests.bench import in_namespaces, machine
-from tests.bench.in_namespaces import Figures, say
+from tests.bench.in_namespaces import Figures, print_line
 
 NODES = 2
 START_S, SETTLE_S = 60.0, 5.0
@@ -39,7 +39,7 @@ def start_job(cluster: Cluster) -> Job:
   job = cluster.start_job("job", JobOptions(size="1M", seconds_max=24 * 3600))
   if not wait_until(lambda: any(row.kind == "iteration" for row in job.follower.poll()) or job.dead_rank() is not None, START_S, 0.1) or \
       job.dead_rank() is not None:
-    raise LabError(f"the job did not start: {' / '.join(rank.last_words() for rank in job.ranks)}")
+    raise LabError(f"the job did not start: {' / '.join(rank.last_lines() for rank in job.ranks)}")
   if not wait_until(lambda: pairs_up(cluster, active=True) == cluster.lab.rails, START_S, 0.2):
     raise LabError("the daemons do not probe the job's rails")
   for rank in job.ranks:
@@ -59,22 +59,22 @@ def watch(cluster: Cluster, seconds: float) -> float:
 
 def measure(options: argparse.Namespace, cluster: Cluster) -> Figures:
   facts = machine.describe()
-  say(machine.headline(facts))
+  print_line(machine.headline(facts))
   others = machine.OthersShare()
   cluster.start_daemons()
   if not wait_until(lambda: pairs_up(cluster, active=False) == options.rails, START_S, 0.2):
     raise LabError("not every pair of rails is probed and answers")
-  say(f"{options.seconds:g} s without a job")
+  print_line(f"{options.seconds:g} s without a job")
   alone = watch(cluster, options.seconds)
   job = start_job(cluster)
-  say(f"{options.seconds:g} s with a job that sleeps")
+  print_line(f"{options.seconds:g} s with a job that sleeps")
   with_job = watch(cluster, options.seconds)
   if cluster.attached_processes(0) != 1 or job.dead_rank() is not None:
     raise LabError("the job did not stay attached")
   memory_mib = max(machine.peak_memory_mib(cluster.daemon(node).pid) for node in range(NODES))
   facts["others_share"] = round(others.share(), 3)
   if (warning := machine.warning(facts)) is not None:
-    say(warning)
+    print_line(warning)
   return {"nodes": NODES, "rails": options.rails, "tls": options.tls, "seconds": options.seconds, "core_share_without_job": round(alone, 5),
           "core_share": round(with_job, 5), "memory_peak_mib": round(memory_mib, 1), "machine": facts}
 

@@ -18,7 +18,7 @@ from testing.lab.processes import Processes
 Figures = dict[str, Any]
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
   print(line, file=sys.stderr, flush=True)
 
 
@@ -26,7 +26,7 @@ def run(program: str, lab: NamespaceLab, measure: Callable[[Cluster, Processes],
         plugin: pathlib.Path | None = None, logs: pathlib.Path | None = None, tls: bool = False, daemons: bool = True) -> int:
   """Prints what `measure` finds; the program's exit code. `logs`: where to leave them. `tls`, `daemons`: see Cluster."""
   if (reason := namespaces.missing_feature()) is not None:
-    say(f"{program}: needs root: {reason}")
+    print_line(f"{program}: needs root: {reason}")
     return 1
   folder = pathlib.Path(tempfile.mkdtemp(prefix="r2cc-bench-", dir="/tmp"))
   try:
@@ -34,16 +34,16 @@ def run(program: str, lab: NamespaceLab, measure: Callable[[Cluster, Processes],
     binaries.check()
     namespaces.sweep()
     with signals_unwind(), lab, Processes(folder) as processes:
-      said = measure(Cluster(lab, binaries, folder, processes, daemons, tls), processes)
+      result = measure(Cluster(lab, binaries, folder, processes, daemons, tls), processes)
   except LabError as error:
-    say(f"{program}: {error}")
+    print_line(f"{program}: {error}")
     return 1
   except EndedBySignal as ended:
-    say(f"{program}: ended by {ended}; everything it started is gone")
+    print_line(f"{program}: ended by {ended}; everything it started is gone")
     return ended.exit_code
   finally:
     if logs is not None:
       keep_logs(folder, logs)
     shutil.rmtree(folder, ignore_errors=True)
-  print(json.dumps(said) if as_json else "\n".join(f"{name:24} {value}" for name, value in said.items()))
+  print(json.dumps(result) if as_json else "\n".join(f"{name:24} {value}" for name, value in result.items()))
   return 0

@@ -37,7 +37,7 @@ def limit_gbps(addresses: Sequence[str], both_ways: bool, seconds: float) -> flo
                for index, (address, port) in enumerate(streams)]
     for server in servers:
       if not wait_until(lambda: "listening" in server.output(), _START_S) or not server.is_alive():
-        raise LimitFailed(f"iperf3 -s did not start: {server.output()} {server.last_words()}")
+        raise LimitFailed(f"iperf3 -s did not start: {server.output()} {server.last_lines()}")
     clients = [processes.start(f"client{index}", ["iperf3", "-c", address, "-B", address, "-p", port, "-t", f"{seconds:g}", "-J"])
                for index, (address, port) in enumerate(streams)]
     total_gbps = 0.0
@@ -47,5 +47,5 @@ def limit_gbps(addresses: Sequence[str], both_ways: bool, seconds: float) -> flo
       try:
         total_gbps += received_gbps(json.loads(client.output()))
       except (ValueError, KeyError) as error:
-        raise LimitFailed(f"iperf3 -c left no figure: {client.output()[-200:]} {client.last_words()}") from error
+        raise LimitFailed(f"iperf3 -c left no figure: {client.output()[-200:]} {client.last_lines()}") from error
     return total_gbps / (2 if both_ways else 1)

@@ -54,7 +54,7 @@ class LinkListener:
 
   def __init__(self, namespaces: Sequence[str]):
     self._stop, self._stopped = socket.socketpair()
-    self._heard: list[tuple[int, str, bytes]] = []
+    self._received: list[tuple[int, str, bytes]] = []
     self._thread = threading.Thread(target=self._listen, name="link-listener")
     self._namespace_of: dict[socket.socket, str] = {}
     for namespace in namespaces:
@@ -81,11 +81,11 @@ class LinkListener:
         return
       for listening in ready:
         try:
-          self._heard.append((now_ns, self._namespace_of[listening], listening.recv(_MESSAGE_BYTES_MAX)))
+          self._received.append((now_ns, self._namespace_of[listening], listening.recv(_MESSAGE_BYTES_MAX)))
         except OSError:  # the kernel could not keep what it told: the next one counts
           continue
 
   def down_ns(self, namespace: str, interface: str, since_ns: int) -> int | None:
     """CLOCK_MONOTONIC at which the kernel's word came that `interface` is down."""
-    return next((when_ns for when_ns, where, datagram in list(self._heard)
+    return next((when_ns for when_ns, where, datagram in list(self._received)
                  if when_ns >= since_ns and where == namespace and interface in links_down(datagram)), None)

@@ -25,7 +25,7 @@ class LinksDown(unittest.TestCase):
     self.assertEqual(links_down(link("rail0", UP)), ["rail0"])
     self.assertEqual(links_down(link("rail0", 0) + link("rail11", UP | LOWER_UP) + link("mgmt0", 0)), ["rail0", "mgmt0"])
 
-  def test_other_messages_and_cut_ones_say_nothing(self):
+  def test_other_messages_and_cut_ones_are_ignored(self):
     self.assertEqual(links_down(link("rail0", 0, kind=20)), [])
     whole = link("rail0", 0)
     for length in range(len(whole) - len("rail0\0") - 2):
@@ -35,7 +35,7 @@ class LinksDown(unittest.TestCase):
 
 class Listener(unittest.TestCase):
 
-  def test_hears_a_cut_of_its_own_namespace_alone(self):
+  def test_receives_only_cuts_of_its_own_namespace(self):
     if (reason := namespaces.missing_feature()) is not None:
       raise unittest.SkipTest(f"needs root: {reason}")
     with NamespaceLab(nodes=2, rails=1) as lab, LinkListener([lab.namespace(0), lab.namespace(1)]) as listener:

@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, cluster: Cluster, processes: Processes) -> 
                                             environment=environment, flags=("--debug", "--progress", "0")))
   watch = Watch(job)
   if not wait_until(lambda: watch.look(False) is not None or watch.iterations > 0, START_S, LOOK_S) or job.dead_rank() is not None:
-    raise LabError(f"the job did not start: {' / '.join(rank.last_words() for rank in job.ranks)}")
+    raise LabError(f"the job did not start: {' / '.join(rank.last_lines() for rank in job.ranks)}")
   for hog in range(options.hogs):
     processes.start(f"hog{hog}", [sys.executable, "-c", HOG])
   begin_s = time.monotonic()

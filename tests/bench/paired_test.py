@@ -20,7 +20,7 @@ class Bounds(unittest.TestCase):
     mad = paired.median([1.0 + step / 1000 for step in range(29)] + [50.0])
     self.assertEqual((calm.value, calm.high), (mad.value, mad.high))
 
-  def test_bounds_hold_the_true_median_as_often_as_they_say(self):
+  def test_bounds_hold_the_true_median_at_their_confidence(self):
     source = random.Random(7)
     held = 0
     for _ in range(2000):

@@ -45,8 +45,8 @@ def everywhere(processors: int, paused: dict[int, list[Window]]) -> list[Window]
 class Pauses:
   """Watches while it is entered. Without the privilege it says so, and knows of no pause."""
 
-  def __init__(self, say: Callable[[str], None]):
-    self._say = say
+  def __init__(self, print_line: Callable[[str], None]):
+    self._print_line = print_line
 
   def __enter__(self) -> "Pauses":
     with contextlib.ExitStack() as stack:
@@ -57,7 +57,7 @@ class Pauses:
       stack.callback(process.wait)
       stack.callback(process.kill)
       if not wait_until(lambda: self._text() or process.poll() is not None, START_S, 0.01) or not self._text():
-        self._say(f"the machine's own pauses are not known and stay in the figures: {words.read_text(errors='replace').strip()}")
+        self._print_line(f"the machine's own pauses are not known and stay in the figures: {words.read_text(errors='replace').strip()}")
       self._stack = stack.pop_all()
     return self
 

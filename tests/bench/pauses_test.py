@@ -15,7 +15,7 @@ class Everywhere(unittest.TestCase):
     self.assertEqual(pauses.everywhere(2, {0: [Window(10, 20)]}), [])
     self.assertEqual(pauses.everywhere(2, {0: [Window(10, 20)], 1: [Window(20, 30)]}), [])
 
-  def test_of_one_processor_is_its_own(self):
+  def test_pauses_of_one_processor_are_its_own(self):
     self.assertEqual(pauses.everywhere(1, {0: [Window(10, 20), Window(30, 31)]}), [Window(10, 20), Window(30, 31)])
 
 
@@ -32,11 +32,11 @@ class Parse(unittest.TestCase):
 class TheWitness(unittest.TestCase):
 
   def test_watches(self):
-    said: list[str] = []
-    with pauses.Pauses(said.append) as watch:
+    lines: list[str] = []
+    with pauses.Pauses(lines.append) as watch:
       windows = watch.windows()
-    if said:
-      self.assertRegex(said[0], "^the machine's own pauses are not known.*run it as root$")
-      self.assertEqual((len(said), windows), (1, []))
-      self.skipTest(f"needs a real-time priority: {said[0]}")
+    if lines:
+      self.assertRegex(lines[0], "^the machine's own pauses are not known.*run it as root$")
+      self.assertEqual((len(lines), windows), (1, []))
+      self.skipTest(f"needs a real-time priority: {lines[0]}")
     self.assertTrue(all(window.begin_ns < window.end_ns for window in windows))

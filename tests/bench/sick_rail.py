@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, lab: NamespaceLab, cluster: Cluster) -> dic
                                             environment={"R2CC_LOG": "info"}, flags=("--debug", "--progress", "0")))
   started = lambda: any(row.kind == "iteration" for row in job.follower.poll()) or job.dead_rank() is not None
   if not wait_until(started, START_S, LOOK_S) or job.dead_rank() is not None:
-    raise LabError(f"the job did not start: {' / '.join(rank.last_words() for rank in job.ranks)}")
+    raise LabError(f"the job did not start: {' / '.join(rank.last_lines() for rank in job.ranks)}")
   healthy, without, sick = Phase(), Phase(), Phase()
   healthy.watch(job, 10)
   lab.cut(RailId(0, 0))
@@ -117,7 +117,7 @@ def main() -> int:
     if (reason := namespaces.missing_feature()) is not None:
       raise LabError(f"needs root: {reason}")
     with signals_unwind(), NamespaceLab(NODES, RAILS, rate=options.rate) as lab, Processes(folder) as processes:
-      said = run(options, lab, Cluster(lab, binaries, folder, processes, daemons=False))
+      result = run(options, lab, Cluster(lab, binaries, folder, processes, daemons=False))
   except LabError as error:
     print(f"sick_rail: {error}", file=sys.stderr)
     return 1
@@ -128,11 +128,11 @@ def main() -> int:
     if options.keep_logs is not None:
       keep_logs(folder, options.keep_logs)
     shutil.rmtree(folder, ignore_errors=True)
-  text = (f"{said['stalls']} stalls, {said['stall_s']:.2f} s in all, worst {said['stall_ms_worst']:.0f} ms; {said['links_given_up']} links "
-          f"given up; {said['of_sound_rails']:.3f} of what the sound rails carry, {said['of_healthy']:.3f} of all; {said['wrong']} wrong, "
-          f"{said['late_writes']} late writes")
-  print(json.dumps(said) if options.json else text)
-  return 1 if said["failed"] or said["wrong"] or said["late_writes"] else 0
+  text = (f"{result['stalls']} stalls, {result['stall_s']:.2f} s in all, worst {result['stall_ms_worst']:.0f} ms; "
+          f"{result['links_given_up']} links given up; {result['of_sound_rails']:.3f} of what the sound rails carry, "
+          f"{result['of_healthy']:.3f} of all; {result['wrong']} wrong, {result['late_writes']} late writes")
+  print(json.dumps(result) if options.json else text)
+  return 1 if result["failed"] or result["wrong"] or result["late_writes"] else 0
 
 
 if __name__ == "__main__":

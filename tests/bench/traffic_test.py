@@ -26,7 +26,7 @@ class Traffic(unittest.TestCase):
   def test_reads_this_machine(self):
     self.assertIn("lo", traffic.sent_bytes(pathlib.Path("/proc/self/net/dev").read_text(encoding="ascii")))
 
-  def test_who_sent_most(self):
+  def test_finds_the_busiest_interface(self):
     self.assertEqual(traffic.busiest({"a": 5, "b": 90, "c": 0}, {"a": 50, "b": 100, "c": 99}, ["a", "b"]), "a")
 
   def test_counts_timeouts(self):

@@ -112,17 +112,17 @@ class Swallow:
     return True
 
 
-class Word:
-  """What an operator says by r2ccctl, and takes back, again until a daemon has heard it."""
+class OperatorSetting:
+  """What an operator sets with r2ccctl and takes back, repeated until a daemon acknowledges it."""
 
-  def __init__(self, stage: Stage, node: int, say: list[str], take_back: list[str]):
-    self._stage, self._node, self._say, self._take_back = stage, node, say, take_back
+  def __init__(self, stage: Stage, node: int, command: list[str], take_back: list[str]):
+    self._stage, self._node, self._command, self._take_back = stage, node, command, take_back
     self._running: ManagedProcess | None = None
     self._since_s = self._undo_since_s = 0.0
     self.refused = ""
 
   def begin(self) -> None:
-    self._start(self._say)
+    self._start(self._command)
 
   def go_on(self, now_s: float) -> None:
     if self._running is not None and self._running.is_alive() and now_s - self._since_s > _CTL_S:
@@ -132,7 +132,7 @@ class Word:
     now_s = time.monotonic()
     if not self._undo_since_s:
       if self._running is not None and not self._running.is_alive() and self._running.returncode != 0:
-        self.refused = self._running.last_words(1)
+        self.refused = self._running.last_lines(1)
       self._undo_since_s = now_s
       self._running = None
     self.go_on(now_s)
@@ -141,20 +141,20 @@ class Word:
     if self._running is not None and (self._running.returncode == 0 or "not drained" in self._running.errors()):
       return True
     if now_s - self._undo_since_s > _UNDO_S:
-      words = self._running.last_words() if self._running is not None else "no daemon lives"
-      raise LabError(f"r2ccctl {' '.join(self._take_back)} failed for {_UNDO_S:g} s: {words}")
+      output = self._running.last_lines() if self._running is not None else "no daemon lives"
+      raise LabError(f"r2ccctl {' '.join(self._take_back)} failed for {_UNDO_S:g} s: {output}")
     if now_s - self._since_s > _CTL_AGAIN_S:
       self._start(self._take_back)
     return False
 
-  def _start(self, words: list[str]) -> None:
+  def _start(self, arguments: list[str]) -> None:
     cluster = self._stage.cluster
     living = cluster.living_daemons()
     self._since_s = time.monotonic()
     if living:
       node = self._node if self._node in living else living[0]
-      argv = [str(cluster.binaries.ctl), "--run_dir", str(cluster.run_dir(node)), *words]
-      self._running = self._stage.processes.start(f"word-{'-'.join(words).replace('/', '_')}-{time.monotonic_ns()}", argv)
+      argv = [str(cluster.binaries.ctl), "--run_dir", str(cluster.run_dir(node)), *arguments]
+      self._running = self._stage.processes.start(f"word-{'-'.join(arguments).replace('/', '_')}-{time.monotonic_ns()}", argv)
 
 
 class DaemonGone:
@@ -314,8 +314,8 @@ def act_of(fault: Fault, stage: Stage) -> Act:
       "corrupt": lambda: Simple(lambda: lab.emulate(rail, f"corrupt {value:g}%"), lambda: lab.reshape(rail, stage.rate)),
       "member": lambda: Simple(lambda: lab.cut_below(rail, int(value)), lambda: lab.heal_below(rail, int(value))),
       "parent": lambda: Simple(lambda: lab.cut_below(rail, 0), lambda: lab.heal_below(rail, 0)),
-      "drain": lambda: Word(stage, fault.node, ["nic", "drain", str(rail)], ["nic", "undrain", str(rail)]),
-      "drill": lambda: Word(stage, fault.node, ["fail-nic", str(rail)], ["restore-nic", str(rail)]),
+      "drain": lambda: OperatorSetting(stage, fault.node, ["nic", "drain", str(rail)], ["nic", "undrain", str(rail)]),
+      "drill": lambda: OperatorSetting(stage, fault.node, ["fail-nic", str(rail)], ["restore-nic", str(rail)]),
       "daemon-kill": lambda: DaemonGone(cluster, fault.node, killed=True),
       "daemon-stop": lambda: Simple(lambda: cluster.daemon(fault.node).pause(), lambda: cluster.daemon(fault.node).resume()),
       "daemon-restart": lambda: DaemonGone(cluster, fault.node, killed=False),

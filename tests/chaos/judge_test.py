@@ -70,7 +70,7 @@ class Verdict(unittest.TestCase):
     self.assertFalse(Run(1, jobs=[job()]).passed(), "no fault")
     self.assertFalse(Run(1, jobs=[job()], faults=[FaultDone("cut", 1, 1, S, S, note="no job runs there")]).passed())
 
-  def test_what_may_not_be(self):
+  def test_violations(self):
     for each, words in ((job(wrong_elements=1), "1 wrong"), (job(late_writes=2), "2 late"), (job(hung="nothing"), "hung"),
                         (job(failures=["rank 0 ended with 1"]), "failed"), (job(checked=False), "not every element"),
                         (job(killed=True), "no rank says")):

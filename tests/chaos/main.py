@@ -82,7 +82,7 @@ def script_of(options: argparse.Namespace) -> Script:
   return scripts.make(options.seed, options.minutes * 60, shape, options.kinds, options.jobs, options.gap)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
   print(line, file=sys.stderr, flush=True)
 
 
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace, script: Script, folder: pathlib.Path) -> Ru
     with lab, Processes(folder) as processes:
       cluster = ChaosCluster(lab, binaries, folder, processes, script.shape.etcd, other_daemon)
       with cluster.small_disks():
-        done = runs.Chaos(script, cluster, processes, options.rate, environment, say).go()
+        done = runs.Chaos(script, cluster, processes, options.rate, environment, print_line).go()
         processes.end_all()
     runs.judge_machine(done, lab, shared_before)
   return done
@@ -129,10 +129,10 @@ def main() -> int:
       (options.out / "script.jsonl").write_text(scripts.write(script), encoding="utf-8")
     done = run(options, script, folder)
   except (LabError, GuestError, ValueError) as error:
-    say(f"chaos: {error}")
+    print_line(f"chaos: {error}")
     return 1
   except EndedBySignal as ended:
-    say(f"chaos: ended by {ended}; everything it started is gone")
+    print_line(f"chaos: ended by {ended}; everything it started is gone")
     return ended.exit_code
   finally:
     if options.keep_logs is not None:
@@ -144,9 +144,10 @@ def main() -> int:
   if options.json:
     print(json.dumps(done.json_object()))
   for line in done.problems():
-    say(line)
+    print_line(line)
   if not done.passed():
-    say(f"chaos: seed {script.seed} did not pass; --faults with the script that --out leaves does the same again, and so do the same flags")
+    print_line(f"chaos: seed {script.seed} did not pass; --faults with the script that --out leaves does the same again, "
+               "and so do the same flags")
   return 0 if done.passed() else 1
 
 

@@ -13,7 +13,7 @@ from testing.lab.lab import LabError, monotonic_ns
 from testing.lab.processes import Processes, wait_until
 from testing.lab.traces import TraceFollower
 from tests.chaos import judge
-from tests.chaos.acts import Act, LeftOut, Word, act_of
+from tests.chaos.acts import Act, LeftOut, OperatorSetting, act_of
 from tests.chaos.judge import FaultDone, JobDone, Run, Timeline, Usage
 from tests.chaos.script import SLOTS, Fault, JobPlan, Script, may_begin
 from tests.chaos.world import ChaosCluster, ChaosLab, usage
@@ -55,10 +55,10 @@ class Chaos:
   """One run."""
 
   def __init__(self, script: Script, cluster: ChaosCluster, processes: Processes, rate: str, environment: dict[str, str],
-               say: Callable[[str], None]):
+               print_line: Callable[[str], None]):
     assert isinstance(cluster.lab, ChaosLab)
     self.lab, self.cluster, self.processes, self.rate = cluster.lab, cluster, processes, rate
-    self._script, self._environment, self._say = script, environment, say
+    self._script, self._environment, self._print_line = script, environment, print_line
     self.run = Run(script.seed)
     self._jobs: list[RunningJob | None] = [None] * SLOTS
     self._plans = [[plan for plan in script.jobs if plan.slot == slot] for slot in range(SLOTS)]
@@ -137,7 +137,7 @@ class Chaos:
     except LabError as error:
       done.note, done.end_ns = str(error), monotonic_ns()
       self.run.rig.append(f"{fault.text()} at {fault.at_s:g} s: {error}")
-    self._say(f"{fault.at_s:7.1f} s  {fault.text()} for {fault.for_s:.2f} s {done.note}")
+    self._print_line(f"{fault.at_s:7.1f} s  {fault.text()} for {fault.for_s:.2f} s {done.note}")
 
   def _end_faults(self, now_s: float) -> None:
     for entry in sorted(self._active, key=lambda each: each[0].end_s):
@@ -152,7 +152,7 @@ class Chaos:
           continue
       except LabError as error:
         self.run.rig.append(f"the end of {fault.text()} at {fault.end_s:g} s: {error}")
-      if isinstance(act, Word) and act.refused:
+      if isinstance(act, OperatorSetting) and act.refused:
         done.note = f"refused: {act.refused}"
       if fault.kind == "management-silence":
         self._management_until_s = now_s + MANAGEMENT_REST_S
@@ -182,7 +182,7 @@ class Chaos:
     running = RunningJob(self._number, plan, job, now_s, now_s)
     self._jobs[slot] = running
     self._timelines.append(running.timeline)
-    self._say(f"{now_s:7.1f} s  {job.name} begins: {plan.kind} for {plan.for_s:.0f} s {plan.environment or ''}")
+    self._print_line(f"{now_s:7.1f} s  {job.name} begins: {plan.kind} for {plan.for_s:.0f} s {plan.environment or ''}")
 
   def _look_at_job(self, slot: int, running: RunningJob, now_s: float) -> None:
     job, done = running.job, running.done
@@ -217,7 +217,7 @@ class Chaos:
 
   def _hung(self, slot: int, running: RunningJob, words: str, now_s: float) -> None:
     running.done.hung = words
-    self._say(f"{now_s:7.1f} s  {running.done.name} HANGS: {words}")
+    self._print_line(f"{now_s:7.1f} s  {running.done.name} HANGS: {words}")
     for rank, process in enumerate(running.job.ranks):
       self._write_stacks(f"{running.done.name}-rank{rank}", rank, process.pid)
     running.job.kill()
@@ -256,7 +256,7 @@ class Chaos:
         path.unlink()
     self._jobs[slot] = None
     self._slot_free_s[slot] = now_s + 0.5
-    self._say(f"{now_s:7.1f} s  {done.name} ended: {problems[0] if problems else 'killed' if done.killed else 'right'}")
+    self._print_line(f"{now_s:7.1f} s  {done.name} ended: {problems[0] if problems else 'killed' if done.killed else 'right'}")
 
   def _rank_usage(self, job: Job) -> dict[int, Usage]:
     found = {rank: usage(process.pid) for rank, process in enumerate(job.ranks)}
@@ -272,7 +272,7 @@ class Chaos:
     for node in range(self.lab.nodes):
       if (words := self.cluster.crash_report(node)) is not None and words not in self.run.daemons:
         self.run.daemons.append(words)
-        self._say(words)
+        self._print_line(words)
 
   def _not_healthy(self) -> list[str]:
     """What some daemon says of a NIC although nothing is wrong with it."""
@@ -304,7 +304,7 @@ class Chaos:
       if daemon.wait(HANG_S) is None:
         run.daemons.append(f"r2ccd of n{node} does not end within {HANG_S:g} s of being asked to")
       elif daemon.returncode != 0:
-        run.daemons.append(f"r2ccd of n{node} ended with {daemon.returncode}: {daemon.last_words(1)}")
+        run.daemons.append(f"r2ccd of n{node} ended with {daemon.returncode}: {daemon.last_lines(1)}")
     run.left += self.cluster.files_left()
 
 

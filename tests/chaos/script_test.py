@@ -26,7 +26,7 @@ class Make(unittest.TestCase):
         worst = min(worst, *ways)
       self.assertEqual(worst, 1, f"{shape}: not one and no less is left")
 
-  def test_what_is_broken_is_not_broken_again(self):
+  def test_faults_of_one_target_do_not_overlap(self):
     script = scripts.make(5, SECONDS, SHAPE)
     for number, fault in enumerate(script.faults):
       for other in script.faults[number + 1:]:
@@ -96,7 +96,7 @@ class MayBegin(unittest.TestCase):
 
 class ReadAndWrite(unittest.TestCase):
 
-  def test_what_is_written_is_read(self):
+  def test_reads_back_the_script(self):
     script = scripts.make(11, SECONDS, SHAPE)
     self.assertEqual(scripts.read(scripts.write(script)), script)
 

@@ -165,7 +165,7 @@ class ChaosCluster(Cluster):
     self._other_daemon = other_daemon
     self._root = folder
     self._own_processes = processes
-    self._etcd_lives = 0
+    self._etcd_starts = 0
     self.etcd: ManagedProcess | None = None
     if etcd:
       self.start_etcd()
@@ -186,11 +186,11 @@ class ChaosCluster(Cluster):
     """In n0's namespace; again with what it knew."""
     if not os.path.exists(ETCD):
       raise LabError(f"there is no {ETCD}: ./bazelw installs it")
-    self._etcd_lives += 1
+    self._etcd_starts += 1
     client, peer = f"http://{self.lab.management_address(0)}:{_ETCD_PORT}", f"http://127.0.0.1:{_ETCD_PORT + 1}"
     argv = [ETCD, "--name", "one", "--data-dir", str(self._root / "etcd"), "--listen-client-urls", client, "--advertise-client-urls",
             client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"one={peer}"]
-    self.etcd = self._own_processes.start(f"etcd-{self._etcd_lives}", self.lab.command(0, argv))
+    self.etcd = self._own_processes.start(f"etcd-{self._etcd_starts}", self.lab.command(0, argv))
 
   def store(self) -> ManagedProcess:
     if self.etcd is None:

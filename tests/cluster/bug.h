@@ -7,13 +7,13 @@ namespace r2cc::cluster {
 
 enum class Bug {
   kNothing,
-  kWordForgotten,   // the state of the daemon is not on the disk when it says so
-  kReportsDecide,   // a job's report that a link is lost counts as proof that the port is dead
-  kSilenceForEver,  // a port that was silent once is never probed again
-  kLinkEventLost,   // the kernel's word that a link is down is heard, and forgotten
-  kEndUnheard,      // a process of a job that has ended stays in the list
-  kRunsMixed,       // a process of a job that comes later counts as the one that was there before
-  kEvidenceKept,    // what jobs report is kept for ever
+  kSettingForgotten,  // the daemon acknowledges a setting that is not on the disk
+  kReportsDecide,     // a job's report that a link is lost counts as proof that the port is dead
+  kSilenceForEver,    // a port that was silent once is never probed again
+  kLinkEventLost,     // the kernel's word that a link is down is heard, and forgotten
+  kEndUnheard,        // a process of a job that has ended stays in the list
+  kRunsMixed,         // a process of a job that comes later counts as the one that was there before
+  kEvidenceKept,      // what jobs report is kept for ever
 };
 inline thread_local Bug bug = Bug::kNothing;
 

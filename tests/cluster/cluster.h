@@ -61,7 +61,7 @@ class Cluster {
   sim::Timeline timeline_;
   sim::Network ports_{&timeline_};
   Network network_;
-  Life wires_{&timeline_, {}};
+  SimExecutor wires_{&timeline_, {}};
   health::FakeDatagramNet datagrams_{&wires_};
   PeerDirectory directory_{&network_};
   StoreServer store_{&network_};

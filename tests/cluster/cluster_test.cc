@@ -21,7 +21,7 @@ namespace {
 constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kEventMax = 20 * kMs;  // from a link's event to the last page: a commit and two ways
 constexpr Nanos kSilenceMax = 1000 * kMs;
-constexpr Nanos kImagedMax = 5000 * kMs;  // its former life's streams count for 2 s
+constexpr Nanos kImagedMax = 5000 * kMs;  // streams of its former run count for 2 s
 constexpr Nanos kHealMax = 6000 * kMs;    // a connection is given up after 2 s, and tried again every 2 s
 
 uint64_t first_seed = 1;
@@ -37,7 +37,7 @@ class Story {
     return true;
   }
 
-  void NothingIsSaidWhenNothingIsWrong() {
+  void NoVerdictWhenNothingIsWrong() {
     EXPECT_EQ(healthy_.views, 0);
     EXPECT_EQ(healthy_.counts.Of(Kind::kStoreWrite).messages, 0U);
     EXPECT_LE(PerNodeSecond(Kind::kProbe), 2 * 200) << "a ping and its answer are two";
@@ -76,7 +76,7 @@ class Story {
   }
 
   // Nobody is left to be compared with, and when the rack is back none of its rails is first to accuse the others.
-  void ARackOfWhichNothingIsHeard() {
+  void ASilentRack() {
     const Outcome outcome = Measure(Silence(&cluster_, cluster_.NicsOf(AnyRack()), "rack silent", /*known=*/false), 0);
     EXPECT_EQ(outcome.verdicts, 0);
   }
@@ -99,7 +99,7 @@ class Story {
 
   // Nobody closes its connections, its files are gone, its clock is hours back or years ahead, and it is there again before the others have
   // found its streams to be dead. What it says then is its first word; what it said before must not outlive it.
-  void AMachineThatIsImagedAnew() {
+  void AReimagedMachine() {
     const int number = Any(Nodes());
     const Nic own = {number, Any(8)};
     const Nic later = {number, (own.rail + 1) % 8};
@@ -150,7 +150,7 @@ class Story {
     Rest();
   }
 
-  void NobodyWasAccusedFalsely() { EXPECT_TRUE(cluster_.watch().wrong().empty()) << absl::StrJoin(cluster_.watch().wrong(), "\n"); }
+  void NoFalseVerdict() { EXPECT_TRUE(cluster_.watch().wrong().empty()) << absl::StrJoin(cluster_.watch().wrong(), "\n"); }
 
   int Any(int end) { return static_cast<int>(cluster_.network().Random() % static_cast<uint64_t>(end)); }
 
@@ -193,21 +193,15 @@ TEST(Cluster, EachFaultIsKnownToAllWhomItConcernsAndNoneIsInvented) {
     SCOPED_TRACE(absl::StrCat("again: ./bazelw test //tests/cluster:cluster_test --test_arg=--seed=", seed, " --test_output=all"));
     Story story(seed);
     ASSERT_TRUE(story.Begin());
-    story.NothingIsSaidWhenNothingIsWrong();
-    std::vector<void (Story::*)()> chapters = {&Story::OneLinkDown,
-                                               &Story::OnePortSilent,
-                                               &Story::ALeafSwitchThatDies,
-                                               &Story::ARackOfLinksDown,
-                                               &Story::ARackOfWhichNothingIsHeard,
-                                               &Story::ARackWithoutPower,
-                                               &Story::ADaemonThatStartsAgain,
-                                               &Story::AMachineThatIsImagedAnew,
-                                               &Story::AStoreThatIsDown,
-                                               &Story::ARackThatIsCutOff};
+    story.NoVerdictWhenNothingIsWrong();
+    std::vector<void (Story::*)()> chapters = {
+        &Story::OneLinkDown,      &Story::OnePortSilent,     &Story::ALeafSwitchThatDies,    &Story::ARackOfLinksDown,
+        &Story::ASilentRack,      &Story::ARackWithoutPower, &Story::ADaemonThatStartsAgain, &Story::AReimagedMachine,
+        &Story::AStoreThatIsDown, &Story::ARackThatIsCutOff};
     // In an order of the seed's own.
     for (size_t i = chapters.size(); i > 1; --i) std::swap(chapters[i - 1], chapters[static_cast<size_t>(story.Any(static_cast<int>(i)))]);
     for (const auto chapter : chapters) (story.*chapter)();
-    story.NobodyWasAccusedFalsely();
+    story.NoFalseVerdict();
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -217,24 +211,24 @@ TEST(Cluster, ADeadLeafSwitchOfTwoIsNamedInOneLineWithinFiveSeconds) {
   Cluster cluster({.nodes = 64, .rails = 8, .rack_nodes = 32, .seed = first_seed});
   ASSERT_TRUE(cluster.Start(60 * kNanosPerSecond));
   const auto lines = [&] {
-    std::map<std::string, int> heard;
+    std::map<std::string, int> seen_by;
     for (const int node : cluster.Running())
       cluster.node(node).AskAlarms([&](const std::vector<std::string>& alarms) {
         for (const std::string& alarm : alarms)
-          if (absl::StrContains(alarm, " is bad on ")) ++heard[alarm];
+          if (absl::StrContains(alarm, " is bad on ")) ++seen_by[alarm];
       });
     cluster.Run(kMs);
-    return heard;
+    return seen_by;
   };
   EXPECT_TRUE(lines().empty());
   const std::set<int> rack = cluster.Rack(1);
   for (const int node : rack) cluster.SetSilent({node, 3}, true);
   cluster.Run(5 * kNanosPerSecond - 2 * kMs);
-  const std::map<std::string, int> heard = lines();
-  ASSERT_EQ(heard.size(), 1U) << absl::StrJoin(heard, "\n", absl::PairFormatter(" by "));
-  EXPECT_EQ(heard.begin()->second, 64);
+  const std::map<std::string, int> seen_by = lines();
+  ASSERT_EQ(seen_by.size(), 1U) << absl::StrJoin(seen_by, "\n", absl::PairFormatter(" by "));
+  EXPECT_EQ(seen_by.begin()->second, 64);
   const std::string first = NodeName(*rack.begin()), last = NodeName(*rack.rbegin());
-  EXPECT_EQ(heard.begin()->first,
+  EXPECT_EQ(seen_by.begin()->first,
             absl::StrCat("rail3 is bad on 32 of 32 nodes of ", first, " to ", last, ": look at its leaf switch there"));
   for (const int node : rack) cluster.SetSilent({node, 3}, false);
   EXPECT_TRUE(cluster.RunUntilQuiet(60 * kNanosPerSecond));

@@ -59,14 +59,14 @@ Node::Node(int number, int rails, Surroundings around)
 }
 
 Node::Daemon::Daemon(Node* node)
-    : life(node->around_.timeline, node->clock_),
-      datagrams(node->around_.datagrams, &life),
+    : executor(node->around_.timeline, node->clock_),
+      datagrams(node->around_.datagrams, &executor),
       addresses(AddressesOf(node->number_, node->rails_)),
       files(&node->files_),
       page(node, NewPage(!node->around_.attach.empty())),
-      attach(node->around_.attach.empty() ? nullptr : std::make_unique<Attach>(node, &life, page.fd())),
-      peers(node->number_, ManagementAddress(node->number_), &life, node->around_.directory),
-      store(node, &life) {
+      attach(node->around_.attach.empty() ? nullptr : std::make_unique<Attach>(node, &executor, page.fd())),
+      peers(node->number_, ManagementAddress(node->number_), &executor, node->around_.directory),
+      store(node, &executor) {
   for (int rail = 0; rail < node->rails_; ++rail)
     links.Set(Interface(rail), node->links_up_[static_cast<size_t>(rail)], Mac(node->number_, rail));
   wiring = std::make_unique<daemon::Wiring>(node->Config(), node->WorldOf(this));
@@ -74,7 +74,7 @@ Node::Daemon::Daemon(Node* node)
 
 Node::Daemon::~Daemon() {
   wiring.reset();
-  life.End();
+  executor.End();
 }
 
 daemon::Config Node::Config() const {
@@ -94,8 +94,8 @@ daemon::Config Node::Config() const {
 
 daemon::World Node::WorldOf(Daemon* daemon) {
   daemon::World world;
-  world.core = &daemon->life;
-  world.disk = &daemon->life;
+  world.core = &daemon->executor;
+  world.disk = &daemon->executor;
   world.boot_ns = [this] { return clock_.At(around_.timeline->now()); };
   world.realtime_ns = [this] { return kEpochNs + clock_.At(around_.timeline->now()) - clock_.ahead + clock_ahead_; };
   world.links = &daemon->links;
@@ -150,7 +150,7 @@ void Node::End(bool killed) {
 
 void Node::Pause() {
   if (!running()) return;
-  daemon_->life.Stop();
+  daemon_->executor.Stop();
   around_.network->SetPaused(number_, true);
   for (int rail = 0; rail < rails_; ++rail) around_.datagrams->Freeze(Network::RailAddress(number_, rail));
 }
@@ -158,22 +158,22 @@ void Node::Pause() {
 void Node::Continue() {
   around_.network->SetPaused(number_, false);
   for (int rail = 0; rail < rails_; ++rail) around_.datagrams->Thaw(Network::RailAddress(number_, rail));
-  if (running()) daemon_->life.Continue();
+  if (running()) daemon_->executor.Continue();
 }
 
 void Node::LookSoon() {
-  if (running()) daemon_->life.LookSoon();
+  if (running()) daemon_->executor.LookSoon();
 }
 
-void Node::Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> hear) const {
-  daemon_->wiring->backend().Ask(request, {.kind = daemon::Caller::Kind::kLocal, .pid = 1}, std::move(hear));
+void Node::Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> done) const {
+  daemon_->wiring->backend().Ask(request, {.kind = daemon::Caller::Kind::kLocal, .pid = 1}, std::move(done));
 }
 
-void Node::AskJobs(bool ended, std::function<void(const v1::ListJobsReply&)> hear) const {
+void Node::AskJobs(bool ended, std::function<void(const v1::ListJobsReply&)> done) const {
   v1::ListJobsRequest request;
   request.set_all_ended(ended);
-  daemon_->wiring->backend().Ask(request, daemon::Caller(), [hear = std::move(hear)](const absl::StatusOr<v1::ListJobsReply>& reply) {
-    if (reply.ok()) hear(*reply);
+  daemon_->wiring->backend().Ask(request, daemon::Caller(), [done = std::move(done)](const absl::StatusOr<v1::ListJobsReply>& reply) {
+    if (reply.ok()) done(*reply);
   });
 }
 
@@ -207,7 +207,7 @@ void Node::AttachJobs() {
       for (int rail = 0; rail < rails_; ++rail) {
         plan::EvidenceRecord& record = records.emplace_back();
         record.kind = static_cast<uint32_t>(plan::EvidenceRecordKind::kLinkUp);
-        record.time_ns = daemon_->life.Now();
+        record.time_ns = daemon_->executor.Now();
         record.local_rail = static_cast<uint32_t>(rail);
         plan::SetText(NodeName(peer), record.peer_node);
         plan::SetText(RailName(rail), record.peer_nic);
@@ -220,7 +220,7 @@ void Node::AttachJobs() {
 void Node::SetLink(int rail, bool up) {
   links_up_[static_cast<size_t>(rail)] = up;
   if (!running()) return;
-  daemon_->life.Post([this, rail, up] {
+  daemon_->executor.Post([this, rail, up] {
     if (up || bug != Bug::kLinkEventLost) daemon_->links.Set(Interface(rail), up);
     around_.watch->OnLink(number_, rail, up);
   });

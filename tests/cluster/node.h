@@ -54,7 +54,7 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // Begins a life of the daemon; its jobs attach at once.
+  // Starts the daemon; its jobs attach at once.
   void Start();
   // Ends it on purpose, as systemd does; or it is killed: what it would have written then is lost. Its kernel closes what it had open.
   void End(bool killed = true);
@@ -80,18 +80,18 @@ class Node {
   // What the kernel says of a NIC's link.
   void SetLink(int rail, bool up);
 
-  // Hands the alarms of its status to `hear`, a moment later.
-  void AskAlarms(std::function<void(std::vector<std::string>)> hear) const {
+  // Hands the alarms of its status to `done`, a moment later.
+  void AskAlarms(std::function<void(std::vector<std::string>)> done) const {
     daemon_->wiring->backend().Ask(v1::StatusRequest(), daemon::Caller(),
-                                   [hear = std::move(hear)](const absl::StatusOr<v1::StatusReply>& reply) {
-                                     if (reply.ok()) hear({reply->alarms().begin(), reply->alarms().end()});
+                                   [done = std::move(done)](const absl::StatusOr<v1::StatusReply>& reply) {
+                                     if (reply.ok()) done({reply->alarms().begin(), reply->alarms().end()});
                                    });
   }
 
-  // An operator's word to this daemon, about a NIC of any node; `hear` gets the answer. REQUIRES: running().
-  void Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> hear) const;
+  // An operator's request to this daemon, about a NIC of any node; `done` gets the answer. REQUIRES: running().
+  void Ask(const v1::NicActionRequest& request, daemon::Answer<v1::NicActionReply> done) const;
   // The processes that it has in its list, or had (`ended`), a moment later. REQUIRES: running().
-  void AskJobs(bool ended, std::function<void(const v1::ListJobsReply&)> hear) const;
+  void AskJobs(bool ended, std::function<void(const v1::ListJobsReply&)> done) const;
   // What they take of the places for all users.
   size_t places() const { return daemon_ == nullptr || daemon_->attach == nullptr ? 0 : daemon_->attach->places(); }
   daemon::FakeFiles& files() { return files_; }
@@ -121,7 +121,7 @@ class Node {
   // The shipped server of a socket, whose daemon has no thread that waits for it.
   class Attach final : public daemon::AttachServer {
    public:
-    Attach(const Node* node, Life* life, int page_fd) : node_(node), server_(life, node->attach_path(), page_fd, {}) {}
+    Attach(const Node* node, SimExecutor* executor, int page_fd) : node_(node), server_(executor, node->attach_path(), page_fd, {}) {}
     absl::Status Start(Callbacks callbacks) override;
     void RingPageDoorbell() override {
       server_.RingPageDoorbell();
@@ -141,15 +141,15 @@ class Node {
     const Node* const node_;
     daemon::SocketAttachServer server_;
   };
-  // The files of one life: a daemon that is killed writes nothing any more.
-  class LifeFiles final : public daemon::Files {
+  // The files of one run of the daemon: after a kill it writes nothing any more.
+  class RunFiles final : public daemon::Files {
    public:
-    explicit LifeFiles(daemon::FakeFiles* files) : files_(files) {}
+    explicit RunFiles(daemon::FakeFiles* files) : files_(files) {}
     void Close() { closed_ = true; }
     absl::StatusOr<std::string> Read(const std::string& path) override { return files_->Read(path); }
     absl::Status WriteAtomically(const std::string& path, const std::string& contents) override {
       const sim::Charge charge(sim::Account::kSimulation);
-      return closed_ || bug == Bug::kWordForgotten ? absl::OkStatus() : files_->WriteAtomically(path, contents);
+      return closed_ || bug == Bug::kSettingForgotten ? absl::OkStatus() : files_->WriteAtomically(path, contents);
     }
     absl::Status Append(const std::string& path, const std::string& text) override {
       const sim::Charge charge(sim::Account::kSimulation);
@@ -166,7 +166,8 @@ class Node {
   // Sees what the daemon says of its node on its way to the store.
   class WatchedStore final : public daemon::Store {
    public:
-    WatchedStore(const Node* node, Life* life) : node_(node), client_(node->number_, life, node->around_.network, node->around_.store) {}
+    WatchedStore(const Node* node, SimExecutor* executor)
+        : node_(node), client_(node->number_, executor, node->around_.network, node->around_.store) {}
     void Start(const std::string& prefix, Callbacks callbacks) override { client_.Start(prefix, std::move(callbacks)); }
     void Put(const std::string& key, const std::string& value, int64_t lease_ms) override;
     void Stop() override { client_.Stop(); }
@@ -178,12 +179,12 @@ class Node {
   struct Daemon {
     explicit Daemon(Node* node);
     ~Daemon();
-    Life life;
+    SimExecutor executor;
     health::FakeLinkWatch links;
     health::FakeDatagrams datagrams;
     health::FakeMadFabric fabric;
     daemon::FakeAddresses addresses;
-    LifeFiles files;
+    RunFiles files;
     Page page;
     std::unique_ptr<Attach> attach;  // null: jobs are function calls
     daemon::FakeAttachServer calls;

@@ -42,8 +42,8 @@ struct Peers::Stream {
   }
 };
 
-Peers::Peers(int node, std::string address, Life* life, PeerDirectory* directory)
-    : node_(node), address_(std::move(address)), life_(life), directory_(directory) {}
+Peers::Peers(int node, std::string address, SimExecutor* executor, PeerDirectory* directory)
+    : node_(node), address_(std::move(address)), executor_(executor), directory_(directory) {}
 
 Peers::~Peers() { Stop(); }
 
@@ -74,7 +74,7 @@ void Peers::SetPeers(const std::vector<daemon::PeerSpec>& peers) {
 }
 
 void Peers::Retire(Link* link) {
-  if (link->timer != 0) life_->Cancel(std::exchange(link->timer, 0));
+  if (link->timer != 0) executor_->Cancel(std::exchange(link->timer, 0));
   if (link->stream != nullptr) Leave(std::exchange(link->stream, nullptr));
 }
 
@@ -83,7 +83,7 @@ void Peers::Connect(const std::string& peer) {
   link.answered = false;
   // There and back, and half of that again for the first request.
   const Nanos delay = 3 * network()->ManagementLatency();
-  link.timer = life_->RunAfter(delay, [this, peer] {
+  link.timer = executor_->RunAfter(delay, [this, peer] {
     Link& link = links_.at(peer);
     link.timer = 0;
     Peers* const server = directory_->Find(link.spec.address);
@@ -133,7 +133,7 @@ void Peers::OnEnd(const std::string& peer, const std::string& why) {
   if (link.answered || link.last_error != why) callbacks_.on_lost(peer, why);
   link.answered = false;
   link.last_error = why;
-  link.timer = life_->RunAfter(link.backoff.Next(), [this, peer] {
+  link.timer = executor_->RunAfter(link.backoff.Next(), [this, peer] {
     links_.at(peer).timer = 0;
     Connect(peer);
   });
@@ -158,7 +158,7 @@ void Peers::Leave(const std::shared_ptr<Stream>& stream) {
 // What pings are for: a connection over a way that is cut ends after its time.
 void Peers::CheckStreams() {
   constexpr Nanos kCheckInterval = 250 * kNanosPerMs;
-  const Nanos now = life_->Now();
+  const Nanos now = executor_->Now();
   std::vector<std::shared_ptr<Stream>> lost;
   for (const auto& [number, stream] : streams_) {
     const bool calls = stream->caller.who == this;
@@ -177,7 +177,7 @@ void Peers::CheckStreams() {
     Leave(stream);
     if (calls && links_.contains(stream->name)) OnEnd(stream->name, "keepalive watchdog timeout");
   }
-  life_->RunAfter(kCheckInterval, [this] { CheckStreams(); });
+  executor_->RunAfter(kCheckInterval, [this] { CheckStreams(); });
 }
 
 void Peers::Stop() {
@@ -194,7 +194,7 @@ void Peers::Act(const daemon::PeerSpec& peer, const v1::NicActionRequest& reques
   if (found == nullptr) return answer(absl::UnavailableError("Connection refused"));
   const uint64_t call = directory_->NextStream();
   calls_.emplace(call, std::move(answer));
-  life_->RunAfter(kActLimit, [this, call] { Answered(call, absl::UnavailableError("it does not answer")); });
+  executor_->RunAfter(kActLimit, [this, call] { Answered(call, absl::UnavailableError("it does not answer")); });
   network()->Send(Kind::kPush, request.ByteSizeLong(), node_, found->node_, &call_lanes_[peer.address],
                   [directory = directory_, from = node_, own = address_, to = peer.address, request, call] {
                     Peers* const server = directory->Find(to);

@@ -11,8 +11,8 @@
 #include "daemon/io/peer_transport.h"
 #include "daemon/rpc/backend.h"
 #include "daemon/rpc/reconnect.h"
-#include "tests/cluster/life.h"
 #include "tests/cluster/network.h"
+#include "tests/cluster/sim_executor.h"
 
 namespace r2cc::cluster {
 
@@ -40,11 +40,11 @@ class PeerDirectory {
   std::map<std::string, Peers*> ends_;
 };
 
-// Of one life of one daemon.
+// The peers of one run of one daemon.
 class Peers final : public daemon::PeerTransport {
  public:
   // All outlive it.
-  Peers(int node, std::string address, Life* life, PeerDirectory* directory);
+  Peers(int node, std::string address, SimExecutor* executor, PeerDirectory* directory);
   ~Peers() override;
   // Whom it serves; before anybody can call.
   void Serve(daemon::Backend* backend);
@@ -84,7 +84,7 @@ class Peers final : public daemon::PeerTransport {
 
   const int node_;
   const std::string address_;
-  Life* const life_;
+  SimExecutor* const executor_;
   PeerDirectory* const directory_;
   daemon::Backend* backend_ = nullptr;
   daemon::ViewBroadcaster* broadcaster_ = nullptr;

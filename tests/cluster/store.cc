@@ -89,12 +89,12 @@ void StoreServer::Expire() {
   timeline_->After(kTickInterval, [this] { Expire(); });
 }
 
-StoreClient::StoreClient(int node, Life* life, Network* network, StoreServer* server)
+StoreClient::StoreClient(int node, SimExecutor* executor, Network* network, StoreServer* server)
     : node_(node),
-      life_(life),
+      executor_(executor),
       network_(network),
       server_(server),
-      puts_(life,
+      puts_(executor,
             [this](const auto& key, const auto& value, int64_t lease_ms, auto done) { SendPut(key, value, lease_ms, std::move(done)); }) {}
 
 Task StoreClient::Mine(Task task) const {
@@ -115,11 +115,11 @@ void StoreClient::Start(const std::string& prefix, Callbacks callbacks) {
 void StoreClient::Connect() {
   session_ = std::make_shared<bool>(true);
   // There and back, and the request.
-  life_->RunAfter(3 * network_->ManagementLatency(), Mine([this] {
-                    if (!network_->Reaches(node_, kStoreNode)) return Lose("no route");
-                    if (!server_->up()) return Lose("Connection refused");
-                    server_->Watch(this, prefix_);
-                  }));
+  executor_->RunAfter(3 * network_->ManagementLatency(), Mine([this] {
+                        if (!network_->Reaches(node_, kStoreNode)) return Lose("no route");
+                        if (!server_->up()) return Lose("Connection refused");
+                        server_->Watch(this, prefix_);
+                      }));
 }
 
 void StoreClient::OnConnected() {
@@ -135,7 +135,7 @@ void StoreClient::Lose(const std::string& why) {
   unreachable_since_ = 0;
   server_->Leave(this);
   SetState("lost: " + why);
-  life_->RunAfter(backoff_.Next(), [this] {
+  executor_->RunAfter(backoff_.Next(), [this] {
     if (running_) Connect();
   });
 }
@@ -156,7 +156,7 @@ void StoreClient::SendPut(const std::string& key, const std::string& value, int6
   const auto answer = [answered, done = std::move(done)](bool ok) {
     if (!std::exchange(*answered, true)) done(ok);
   };
-  life_->RunAfter(kCallTimeout, [answer] { answer(false); });
+  executor_->RunAfter(kCallTimeout, [answer] { answer(false); });
   network_->Send(Kind::kStoreWrite, key.size() + value.size() + kEntryOverheadBytes, node_, kStoreNode, &lane_,
                  [server = server_, network = network_, node = node_, key, value, lease_ms, mine = Mine([answer] { answer(true); })] {
                    if (!server->up()) return;
@@ -169,7 +169,7 @@ void StoreClient::SendPut(const std::string& key, const std::string& value, int6
 
 void StoreClient::Tick() {
   if (!running_) return;
-  const Nanos now = life_->Now();
+  const Nanos now = executor_->Now();
   if (connected_) {
     puts_.Retry(/*renew_leases=*/false);
     if (network_->Reaches(node_, kStoreNode)) {
@@ -192,7 +192,7 @@ void StoreClient::Tick() {
                      network->Send(Kind::kStoreLease, kLeaseBytes, kStoreNode, node, &lane, [] {});
                    });
   }
-  life_->RunAfter(kTickInterval, [this] { Tick(); });
+  executor_->RunAfter(kTickInterval, [this] { Tick(); });
 }
 
 void StoreClient::Stop() {

@@ -11,8 +11,8 @@
 #include "daemon/io/store.h"
 #include "daemon/rpc/put_queue.h"
 #include "daemon/rpc/reconnect.h"
-#include "tests/cluster/life.h"
 #include "tests/cluster/network.h"
+#include "tests/cluster/sim_executor.h"
 
 namespace r2cc::cluster {
 
@@ -50,11 +50,11 @@ class StoreServer {
   bool up_ = false;
 };
 
-// Of one life of one daemon.
+// The client of one run of one daemon.
 class StoreClient final : public daemon::Store {
  public:
   // All outlive it.
-  StoreClient(int node, Life* life, Network* network, StoreServer* server);
+  StoreClient(int node, SimExecutor* executor, Network* network, StoreServer* server);
   ~StoreClient() override { Stop(); }
 
   void Start(const std::string& prefix, Callbacks callbacks) override;
@@ -73,7 +73,7 @@ class StoreClient final : public daemon::Store {
   void Tick();
 
   const int node_;
-  Life* const life_;
+  SimExecutor* const executor_;
   Network* const network_;
   StoreServer* const server_;
   std::string prefix_;

@@ -24,7 +24,7 @@ TEST_P(Contract, GrantedNothingTravelsBeforeItsBufferIsPosted) {
   ExpectAllWell();
 }
 
-TEST_P(Contract, GrantedInOrderWhoeverPostsFirst) {
+TEST_P(Contract, GrantedInOrderWhicheverEndPostsFirst) {
   Make();
   Start(2);
   for (int round = 0; round < 4; ++round) {

@@ -14,7 +14,7 @@
 //   Page          The daemon's verdict moves traffic and never takes the last way; a daemon that is gone has no say.
 //   Repaired      A rail that is back is used again by itself, proved, and not while it flaps.
 //   Abort         One side's abort is the other's error; closing waits for no peer.
-//   LastWords     Acknowledgements outlive their flow and their process.
+//   LastAcks      Acknowledgements outlive their flow and their process.
 //   Flush         What is reported done is there, whichever rails carried it.
 //   Gray          A slow rail is used for what it moves, and not given up.
 //   Paths         Flows open and go on over whatever reaches the peer; without any way, an error at the deadline.
@@ -54,7 +54,7 @@ class Contract : public testing::TestWithParam<Transport> {
   }
   void TearDown() override {
     if (job_ != nullptr) job_->CheckPoison();
-    if (HasFailure() && world_ != nullptr) ShowTold();
+    if (HasFailure() && world_ != nullptr) ShowReports();
     job_.reset();
     world_.reset();
     flows_.clear();
@@ -68,12 +68,12 @@ class Contract : public testing::TestWithParam<Transport> {
     ASSERT_NE(world_, nullptr);
     job_ = std::make_unique<Job>(world_.get());
   }
-  void ShowTold() const {
-    static constexpr const char* kWords[] = {"up", "fenced", "slow", "steady"};
+  void ShowReports() const {
+    static constexpr const char* kNames[] = {"up", "fenced", "slow", "steady"};
     for (End end = 0; end < 2; ++end)
-      for (const Told& told : world_->told(end))
-        std::printf("end %d rail %d %s %s, %llu bytes replayed\n", end, told.rail, kWords[static_cast<int>(told.what)], told.cause.c_str(),
-                    static_cast<unsigned long long>(told.replayed_bytes));
+      for (const RailReport& report : world_->reports(end))
+        std::printf("end %d rail %d %s %s, %llu bytes replayed\n", end, report.rail, kNames[static_cast<int>(report.what)],
+                    report.cause.c_str(), static_cast<unsigned long long>(report.replayed_bytes));
   }
   // Opens flows from end 0, one at home on each rail in turn or on the rails named, and waits until every link is up and used.
   void Start(int flows) {
@@ -84,7 +84,7 @@ class Contract : public testing::TestWithParam<Transport> {
   void StartOn(const std::vector<int>& homes) {
     for (const int rail : homes) flows_.push_back(job_->Open(0, rail));
     ASSERT_TRUE(job_->RunUntilOpen(Patience())) << "flows do not open";
-    ASSERT_TRUE(job_->RunUntil([this] { return Count(0, Told::What::kLinkUp) >= kRails; }, Patience())) << "links do not come up";
+    ASSERT_TRUE(job_->RunUntil([this] { return Count(0, RailReport::What::kLinkUp) >= kRails; }, Patience())) << "links do not come up";
     for (const int flow : flows_) job_->Exchange(flow, 1000);
     ASSERT_TRUE(job_->RunUntilDone(Patience()));
   }
@@ -116,15 +116,16 @@ class Contract : public testing::TestWithParam<Transport> {
   static Nanos Slack() { return GetParam().slack; }
   // What a measured rate may fall short of the due one. Rails that are compared are so slow that two processors fill them.
   static double Fair() { return GetParam().real_time ? 0.85 : 0.9; }
-  int Count(End end, Told::What what, int rail = -1) const {
-    return static_cast<int>(std::count_if(world_->told(end).begin(), world_->told(end).end(),
-                                          [&](const Told& told) { return told.what == what && (rail < 0 || told.rail == rail); }));
+  int Count(End end, RailReport::What what, int rail = -1) const {
+    return static_cast<int>(std::count_if(world_->reports(end).begin(), world_->reports(end).end(), [&](const RailReport& report) {
+      return report.what == what && (rail < 0 || report.rail == rail);
+    }));
   }
-  int Fences(End end = 0, int rail = -1) const { return Count(end, Told::What::kLinkFenced, rail); }
-  int LinksUp(End end, int rail) const { return Count(end, Told::What::kLinkUp, rail); }
+  int Fences(End end = 0, int rail = -1) const { return Count(end, RailReport::What::kLinkFenced, rail); }
+  int LinksUp(End end, int rail) const { return Count(end, RailReport::What::kLinkUp, rail); }
   uint64_t Replayed() const {
     uint64_t bytes = 0;
-    for (const Told& told : world_->told(0)) bytes += told.replayed_bytes;
+    for (const RailReport& report : world_->reports(0)) bytes += report.replayed_bytes;
     return bytes;
   }
   uint64_t Left(End end) const {

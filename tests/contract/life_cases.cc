@@ -125,7 +125,7 @@ TEST_P(Contract, AbortWaitsForNoPeer) {
 }
 
 // A job that ends as soon as its last receive is done, while the channel that would carry the acknowledgement is deaf.
-TEST_P(Contract, LastWordsOutliveFlowAndProcess) {
+TEST_P(Contract, LastAcksOutliveFlowAndProcess) {
   for (const int deaf : {0, 1, kOob, kRails}) {  // kRails: none
     SCOPED_TRACE("deaf: " + std::to_string(deaf));
     Make({.silence = 100 * kMs});
@@ -153,10 +153,10 @@ TEST_P(Contract, GrayRailIsUsedForWhatItMovesAndNotGivenUp) {
   const double gray = Goodput(kSecond);
   EXPECT_GT(gray, Fair() * healthy * 3.25 / 4) << "healthy " << healthy * 1e-6 << " MB/s, gray " << gray * 1e-6;
   EXPECT_EQ(Fences(), 0) << "slow is not dead";
-  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSlow, 1) > 0; }, 5 * kSecond)) << "the daemon is not told";
-  EXPECT_EQ(Count(0, Told::What::kRailSlow), Count(0, Told::What::kRailSlow, 1)) << "the others are well";
+  EXPECT_TRUE(TrafficUntil([&] { return Count(0, RailReport::What::kRailSlow, 1) > 0; }, 5 * kSecond)) << "the daemon is not told";
+  EXPECT_EQ(Count(0, RailReport::What::kRailSlow), Count(0, RailReport::What::kRailSlow, 1)) << "the others are well";
   world_->Slow(0, 1, 1);
-  EXPECT_TRUE(TrafficUntil([&] { return Count(0, Told::What::kRailSteady, 1) > 0; }, 5 * kSecond)) << "nor that it is over";
+  EXPECT_TRUE(TrafficUntil([&] { return Count(0, RailReport::What::kRailSteady, 1) > 0; }, 5 * kSecond)) << "nor that it is over";
   EXPECT_GT(Goodput(600 * kMs), Fair() * healthy);
   ExpectAllWell();
 }

@@ -16,9 +16,9 @@ TEST_P(Contract, SilenceOfARailIsGivenUpInTime) {
   ASSERT_TRUE(TrafficMore(16));
   EXPECT_EQ(Fences(), 1) << "and no other";
   EXPECT_EQ(Fences(0, 1), 1);
-  for (const Told& told : world_->told(0))
-    if (told.what == Told::What::kLinkFenced) {
-      EXPECT_EQ(told.cause, "silence");
+  for (const RailReport& report : world_->reports(0))
+    if (report.what == RailReport::What::kLinkFenced) {
+      EXPECT_EQ(report.cause, "silence");
     }
   ExpectAllWell();
 }
@@ -41,9 +41,9 @@ TEST_P(Contract, SilenceOfWhatARailWasGivenIsFoundThoughTheRailAnswers) {
     ASSERT_TRUE(TrafficMore(16));
     EXPECT_EQ(Fences(), 1) << "and no other";
     EXPECT_EQ(Fences(0, 1), 1);
-    for (const Told& told : world_->told(0))
-      if (told.what == Told::What::kLinkFenced && loss == Loss::kCompletions) {
-        EXPECT_EQ(told.cause, "stalled");
+    for (const RailReport& report : world_->reports(0))
+      if (report.what == RailReport::What::kLinkFenced && loss == Loss::kCompletions) {
+        EXPECT_EQ(report.cause, "stalled");
       }
     const int up = LinksUp(0, 1);
     world_->Lose(0, 1, Loss::kNothing);
@@ -160,7 +160,7 @@ TEST_P(Contract, PageNeverTakesTheLastWay) {
   ExpectAllWell();
 }
 
-TEST_P(Contract, PageOfALostDaemonHasNoSay) {
+TEST_P(Contract, PageOfALostDaemonDecidesNothing) {
   Make();
   Start(kRails);
   for (const End end : {0, 1}) world_->Publish(end, {{.node = 0, .rail = 0, .state = plan::PlannedState::kFailed, .weight_permille = 0}});

@@ -34,13 +34,13 @@ TEST_P(Interfaces, ARailIsRenumberedAndInUseAgain) {
   for (const End end : {0, 1, 1, 0}) ExpectBackAfter("renumbered", end, [&] { world()->Renumber(end, kRail); });
 }
 
-TEST_P(Interfaces, AnInterfaceIsMadeAnewAndInUseAgain) {
+TEST_P(Interfaces, ARecreatedInterfaceIsInUseAgain) {
   Make();
   Start(kRails);
   for (const End end : {0, 1}) ExpectBackAfter("made anew", end, [&] { world()->Remake(end, kRail); });
 }
 
-TEST_P(Interfaces, AnInterfaceIsMadeAnewWithAnotherAddress) {
+TEST_P(Interfaces, ARecreatedInterfaceIsInUseWithAnotherAddress) {
   Make();
   Start(kRails);
   for (const End end : {0, 1})

@@ -107,7 +107,7 @@ const std::map<std::string, std::string> kLacks = {
     {"NthFailureDuringTheReplay", kSilenceTrait},
     {"NthFailureTakesTheChannelThatAnswersTheFence", kSilenceTrait},
     {"RepairedRailIsUsedAgain", kSilenceTrait},
-    {"LastWordsOutliveFlowAndProcess", kSilenceTrait},
+    {"LastAcksOutliveFlowAndProcess", kSilenceTrait},
     {"PathsOpenWithRailsDeadAtTheStart", kSilenceTrait},
     {"PathsFaultsDuringConnectAndAccept", kSilenceTrait},
     {"PathsAllLostBeyondTheDeadlineIsAnErrorAtBothEnds", kSilenceTrait},

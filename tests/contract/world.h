@@ -46,8 +46,8 @@ enum class Loss {
 
 enum class FlowState { kOpening, kOpen, kFailed, kClosed };
 
-// What a process told its daemon about its rails and links.
-struct Told {
+// What a process reported to its daemon about its rails and links.
+struct RailReport {
   enum class What { kLinkUp, kLinkFenced, kRailSlow, kRailSteady };
   What what = What::kLinkUp;
   int rail = 0;  // its own
@@ -134,7 +134,7 @@ class World {
   // What has left the end on the rail, everything included.
   virtual uint64_t LeftBytes(End end, int rail) const = 0;
   // All since the start, in order.
-  virtual const std::vector<Told>& told(End end) const = 0;
+  virtual const std::vector<RailReport>& reports(End end) const = 0;
 };
 
 // A transport under test.

@@ -31,7 +31,7 @@ Plugin& ThePlugin() {
 
 Result Failed(Result result, const std::string& why) {
   if (result != Result::kSuccess && ThePlugin().log != nullptr)
-    ThePlugin().log(abi::LogLevel::kWarn, abi::kLogNet, __FILE__, __LINE__, "%s", why.c_str());
+    ThePlugin().log(abi::DebugLogLevel::kWarn, abi::kLogNet, __FILE__, __LINE__, "%s", why.c_str());
   return result;
 }
 

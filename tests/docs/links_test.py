@@ -35,7 +35,7 @@ class LinksTest(unittest.TestCase):
     self.assertEqual(listed, sorted(path.removeprefix("docs/") for path in self.pages
                                     if path.startswith("docs/") and not path.startswith("docs/figures/")))
 
-  def test_what_a_link_and_an_anchor_are(self):
+  def test_finds_links_and_anchors(self):
     pages = {"a.md": "# The `nic` list, and more\n\n## Twice\n## Twice\n[x](b/c.md#see)\n```\n[x](none.md)\n```\n[`code`](#twice-1)\n",
              "b/c.md": "# See\n[up](../a.md#the-nic-list-and-more) [gone](../d.md) [no\nway](../a.md#three)\n"}
     self.assertEqual(links.broken(pages, lambda path: path in pages),

@@ -55,7 +55,7 @@ class ReferenceTest(unittest.TestCase):
              "proto/c.proto": "message Part {\n  string a = 1;\n}\n"}
     self.assertEqual([one.name for one in reference.read_with_imports("proto/a.proto", files.__getitem__)], ["S", "Ask", "Reply", "Part"])
 
-  def test_what_is_read(self):
+  def test_reads_declarations(self):
     declarations = reference.read(PROTO)
     self.assertEqual([(one.kind, one.name, one.text) for one in declarations],
                      [("message", "Nic", "One NIC."), ("enum", "Nic.Kind", ""), ("message", "Nic.Hop", ""), ("service", "Control", "")])

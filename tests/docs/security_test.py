@@ -47,7 +47,7 @@ class SecurityTest(unittest.TestCase):
     self.assertNotIn(-1, places)
     self.assertEqual(places, sorted(places))
 
-  def test_what_is_not_there_is_missed(self):
+  def test_missing_names_are_found(self):
     self.assertEqual(missing("NoSuchTest.Case", "", self.known, self.sources), "no suite NoSuchTest")
     self.assertEqual(missing(".NoSuchCase", "RebootTest", self.known, self.sources), "no case RebootTest.NoSuchCase")
     self.assertEqual(missing("//tests/docs:no_such_test", "", self.known, self.sources), "no target //tests/docs:no_such_test")

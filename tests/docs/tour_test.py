@@ -61,7 +61,7 @@ class TourTest(unittest.TestCase):
       section = section[:section.find("\n## ", 4)] if "\n## " in section[4:] else section
       self.assertGreater(len(STEP.findall(section)), 5, heading)
 
-  def test_what_a_function_is(self):
+  def test_recognises_functions(self):
     text = "void Peer::Submit(int a) {\n  other_->Move(1);\n  session.Post(2);\n  Own();\n  // Commented()\n}\n"
     self.assertTrue(has_function(text, "Submit"))
     self.assertTrue(has_function(text, "Own"))

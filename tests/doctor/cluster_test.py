@@ -26,7 +26,7 @@ def shell(folder: pathlib.Path, command: str) -> None:
 class ClusterTest(doctor_rig.DoctorTestCase):
 
   def without_tls(self, nodes: two_nodes.TwoNodes, node: int, more: str) -> None:
-    """In the clear, as what the strangers say is."""
+    """In the clear, as the foreign daemons are."""
     nodes.configure(node, more=f"insecure: true\n{more}")
     path = self.folder / f"n{node}.textproto"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -57,7 +57,7 @@ class ClusterTest(doctor_rig.DoctorTestCase):
     nodes = self.rig(start=False)
     self.without_tls(nodes, 0, "")
     nodes.start(0)
-    with nodes.process(1, str(self.stranger), "serve", f"{nodes.address(1, 0)}:{two_nodes.PORT}", "n1", "99"):
+    with nodes.process(1, str(self.foreign_daemon), "serve", f"{nodes.address(1, 0)}:{two_nodes.PORT}", "n1", "99"):
       self.finds(nodes, "warn releases: the daemon of n1 (release 9.9.9) speaks protocol 99")
 
   def test_a_page_that_is_nearly_full(self):
@@ -68,8 +68,9 @@ class ClusterTest(doctor_rig.DoctorTestCase):
       nodes.start(node)
 
     def fill(count: int) -> None:
-      with nodes.process(1, str(self.stranger), "fill", f"{nodes.address(0, 0)}:{two_nodes.PORT}", str(count), "64") as process:
-        self.assertEqual(process.wait(two_nodes.PATIENCE_S), 0, (nodes.folder / f"{self.stranger.name}.log").read_text(encoding="utf-8"))
+      with nodes.process(1, str(self.foreign_daemon), "fill", f"{nodes.address(0, 0)}:{two_nodes.PORT}", str(count), "64") as process:
+        log = nodes.folder / f"{self.foreign_daemon.name}.log"
+        self.assertEqual(process.wait(two_nodes.PATIENCE_S), 0, log.read_text(encoding="utf-8"))
 
     self.finds_only(nodes, "warn configuration: insecure: true")
     # 76 %, and 83 %: below what it takes of NICs, as broken paths and drains have places of their own.

@@ -33,22 +33,22 @@ class DiagnoseTest(unittest.TestCase):
       self.skipTest("needs root: makes network namespaces")
     self.page, self.r2ccd, self.r2ccctl = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
 
-  def said(self, nodes: two_nodes.TwoNodes, command: str) -> list[str]:
+  def printed(self, nodes: two_nodes.TwoNodes, command: str) -> list[str]:
     program, *arguments = shlex.split(command)
     self.assertEqual(program, "r2ccctl")
     done = two_nodes.run("ip", "netns", "exec", nodes.netns(0), str(self.r2ccctl), "--run_dir", str(nodes.run_dir(0)), *arguments,
                          check=False, environment=symptoms.environment(nodes))
     return symptoms.plain(done.stdout + done.stderr, nodes.folder)
 
-  def has(self, wanted: list[str], said: list[str]) -> str:
+  def has(self, wanted: list[str], printed: list[str]) -> str:
     """The first line of the page that was not said behind the one before it; empty: all were."""
     at = 0
     for line in wanted:
       if line == LEFT_OUT:
         continue
-      if line not in said[at:]:
+      if line not in printed[at:]:
         return line
-      at = said.index(line, at) + 1
+      at = printed.index(line, at) + 1
     return ""
 
   def test_every_symptom_of_the_page(self):
@@ -65,7 +65,7 @@ class DiagnoseTest(unittest.TestCase):
             for command, lines in commands:
               wanted = symptoms.plain("\n".join(lines), nodes.folder)
               end = time.monotonic() + two_nodes.PATIENCE_S
-              while missing := self.has(wanted, said := self.said(nodes, command)):
+              while missing := self.has(wanted, printed := self.printed(nodes, command)):
                 if time.monotonic() > end:
-                  self.fail(f"`{command}` does not say {missing!r} but\n" + "\n".join(said))
+                  self.fail(f"`{command}` does not say {missing!r} but\n" + "\n".join(printed))
                 time.sleep(0.2)

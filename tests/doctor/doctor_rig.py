@@ -18,7 +18,7 @@ class DoctorTestCase(unittest.TestCase):
     if os.geteuid() != 0:
       self.skipTest("needs root: makes network namespaces")
     paths = [pathlib.Path(path).resolve() for path in unittest_main.test_args()]
-    self.r2ccd, self.r2ccctl, self.plugin, self.old_nccl, self.stranger, self.old_request = paths
+    self.r2ccd, self.r2ccctl, self.plugin, self.old_nccl, self.foreign_daemon, self.old_request = paths
     # In /tmp whatever TEST_TMPDIR says: the path of a Unix socket has room for 107 bytes.
     self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="r2cc-doctor-", dir="/tmp")))
     self.folder.chmod(0o755)

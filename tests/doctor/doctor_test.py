@@ -69,7 +69,7 @@ class DoctorTest(doctor_rig.DoctorTestCase):
     nodes.ip(0, "address", "add", "169.254.7.1/16", "dev", "rail1")
     self.finds(nodes, "FAIL nic address: rail1 (rail1) has only a link-local address")
 
-  def test_an_address_that_another_node_tells_of(self):
+  def test_an_address_from_another_node(self):
     nodes = self.rig(start=False)
     nodes.ip(1, "address", "flush", "dev", "rail1")
     nodes.ip(1, "address", "add", f"{nodes.address(0, 1)}/24", "dev", "rail1")

@@ -33,7 +33,7 @@ def expect_iterations(case: unittest.TestCase, job: Job, count: int) -> None:
     job.follower.poll()
     dead = job.dead_rank()
     if dead is not None:
-      case.fail(f"rank {dead} ended with {job.ranks[dead].returncode}: {job.ranks[dead].last_words()}")
+      case.fail(f"rank {dead} ended with {job.ranks[dead].returncode}: {job.ranks[dead].last_lines()}")
     return iterations() >= before + count
 
   case.assertTrue(wait_until(went_on, PATIENCE_S, 0.02), f"fewer than {count} iterations in {PATIENCE_S} s")

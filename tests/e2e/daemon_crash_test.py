@@ -33,7 +33,7 @@ class DaemonCrash(ClusterCase):
     self.assertTrue(wait_until(lambda: self.shares_sent(0)["rail1"] < 0.02, PATIENCE_S), self.shares_sent(0))
     self.expect_right_end()
 
-  def test_the_operators_word_is_kept_over_a_restart(self):
+  def test_the_operators_setting_is_kept_over_a_restart(self):
     self.cluster.ctl(0, "nic", "drain", "n0/rail1")
     self.assertTrue(wait_until(lambda: self.shares_sent(0)["rail1"] < 0.02, PATIENCE_S), self.shares_sent(0))
     self.cluster.kill_daemon(0)

@@ -18,7 +18,7 @@ class DaemonSteers(ClusterCase):
     self.assertTrue(wait_until(lambda: self.shares_sent(0)["rail1"] > 0.2, PATIENCE_S), self.shares_sent(0))
     self.expect_right_end()
 
-  def test_a_drain_at_another_nodes_daemon_is_heard_too(self):
+  def test_a_drain_at_another_nodes_daemon_counts_too(self):
     self.cluster.ctl(2, "nic", "drain", "n0/rail3")
     self.assertTrue(wait_until(lambda: self.shares_sent(0)["rail3"] < 0.02, PATIENCE_S), self.shares_sent(0))
     self.expect_right_end()
@@ -70,8 +70,8 @@ class DaemonSteers(ClusterCase):
     fault_ns = self.lab.cut(RailId(1, 2))
     self.expect_iterations(5)
     failovers = lambda: [event for event in self.failover_events() if int(event["monotonic_ns"]) >= fault_ns]
-    told = lambda: {event["node"] for event in failovers()}
-    self.assertTrue(wait_until(lambda: "n0" in told(), PATIENCE_S, 0.2), told())
+    reporters = lambda: {event["node"] for event in failovers()}
+    self.assertTrue(wait_until(lambda: "n0" in reporters(), PATIENCE_S, 0.2), reporters())
     # With no link monitor in any plugin the page alone says so: before silence, which takes R2CC_SILENCE_MS, could.
     self.assertEqual({event["cause"] for event in failovers()}, {"page-notice"})
     self.assertTrue(wait_until(lambda: self.shares_sent(0)["rail2"] < 0.02, PATIENCE_S), self.shares_sent(0))

@@ -57,11 +57,11 @@ class Drain(DrainCase):
   environment = {"R2CC_JOB": "train"}
 
   def test_a_whole_rail(self):
-    said = self.cluster.ctl(1, "nic", "drain", "rail2/*")
-    self.assertEqual(len(said.splitlines()), self.lab.nodes, said)
+    output = self.cluster.ctl(1, "nic", "drain", "rail2/*")
+    self.assertEqual(len(output.splitlines()), self.lab.nodes, output)
     for node in range(self.lab.nodes):
       self.expect_unused("rail2", node)
-      self.assertIn(f"n{node}/rail2", said)
+      self.assertIn(f"n{node}/rail2", output)
     self.expect_iterations(3)
     self.cluster.ctl(2, "nic", "undrain", "rail2/*")
     for node in range(self.lab.nodes):
@@ -88,7 +88,7 @@ class Drain(DrainCase):
     drain = self.start_drain("n0/rail1", "--wait")
     busy_s = self.last_busy_s("rail1", drain, time.monotonic() + PATIENCE_S)
     ended_s = time.monotonic()
-    self.assertEqual(drain.wait(0), 0, drain.last_words())
+    self.assertEqual(drain.wait(0), 0, drain.last_lines())
     self.assertIn("nothing travels there any more", drain.output())
     # The last report with bytes in it may be a second younger than they are.
     self.assertGreater(ended_s - busy_s, _QUIET_S - 1)
@@ -105,7 +105,7 @@ class Drain(DrainCase):
     for job in ("job", "other"):
       self.assertTrue(moves(job), shares())
     drain = self.start_drain("n0/rail1", "--job", "train", "--wait")
-    self.assertEqual(drain.wait(PATIENCE_S), 0, drain.last_words())
+    self.assertEqual(drain.wait(PATIENCE_S), 0, drain.last_lines())
     for _ in range(3):
       seen = shares()
       self.assertLess(seen["job"], 0.02, seen)
@@ -150,8 +150,8 @@ class DrainWithoutAnotherWay(DrainCase):
     drain = self.start_drain("n0/rail1", "--wait")
     # Much longer than what it calls quiet.
     self.last_busy_s("rail1", drain, time.monotonic() + 4 * _QUIET_S)
-    self.assertTrue(drain.is_alive(), f"it returned while the job was there: {drain.output()} {drain.last_words()}")
+    self.assertTrue(drain.is_alive(), f"it returned while the job was there: {drain.output()} {drain.last_lines()}")
     self.expect_used("rail1")
     self.expect_right_end()
-    self.assertEqual(drain.wait(PATIENCE_S), 0, drain.last_words())
+    self.assertEqual(drain.wait(PATIENCE_S), 0, drain.last_lines())
     self.assertIn("nothing travels there any more", drain.output())

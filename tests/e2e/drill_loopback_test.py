@@ -16,13 +16,13 @@ class DrillOnLoopback(unittest.TestCase):
 
   def expect_pass(self, result) -> None:
     self.assertEqual(result.exit_code, 0, result.story)
-    said = result.said
-    self.assertTrue(said["pass"])
-    self.assertEqual((said["wrong_elements"], said["late_writes"]), (0, 0))
-    self.assertEqual(said["mode"], "loopback")
-    self.assertIsNone(said["rate_gbps"])
-    self.assertGreaterEqual(len(said["faults"]), 2)
-    for fault in said["faults"]:
+    summary = result.summary
+    self.assertTrue(summary["pass"])
+    self.assertEqual((summary["wrong_elements"], summary["late_writes"]), (0, 0))
+    self.assertEqual(summary["mode"], "loopback")
+    self.assertIsNone(summary["rate_gbps"])
+    self.assertGreaterEqual(len(summary["faults"]), 2)
+    for fault in summary["faults"]:
       self.assertEqual(fault["kind"], "fail-nic")
       self.assertGreater(fault["failovers"], 0)
 
@@ -40,5 +40,5 @@ class DrillOnLoopback(unittest.TestCase):
   def test_a_plain_plugin_fails(self):
     result = run_drill("--quick", "--no-root", "--plugin", str(built_file("tests/control/libnccl-net-plain.so")))
     self.assertEqual(result.exit_code, 1, result.story)
-    self.assertFalse(result.said["pass"])
+    self.assertFalse(result.summary["pass"])
     self.assertIn("did not attach to r2ccd", result.story)

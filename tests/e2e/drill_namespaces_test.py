@@ -12,16 +12,16 @@ class DrillInNamespaces(DrillCase):
   def test_passes_without_a_daemon(self):
     result = run_drill("--root-required", "--quick", "--no-daemon")
     self.expect_right(result)
-    self.assertEqual([fault["rail"] for fault in result.said["faults"]], ["n0/rail1", "n1/rail1"])
+    self.assertEqual([fault["rail"] for fault in result.summary["faults"]], ["n0/rail1", "n1/rail1"])
 
   def test_a_plain_plugin_fails_with_a_clear_message(self):
     result = run_drill("--root-required", "--quick", "--no-daemon", "--plugin", str(built_file("tests/control/libnccl-net-plain.so")))
     self.assertEqual(result.exit_code, 1, result.story)
-    self.assertFalse(result.said["pass"])
-    self.assertRegex(result.said["reason"], "(hangs|died) since n0/rail1 was lost")
+    self.assertFalse(result.summary["pass"])
+    self.assertRegex(result.summary["reason"], "(hangs|died) since n0/rail1 was lost")
 
-  def test_a_plain_plugin_fails_also_beside_daemons(self):
+  def test_a_plain_plugin_fails_also_next_to_daemons(self):
     result = run_drill("--root-required", "--quick", "--plugin", str(built_file("tests/control/libnccl-net-plain.so")))
     self.assertEqual(result.exit_code, 1, result.story)
-    self.assertRegex(result.said["reason"], "(hangs|died) since n0/rail1 was lost")
+    self.assertRegex(result.summary["reason"], "(hangs|died) since n0/rail1 was lost")
     self.assertIn("did not attach to r2ccd", result.story)

@@ -20,7 +20,7 @@ _TIMEOUT_S = 280
 @dataclasses.dataclass(frozen=True)
 class DrillResult:
   exit_code: int
-  said: dict[str, Any]  # the JSON object
+  summary: dict[str, Any]  # the JSON object
   story: str  # what a person reads
 
 
@@ -40,10 +40,10 @@ def run_drill(*flags: str, through: Sequence[str] = (), tree: pathlib.Path | Non
                         timeout=_TIMEOUT_S, check=False, env=clean_environment({}))
   lines = done.stdout.strip().splitlines()
   try:
-    said = json.loads(lines[-1])
+    summary = json.loads(lines[-1])
   except (IndexError, ValueError):
-    said = {}
-  return DrillResult(done.returncode, said, done.stderr)
+    summary = {}
+  return DrillResult(done.returncode, summary, done.stderr)
 
 
 class DrillCase(unittest.TestCase):
@@ -58,14 +58,14 @@ class DrillCase(unittest.TestCase):
   def expect_right(self, result: DrillResult, rate_gbps: float = 2.0) -> None:
     """Facts about correctness; the figures' sizes are the bench's business (//tests/bench:drill_stalls)."""
     self.assertEqual(result.exit_code, 0, result.story)
-    said = result.said
-    self.assertTrue(said["pass"])
-    self.assertEqual((said["wrong_elements"], said["late_writes"]), (0, 0))
-    self.assertEqual(said["mode"], "namespaces")
-    self.assertEqual(said["rate_gbps"], rate_gbps)
+    summary = result.summary
+    self.assertTrue(summary["pass"])
+    self.assertEqual((summary["wrong_elements"], summary["late_writes"]), (0, 0))
+    self.assertEqual(summary["mode"], "namespaces")
+    self.assertEqual(summary["rate_gbps"], rate_gbps)
     for figure in ("busbw_healthy_gbps", "busbw_degraded_gbps", "busbw_restored_gbps"):
-      self.assertGreater(said[figure], 0, figure)
-    for fault in said["faults"]:
+      self.assertGreater(summary[figure], 0, figure)
+    for fault in summary["faults"]:
       self.assertIsNotNone(fault["stall_ms"])
     for figure in ("balance_ms", "degraded_all_reduce_ms"):
-      self.assertGreaterEqual(said["half_lost"][figure], said["half_lost"]["bound_ms"] * 0.9, "tbf lets a burst through")
+      self.assertGreaterEqual(summary["half_lost"][figure], summary["half_lost"]["bound_ms"] * 0.9, "tbf lets a burst through")

@@ -10,9 +10,9 @@ class Drill(DrillCase):
     # lasts: n0 sets the pace with three rails, and the four of n1 are empty for a quarter of the time.
     result = run_drill("--root-required", "--rate", "200mbit")
     self.expect_right(result, rate_gbps=0.8)
-    self.assertEqual([(fault["kind"], fault["rail"]) for fault in result.said["faults"]],
+    self.assertEqual([(fault["kind"], fault["rail"]) for fault in result.summary["faults"]],
                      [("link-down", "n0/rail1"), ("link-down", "n1/rail1"), ("fail-nic", "n2/rail2")])
-    for fault in result.said["faults"]:
+    for fault in result.summary["faults"]:
       self.assertGreater(fault["failovers"], 0, fault)
-    for fault in (result.said["faults"][0], result.said["faults"][2]):
+    for fault in (result.summary["faults"][0], result.summary["faults"][2]):
       self.assertGreater(fault["replayed_bytes"], 0, fault)

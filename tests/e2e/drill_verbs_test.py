@@ -15,12 +15,12 @@ class DrillOnRdmaRails(unittest.TestCase):
     result = run_drill("--rig", "verbs", "--quick")
     print(result.story)
     self.assertEqual(result.exit_code, 0, result.story)
-    said = result.said
-    self.assertTrue(said["pass"])
-    self.assertEqual((said["mode"], said["wrong_elements"], said["late_writes"]), ("verbs", 0, 0))
-    self.assertEqual([(fault["kind"], fault["rail"]) for fault in said["faults"]],
+    summary = result.summary
+    self.assertTrue(summary["pass"])
+    self.assertEqual((summary["mode"], summary["wrong_elements"], summary["late_writes"]), ("verbs", 0, 0))
+    self.assertEqual([(fault["kind"], fault["rail"]) for fault in summary["faults"]],
                      [("link-down", "n0/rail1"), ("link-down", "n1/rail0"), ("silence", "n0/rail1")])
-    for fault in said["faults"]:
+    for fault in summary["faults"]:
       self.assertGreater(fault["failovers"], 0, fault)
       self.assertIsNotNone(fault["stall_ms"], fault)
     self.assertIn("emulated: one slow processor", result.story)

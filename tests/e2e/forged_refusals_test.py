@@ -67,24 +67,24 @@ class ForgedRefusals(unittest.TestCase):
     self.expect_pair("up")
     victim, to = (self.lab.rail_address(RailId(node, 0)) for node in (1, 0))
     packet, over = refusal(victim, to), threading.Event()
-    with open_in(self.lab.namespace(2), socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as stranger, \
-        open_in(self.lab.namespace(0), socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as heard:
+    with open_in(self.lab.namespace(2), socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sender, \
+        open_in(self.lab.namespace(0), socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as receiver:
 
       def forge() -> None:
         while not over.wait(EVERY_S):
-          stranger.sendto(packet, (to, 0))
+          sender.sendto(packet, (to, 0))
 
       forger = threading.Thread(target=forge)
       forger.start()
       try:
-        heard.settimeout(PATIENCE_S)
-        arrived, (source, _) = heard.recvfrom(256)
+        receiver.settimeout(PATIENCE_S)
+        arrived, (source, _) = receiver.recvfrom(256)
         self.assertEqual((arrived[20:22], source), (bytes((ICMP_UNREACHABLE, ICMP_PORT)), victim), "what is forged does not arrive")
         self.lab.blackhole(RailId(1, 0))
         self.expect_pair("silent")
         self.assertTrue(forger.is_alive(), "nothing was forged any more")
-        said = lambda: self.cluster.ctl_json(0, "nic", "why", "n1/rail0")["nic"]["state"]
-        self.assertTrue(wait_until(lambda: said() == "FAILED", PATIENCE_S, 0.1), f"n1/rail0 is {said()}")
+        nic_state = lambda: self.cluster.ctl_json(0, "nic", "why", "n1/rail0")["nic"]["state"]
+        self.assertTrue(wait_until(lambda: nic_state() == "FAILED", PATIENCE_S, 0.1), f"n1/rail0 is {nic_state()}")
         self.lab.unblackhole(RailId(1, 0))
         self.expect_pair("up")
       finally:

@@ -36,13 +36,13 @@ class Hangs(NamespaceCase):
     time.sleep(3)
     return self.job
 
-  def told(self, node: int, kind: str) -> list[dict]:
+  def events_of(self, node: int, kind: str) -> list[dict]:
     return [event for event in self.cluster.events(node) if event["kind"] == kind and event["node"] == f"n{node}"]
 
   def expect_named(self, node: int, fault_ns: int) -> str:
     """The event's line."""
-    self.assertTrue(wait_until(lambda: self.told(node, "job-hang"), 2 * NAMED_WITHIN_S, 0.1), f"n{node} names no hang")
-    events = self.told(node, "job-hang")
+    self.assertTrue(wait_until(lambda: self.events_of(node, "job-hang"), 2 * NAMED_WITHIN_S, 0.1), f"n{node} names no hang")
+    events = self.events_of(node, "job-hang")
     took_s = (int(events[0]["monotonic_ns"]) - fault_ns) / 1e9
     print(f"{self.id().rpartition('.')[2]}: n{node} after {took_s:.1f} s: {events[0]['message']}")
     self.assertTrue(8 < took_s < NAMED_WITHIN_S, events)
@@ -61,7 +61,7 @@ class Hangs(NamespaceCase):
     self.assertTrue(any(why in message for message in messages), messages)
 
   def expect_progress(self, node: int) -> None:
-    self.assertTrue(wait_until(lambda: self.told(node, "job-progress"), PATIENCE_S, 0.1), f"n{node} does not see the end of the hang")
+    self.assertTrue(wait_until(lambda: self.events_of(node, "job-progress"), PATIENCE_S, 0.1), f"n{node} does not see the end of the hang")
     self.assertTrue(all("waiting" not in job for job in self.cluster.ctl_json(node, "jobs")["jobs"]))
     self.assertNotIn("makes no progress", self.cluster.ctl(node, "status"))
 
@@ -109,7 +109,7 @@ class Hangs(NamespaceCase):
     end = time.monotonic() + QUIET_S
     while time.monotonic() < end:
       for node in range(2):
-        self.assertEqual(self.told(node, "job-hang"), [])
+        self.assertEqual(self.events_of(node, "job-hang"), [])
       time.sleep(1)
     self.expect_right_end()
 

@@ -63,23 +63,23 @@ class HealthTools(NamespaceCase):
     reporter = self.processes.start("reporter", argv)
     self.assertTrue(wait_until(lambda: "NVSentinel did not accept health events" in reporter.errors(), PATIENCE_S, 0.1))
     sentinel = self.processes.start("sentinel", [str(pathlib.Path(os.environ["SENTINEL"]).resolve()), str(socket)])
-    heard = lambda: sentinel.output().splitlines()
+    logged = lambda: sentinel.output().splitlines()
 
     def expect(part: str) -> str:
-      self.assertTrue(wait_until(lambda: any(part in line for line in heard()), PATIENCE_S, 0.1), (part, heard(), reporter.errors()))
-      return next(line for line in heard() if part in line)
+      self.assertTrue(wait_until(lambda: any(part in line for line in logged()), PATIENCE_S, 0.1), (part, logged(), reporter.errors()))
+      return next(line for line in logged() if part in line)
 
     # A start ends what a former reporter left open.
     for part in ("gpu-7 R2CCNic rail0 healthy", "gpu-7 R2CCNic rail1 healthy", "gpu-7 R2CCNoRail gpu-7 healthy"):
       expect(part)
-    before = len(heard())
+    before = len(logged())
     self.lab.cut(RailId(0, 1))
     self.assertEqual(expect(" ill "), "gpu-7 R2CCNic rail1 ill not-fatal STORE_ONLY rail1 FAILED: link down")
-    self.assertEqual(len(heard()), before + 1, "a masked fault is one event")
+    self.assertEqual(len(logged()), before + 1, "a masked fault is one event")
     self.lab.cut(RailId(0, 0))
     expect("gpu-7 R2CCNoRail gpu-7 ill fatal EXECUTE_REMEDIATION no NIC carries jobs: ")
     self.lab.heal(RailId(0, 0))
     self.lab.heal(RailId(0, 1))
-    healthy = lambda part: sum(1 for line in heard() if part in line)
+    healthy = lambda part: sum(1 for line in logged() if part in line)
     for part in ("R2CCNic rail0 healthy", "R2CCNic rail1 healthy", "R2CCNoRail gpu-7 healthy"):
-      self.assertTrue(wait_until(lambda part=part: healthy(part) == 2, PATIENCE_S, 0.1), (part, heard()))
+      self.assertTrue(wait_until(lambda part=part: healthy(part) == 2, PATIENCE_S, 0.1), (part, logged()))

@@ -37,16 +37,16 @@ class LargePackets(NamespaceCase):
     return len(pairs) == self.lab.nodes - 1 and all(pair.get("large") == "passes" for pair in pairs)
 
   def expect(self, node: int, rail: int, state: str, words: str, patience_s: float = KNOWN_S) -> dict:
-    said = [{}]
+    result = [{}]
 
     def as_expected() -> bool:
-      said[0] = self.why(node, rail)
-      return said[0]["nic"]["state"] == state and words in said[0]["verdict_text"]
+      result[0] = self.why(node, rail)
+      return result[0]["nic"]["state"] == state and words in result[0]["verdict_text"]
 
     since = time.monotonic()
-    self.assertTrue(wait_until(as_expected, patience_s, 0.05), f"n{node}/rail{rail}: wanted {state} and '{words}', it is {said[0]}")
-    print(f"n{node}/rail{rail} is {state} after {time.monotonic() - since:.2f} s: {said[0]['verdict_text']}", flush=True)
-    return said[0]
+    self.assertTrue(wait_until(as_expected, patience_s, 0.05), f"n{node}/rail{rail}: wanted {state} and '{words}', it is {result[0]}")
+    print(f"n{node}/rail{rail} is {state} after {time.monotonic() - since:.2f} s: {result[0]['verdict_text']}", flush=True)
+    return result[0]
 
   def forbidden(self, node: int) -> list[tuple[str, str]]:
     return [(f"{path['node']}/{path['nic']}", f"{path['peer_node']}/{path['peer_nic']}")

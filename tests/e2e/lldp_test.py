@@ -54,7 +54,7 @@ class Lldp(NamespaceCase):
       part = self.part(lldpd, "n0/rail0")
       return part.get("switch_name"), part.get("switch_port")
 
-    self.assertTrue(wait_until(lambda: seen() == ("leaf3", port), PATIENCE_S, 0.5), f"{seen()}; {lldpd.last_words()}")
+    self.assertTrue(wait_until(lambda: seen() == ("leaf3", port), PATIENCE_S, 0.5), f"{seen()}; {lldpd.last_lines()}")
     self.assertFalse([line for line in self.part(lldpd, "n0/rail0")["missing"] if line.startswith("switch port")])
     self.assertIn(f"at leaf3 port {port}", self.ctl(lldpd, "nic", "why", "n0/rail0"))
     self.assertRegex(self.ctl(lldpd, "nic", "list", "n0", "-o", "wide"), rf"n0/rail0 .* leaf3 +{port}")

@@ -126,7 +126,7 @@ class OddNetworks(NamespaceCase):
     self.assertIn("rail rail0 uses fd00::1", self.expect_line(ranks[0], "WARN R2CC: fd00::9 of rail0 is not used: another node"))
     self.assertGreater(self.sent_gb(ranks[0])["rail0"], 0.001)
 
-  def test_a_lack_of_descriptors_is_said_at_once(self):
+  def test_a_lack_of_descriptors_is_logged_at_once(self):
     self.make_lab()
     many = {"R2CC_SOCKETS_PER_RAIL": "16", "R2CC_DEADLINE_MS": "4000"}
     with self.subTest("the soft limit is no limit"):
@@ -135,14 +135,14 @@ class OddNetworks(NamespaceCase):
     self.expect_line(ranks[1], "WARN R2CC: no connection can be made or taken: this process has all 32 descriptors open that it may")
     self.assertIsNone(ranks[1].returncode, "it was said while the job still tried")
 
-  def test_unlike_families_are_said_when_they_are_known(self):
+  def test_unlike_families_are_logged_when_they_are_known(self):
     self.make_lab()
     self.on(1, "for i in 0 1; do echo 0 > /proc/sys/net/ipv6/conf/rail$i/disable_ipv6; ip -4 addr flush dev rail$i; "
                "ip addr add fd0$i::2/64 dev rail$i nodad; done")
     ranks = self.start(environments=({"R2CC_DEADLINE_MS": "20000"},) * 2)
-    said = self.expect_line(ranks[0], "WARN R2CC: no rail can reach peer n1: ")
-    self.assertIn("rail0 is IPv4 (10.10.0.1) and rail0 there IPv6 (fd00::2)", said)
-    self.assertIn("R2CC_RAILS", said)
+    output = self.expect_line(ranks[0], "WARN R2CC: no rail can reach peer n1: ")
+    self.assertIn("rail0 is IPv4 (10.10.0.1) and rail0 there IPv6 (fd00::2)", output)
+    self.assertIn("R2CC_RAILS", output)
     self.assertIsNone(ranks[0].returncode)
 
   def drop(self, node: int, what: str) -> None:
@@ -228,9 +228,9 @@ class OddNetworks(NamespaceCase):
         ranks = self.start()
         self.expect_end(ranks)
         for process in ranks:
-          said = self.expect_line(process, "WARN R2CC: not used: rail1, rail2, in one network")
+          output = self.expect_line(process, "WARN R2CC: not used: rail1, rail2, in one network")
           for sysctl in ("net.ipv4.conf.all.arp_ignore=1", "net.ipv4.conf.all.arp_announce=2", "rp_filter"):
-            self.assertIn(sysctl, said)
+            self.assertIn(sysctl, output)
           self.assertEqual(process.errors().count("not used: "), 1)
           self.assertEqual([rail for rail, sent in self.sent_gb(process).items() if sent > 0], ["rail0"])
 
@@ -245,8 +245,8 @@ class OddNetworks(NamespaceCase):
     # What n1 began before it knew is tried again after a second.
     ranks = self.start(("-b", "1M", "-e", "1M", "--seconds", "4"))
     self.expect_end(ranks)
-    said = self.expect_line(ranks[1], "WARN R2CC: connections to 10.10.1.2 of rail1 come in by rail0: ")
-    self.assertIn("net.ipv4.conf.all.arp_ignore=1", said)
+    output = self.expect_line(ranks[1], "WARN R2CC: connections to 10.10.1.2 of rail1 come in by rail0: ")
+    self.assertIn("net.ipv4.conf.all.arp_ignore=1", output)
     self.assertEqual(ranks[1].errors().count("come in by"), 1)
     for process in ranks:
       self.assertEqual([rail for rail, sent in sorted(self.sent_gb(process).items()) if sent > 0], ["rail0", "rail1"])

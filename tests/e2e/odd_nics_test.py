@@ -33,14 +33,14 @@ class OddNics(NamespaceCase):
     subprocess.run(self.lab.command(node, argv), check=True, capture_output=True, timeout=20)
 
   def expect(self, nic: str, verdict: str, state: str) -> dict:
-    said = [{}]
+    result = [{}]
 
     def as_expected() -> bool:
-      said[0] = self.cluster.ctl_json(0, "nic", "why", nic)
-      return said[0]["verdict"] == verdict and said[0]["nic"]["state"] == state
+      result[0] = self.cluster.ctl_json(0, "nic", "why", nic)
+      return result[0]["verdict"] == verdict and result[0]["nic"]["state"] == state
 
-    self.assertTrue(wait_until(as_expected, PATIENCE_S, 0.1), f"{nic}: wanted '{verdict}' and {state}, it is {said[0]}")
-    return said[0]
+    self.assertTrue(wait_until(as_expected, PATIENCE_S, 0.1), f"{nic}: wanted '{verdict}' and {state}, it is {result[0]}")
+    return result[0]
 
   def test_a_direct_cable(self):
     ends = [f"ip link add cable0 netns {self.lab.namespace(0)} type veth peer name cable0 netns {self.lab.namespace(1)}".split()]

@@ -22,14 +22,14 @@ class Outside(NamespaceCase):
     self.cluster.start_daemons()
 
   def test_a_program_runs_for_each_event(self):
-    heard = self.folder / "heard"
+    received = self.folder / "received"
     program = self.folder / "on-event"
-    program.write_text(f"#!/bin/sh\n/bin/cat >> {heard}\n", encoding="utf-8")
+    program.write_text(f"#!/bin/sh\n/bin/cat >> {received}\n", encoding="utf-8")
     program.chmod(0o755)
     argv = [str(self.cluster.binaries.ctl), "events", "--follow", "--last", "1", "--kind", "nic-state", "--run", str(program), "--run_dir",
             str(self.cluster.run_dir(0))]
     hook = self.processes.start("hook", argv)
-    events = lambda: [json.loads(line) for line in heard.read_text(encoding="utf-8").splitlines()] if heard.exists() else []
+    events = lambda: [json.loads(line) for line in received.read_text(encoding="utf-8").splitlines()] if received.exists() else []
     self.assertTrue(wait_until(lambda: len(events()) == 1, PATIENCE_S, 0.1), hook.errors())
     became = lambda state: [event for event in events()
                             if (event.get("to_state"), event["node"], event["nic"]) == (state, "n0", "rail1")]
@@ -47,11 +47,11 @@ class Outside(NamespaceCase):
     self.assertEqual(len(numbers), len(set(numbers)))
 
   def test_a_program_that_hangs_holds_up_no_daemon_and_the_next_event_comes(self):
-    heard, hung = self.folder / "heard", self.folder / "hung"
+    received, hung = self.folder / "received", self.folder / "hung"
     program = self.folder / "on-event"
     # Its first run closes its output, too: nothing of it ends.
     program.write_text(f"#!/bin/sh\nif [ ! -e {hung} ]; then echo $$ > {hung}; exec >&- 2>&-; exec /bin/sleep 1000; fi\n"
-                       f"/bin/cat >> {heard}\n", encoding="utf-8")
+                       f"/bin/cat >> {received}\n", encoding="utf-8")
     program.chmod(0o755)
     argv = [str(self.cluster.binaries.ctl), "events", "--follow", "--last", "1", "--kind", "nic-state", "--run", str(program), "--run_dir",
             str(self.cluster.run_dir(0))]
@@ -59,7 +59,7 @@ class Outside(NamespaceCase):
     self.assertTrue(wait_until(hung.exists, PATIENCE_S, 0.1), hook.errors())
     self.lab.cut(RailId(0, 1))
     self.assertIn("ok: r2ccd of node n0", self.cluster.ctl(0, "health"))
-    came = lambda: heard.exists() and '"to_state":"FAILED"' in heard.read_text(encoding="utf-8")
+    came = lambda: received.exists() and '"to_state":"FAILED"' in received.read_text(encoding="utf-8")
     self.assertTrue(wait_until(came, 30 + PATIENCE_S, 0.1), hook.errors())
     self.assertFalse(pathlib.Path(f"/proc/{hung.read_text(encoding='ascii').strip()}").exists(), "it was ended")
 
@@ -72,7 +72,7 @@ class Outside(NamespaceCase):
       line, = [line for line in lines if line.startswith(f'nics {{ name: "rail{rail}" interface: "rail{rail}" }}')]
       self.assertIn(f"as n1/rail{rail}", line)
 
-  def test_what_is_not_known_of_a_part_has_its_reason(self):
+  def test_unknown_parts_have_a_reason(self):
     text = self.cluster.ctl(0, "nic", "list", "n1", "-o", "wide")
     self.assertIn("n1/rail0: no driver: no device is behind this interface", text)
     self.assertIn("n1/rail1: no switch port: ", text)

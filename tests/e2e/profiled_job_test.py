@@ -49,9 +49,9 @@ class ProfiledJob(ClusterCase):
         communicators.add(held["communicator"])
     self.assertEqual(len(communicators), 1, "all ranks name one communicator")
     self.assertIn("AllReduce", self.cluster.ctl(0, "job", "report"))
-    told = lambda: [event for node in range(4) for event in self.cluster.events(node) if event["kind"] == "operation-held"]
-    self.assertTrue(wait_until(lambda: len(told()) > 0, PATIENCE_S, 0.2))
-    self.assertTrue(all("held up AllReduce" in event["message"] for event in told()), told())
+    held_events = lambda: [event for node in range(4) for event in self.cluster.events(node) if event["kind"] == "operation-held"]
+    self.assertTrue(wait_until(lambda: len(held_events()) > 0, PATIENCE_S, 0.2))
+    self.assertTrue(all("held up AllReduce" in event["message"] for event in held_events()), held_events())
     for node in range(4):
       nics = [event["nic"] for event in self.cluster.events(node) if event["kind"] == "operation-held"]
       self.assertEqual(len(nics), len(set(nics)), "one event a fault")

@@ -53,16 +53,16 @@ class StalledCase(NamespaceCase):
     else:  # CollNet's requests are whole operations
       ended = [row for row in rows if row.kind == "iteration" and row.time_ns > fault_ns]
       stall_ms, last_ns = max((row.wait_ns for row in ended), default=0) / 1e6, max((row.time_ns for row in ended), default=0)
-    self.assertGreater(last_ns, fault_ns + 1e9, f"nothing completes: {self.words()}")
+    self.assertGreater(last_ns, fault_ns + 1e9, f"nothing completes: {self.log_text()}")
     print(f"{self.id().rpartition('.')[2]}: stall {stall_ms:.0f} ms")
-    self.assertLess(stall_ms, most_ms, self.words())
+    self.assertLess(stall_ms, most_ms, self.log_text())
     return stall_ms
 
-  def words(self) -> str:
+  def log_text(self) -> str:
     return "".join(rank.errors()[-2000:] for rank in self.job.ranks)
 
-  def expect_word(self, word: str) -> None:
-    self.assertTrue(wait_until(lambda: word in self.words(), 5, 0.1), f"nobody says '{word}': {self.words()}")
+  def expect_log(self, text: str) -> None:
+    self.assertTrue(wait_until(lambda: text in self.log_text(), 5, 0.1), f"nobody says '{text}': {self.log_text()}")
 
   def expect_right_end(self) -> None:
     self.job.ask_to_stop()
@@ -75,4 +75,4 @@ class StalledCase(NamespaceCase):
     """Data travels on the rail again."""
     before = self.lab.counters(rail.node)[f"rail{rail.rail}"].sent_bytes
     sent = lambda: self.lab.counters(rail.node)[f"rail{rail.rail}"].sent_bytes - before
-    self.assertTrue(wait_until(lambda: sent() > 8 << 20, PATIENCE_S, 0.1), f"{rail} carries nothing: {self.words()}")
+    self.assertTrue(wait_until(lambda: sent() > 8 << 20, PATIENCE_S, 0.1), f"{rail} carries nothing: {self.log_text()}")

@@ -15,20 +15,20 @@ class StalledRails(StalledCase):
 
   # One bulk connection, as a sick member of a LAG swallows it.
 
-  def test_what_a_connection_sends_is_swallowed(self):
+  def test_bytes_of_a_connection_are_swallowed(self):
     self.start()
     fault_ns = self.swallow_busiest(0)
     self.expect_stall_within(fault_ns)
-    self.expect_word("carries nothing")
+    self.expect_log("carries nothing")
     self.expect_back(RailId(1, 0))
     self.expect_right_end()
 
-  def test_what_answers_a_connection_is_swallowed(self):
+  def test_answers_to_a_connection_are_swallowed(self):
     self.start()
     busiest = self.lab.connections(RailId(1, 0))[0]
     fault_ns = self.lab.lose(RailId(1, 0), f"tcp dport {busiest.local_port} tcp sport {busiest.peer_port}")
     self.expect_stall_within(fault_ns)
-    self.expect_word("carries nothing")
+    self.expect_log("carries nothing")
     self.expect_back(RailId(1, 0))
     self.expect_right_end()
 
@@ -56,7 +56,7 @@ class StalledRails(StalledCase):
       with self.subTest(rails):
         fault_ns = min([self.lab.lose(rail, LARGE) for rail in rails])
         self.expect_stall_within(fault_ns)
-        self.expect_word("packets over 1500 bytes are lost")
+        self.expect_log("packets over 1500 bytes are lost")
         for rail in rails:
           self.lab.lose_nothing(rail)
         self.expect_back(RailId(0, 0))
@@ -67,7 +67,7 @@ class StalledRails(StalledCase):
     for rail in (RailId(0, 0), RailId(1, 0)):
       self.lab.lose(rail, LARGE)
     self.start()
-    self.expect_word("is not used (packets over 1500 bytes are lost)")
+    self.expect_log("is not used (packets over 1500 bytes are lost)")
     before = self.lab.counters(1)["rail0"].sent_bytes
     time.sleep(1)
     self.assertLess(self.lab.counters(1)["rail0"].sent_bytes - before, 1 << 20)
@@ -80,9 +80,9 @@ class StalledRails(StalledCase):
     for rail in (RailId(0, 0), RailId(1, 0)):
       self.lab.lose(rail, LARGE)
     self.start("--debug")
-    self.expect_word("is not used (packets over 1500 bytes are lost)")
+    self.expect_log("is not used (packets over 1500 bytes are lost)")
     self.expect_right_end()
-    totals = [line for line in self.words().splitlines() if "R2CC: rail n" in line and "/rail0 " in line]
+    totals = [line for line in self.log_text().splitlines() if "R2CC: rail n" in line and "/rail0 " in line]
     self.assertTrue(totals and all("not used: packets over 1500 bytes are lost" in line for line in totals), totals)
 
   # A connection that dies slowly.
@@ -92,7 +92,7 @@ class StalledRails(StalledCase):
     busiest = self.lab.connections(RailId(1, 0))[0]
     fault_ns = self.lab.lose(RailId(0, 0), f"tcp sport {busiest.local_port} tcp dport {busiest.peer_port} numgen random mod 10 < 9")
     self.expect_stall_within(fault_ns, 2 * (STALL_MOST_MS + BUSY_MS))
-    self.expect_word("carries nothing")
+    self.expect_log("carries nothing")
     self.expect_right_end()
 
   def test_twenty_one_swallowed_connections(self):

@@ -274,7 +274,7 @@ class TrueReport(NamespaceCase):
       subprocess.run(["ip", "-n", self.lab.namespace(1), "-batch", "-"], input="\n".join(lines), text=True, check=True, timeout=10)
       time.sleep(0.3)
     rank0 = self.job.ranks[0]
-    self.assertTrue(wait_until(lambda: " gave up on n1 " in rank0.errors(), PATIENCE_S, 0.1), rank0.last_words())
+    self.assertTrue(wait_until(lambda: " gave up on n1 " in rank0.errors(), PATIENCE_S, 0.1), rank0.last_lines())
     rank0.kill()  # it waits for rank 1 by r2cc-perf's own connection; a launcher would end it
     self.assertTrue(wait_until(lambda: self.cluster.attached_processes(0) == 0, PATIENCE_S, 0.1))
     answer = self.cluster.ctl_json(0, "job", "report", *RESTART_COST)

@@ -32,7 +32,7 @@ class TryCase(NamespaceCase):
                                 "namespace": self.lab.namespace(1)}, encoding="ascii")
     self.ssh.chmod(0o755)
     self.folders_before = set(pathlib.Path("/tmp").glob("r2cc-try-*"))
-    self.said: list[str] = []
+    self.printed: list[str] = []
 
   def start(self, *flags: str) -> subprocess.Popen:
     argv = [str(built_file("deploy/trial/try")), "--ssh", str(self.ssh), "--peer", "other", "--phase", "3", "--size", "16M", *flags,
@@ -47,14 +47,14 @@ class TryCase(NamespaceCase):
     watchdog = threading.Timer(4 * PATIENCE_S, process.kill)
     watchdog.start()
     for line in process.stdout:
-      self.said.append(line)
+      self.printed.append(line)
       on_line(line)
     watchdog.cancel()
     process.stdout.close()
     return process.wait()
 
   def text(self) -> str:
-    return "".join(self.said)
+    return "".join(self.printed)
 
   def addresses(self, node: int) -> list[str]:
     shown = subprocess.run(self.lab.command(node, ["ip", "-j", "-4", "address", "show"]), check=True, capture_output=True)
@@ -126,7 +126,7 @@ class TryTest(TryCase):
     for flags, line in ((["--peer", "nowhere"], "r2cc-try: nowhere: sh -c 'echo $SSH_CONNECTION': no such host: nowhere"),
                         (["--peer-ports", "rail0,rail7"], "r2cc-try: other has no interface rail7; it has mgmt0 rail0 rail1")):
       with self.subTest(line):
-        self.said = []
+        self.printed = []
         self.assertEqual(self.follow(self.start(*flags)), 1)
-        self.assertEqual(self.said[-1].strip(), line)
+        self.assertEqual(self.printed[-1].strip(), line)
         self.expect_nothing_left()

@@ -12,14 +12,14 @@ class Verdicts(ClusterCase):
 
   def expect_verdict(self, rail: RailId, verdict: str, asked: int = 3, state: str | None = None) -> dict:
     """Until the daemon of node `asked` says so of `rail`; its whole answer. `state`: and what comes of it, a moment later."""
-    said = [{}]
+    result = [{}]
 
     def as_expected() -> bool:
-      said[0] = self.why(rail, asked)
-      return said[0]["verdict"] == verdict and state in (None, said[0]["nic"]["state"])
+      result[0] = self.why(rail, asked)
+      return result[0]["verdict"] == verdict and state in (None, result[0]["nic"]["state"])
 
-    self.assertTrue(wait_until(as_expected, PATIENCE_S, 0.1), f"{rail}: wanted '{verdict}' and {state or 'any state'}, it is {said[0]}")
-    return said[0]
+    self.assertTrue(wait_until(as_expected, PATIENCE_S, 0.1), f"{rail}: wanted '{verdict}' and {state or 'any state'}, it is {result[0]}")
+    return result[0]
 
   def expect_planned(self, rail: RailId, state: str) -> None:
     """On every node's page."""
@@ -76,7 +76,7 @@ class Verdicts(ClusterCase):
     self.expect_forbidden([])
     self.expect_right_end()
 
-  def test_a_link_that_is_down_by_its_own_kernels_word(self):
+  def test_a_link_that_its_own_kernel_reports_down(self):
     rail = RailId(2, 0)
     self.lab.cut_switch_port(rail)
     answer = self.expect_verdict(rail, "port")

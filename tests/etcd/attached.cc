@@ -22,7 +22,7 @@
 
 #include "base/core/clock.h"
 #include "netplugin/attach/attach_client.h"
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 
 namespace r2cc {
 namespace {

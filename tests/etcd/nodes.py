@@ -55,7 +55,7 @@ class Nodes:
                                            str(self.count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     for node, crowd in enumerate(self.crowds):
       if self.line_of(crowd) != "ready":
-        raise SystemExit(f"not all of {each} processes were attached to n{node}: {self.daemons[node].last_words()}")
+        raise SystemExit(f"not all of {each} processes were attached to n{node}: {self.daemons[node].last_lines()}")
 
   @staticmethod
   def line_of(crowd: "subprocess.Popen[str]") -> str:
@@ -145,7 +145,7 @@ def figures(name: str, spreads: list[float]) -> dict[str, float]:
 def measure(nodes: Nodes, faults: int, rack: int, idle_s: float, processes: int) -> dict[str, Any]:
   facts = machine.describe()
   if not wait_until(lambda: all(nodes.known_to(node) == nodes.count for node in range(nodes.count)), PATIENCE_S, every_s=1.0):
-    raise SystemExit("the daemons do not find each other through etcd: " + nodes.daemons[0].last_words())
+    raise SystemExit("the daemons do not find each other through etcd: " + nodes.daemons[0].last_lines())
   nodes.attach(processes)
   print(f"{nodes.count} daemons know each other, and each has {processes} processes; {idle_s:.0f} s without a fault", file=sys.stderr)
   used_s, began_s = nodes.processor_s(), time.monotonic()

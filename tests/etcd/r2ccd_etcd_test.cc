@@ -47,7 +47,7 @@ class R2ccdEtcdTest : public R2ccdTest {
     return found ? reply.kvs(0) : etcdserverpb::KeyValue();
   }
   int64_t LeaseOf(const std::string& endpoint, const std::string& node) { return Entry(endpoint, node).lease(); }
-  bool LeaseLives(const std::string& endpoint, int64_t lease) { return Put(endpoint, "/other", "x", lease).ok(); }
+  bool LeaseIsValid(const std::string& endpoint, int64_t lease) { return Put(endpoint, "/other", "x", lease).ok(); }
   grpc::Status Put(const std::string& endpoint, const std::string& key, const std::string& value, int64_t lease = 0,
                    etcdserverpb::PutResponse* answer = nullptr) {
     grpc::ClientContext context;
@@ -74,9 +74,9 @@ TEST_F(R2ccdEtcdTest, ItsEndChangesNothingForJobsAndItsReturnHealsItself) {
   EXPECT_EQ(job->Weight("n1", "rail0"), 1000) << "the last view stays";
   const Nanos before = Now();
   ASSERT_EQ(Act(1, "n1", "rail0", v1::FAIL), "");
-  const Nanos told = job->AwaitState("n1", "rail0", plan::PlannedState::kFailed);
-  ASSERT_NE(told, 0);
-  EXPECT_LT(told - before, kVerdictMax) << "direct push goes on";
+  const Nanos reported = job->AwaitState("n1", "rail0", plan::PlannedState::kFailed);
+  ASSERT_NE(reported, 0);
+  EXPECT_LT(reported - before, kVerdictMax) << "direct push goes on";
 
   etcd_->Start("data");
   for (int node = 0; node < kNodes; ++node) EXPECT_TRUE(AwaitStore(node, "connected to etcd at ")) << Status(node).store();
@@ -123,7 +123,7 @@ TEST_F(R2ccdEtcdTest, AMemberThatDiesIsLeftForTheNextAndNobodyIsTakenForGone) {
   EXPECT_NE(job->AwaitState("n0", "rail0", plan::PlannedState::kFailed), 0) << "the watch goes on";
   // The entry hangs on a lease of now, which outlives the one before.
   EXPECT_TRUE(WaitUntil([&] { return LeaseOf(cluster.member(1).endpoint(), "n0") != lease; }));
-  EXPECT_TRUE(WaitUntil([&] { return !LeaseLives(cluster.member(1).endpoint(), lease); }));
+  EXPECT_TRUE(WaitUntil([&] { return !LeaseIsValid(cluster.member(1).endpoint(), lease); }));
   EXPECT_NE(LeaseOf(cluster.member(1).endpoint(), "n0"), 0);
   const v1::StatusReply status = Status(2);
   for (const auto& node : status.nodes()) EXPECT_NE(node.word(), v1::NODE_UNREACHABLE) << node.node();
@@ -197,10 +197,10 @@ TEST_F(R2ccdEtcdTest, AnyDaemonForwardsForAnyNode) {
   for (const auto& [asked, node] : {std::pair(0, 1), {1, 0}, {2, 0}, {0, 2}}) {
     SCOPED_TRACE(testing::Message() << Node(node) << " through " << Node(asked));
     ASSERT_EQ(Act(asked, Node(node), "rail0", v1::FAIL), "");
-    const std::vector<v1::Event> told = Events(node, "operator");
-    ASSERT_FALSE(told.empty());
-    EXPECT_THAT(told.back().message(), HasSubstr("on " + Node(asked))) << "who asked, and where";
-    EXPECT_THAT(told.back().message(), HasSubstr("uid " + std::to_string(getuid())));
+    const std::vector<v1::Event> events = Events(node, "operator");
+    ASSERT_FALSE(events.empty());
+    EXPECT_THAT(events.back().message(), HasSubstr("on " + Node(asked))) << "who asked, and where";
+    EXPECT_THAT(events.back().message(), HasSubstr("uid " + std::to_string(getuid())));
     grpc::ClientContext context;
     v1::ExplainNicRequest request;
     request.set_node(Node(node));
@@ -217,7 +217,7 @@ TEST_F(R2ccdEtcdTest, AnyDaemonForwardsForAnyNode) {
   EXPECT_EQ(Act(0, "n1", "rail0", v1::FAIL), "node n1 (127.0.0.1:" + std::to_string(ports_[1]) + ") cannot be reached: Connection refused");
 }
 
-TEST_F(R2ccdEtcdTest, OneThatRefusesIsOneClearLineAndDisturbsNobody) {
+TEST_F(R2ccdEtcdTest, ARefusingEtcdIsOneClearLineAndDisturbsNobody) {
   const std::string nobody = "127.0.0.1:" + std::to_string(FreePort());
   for (int node = 0; node < kNodes; ++node) UseEtcd(node, nobody, /*with_peers=*/true);
   StartAll();

@@ -56,7 +56,7 @@ def panels(count: int, width: float = 3.2, height: float = 2.8, **kwargs: object
   return figure, axes[0]
 
 
-def legend_beside(axes: Axes) -> None:
+def legend_next_to(axes: Axes) -> None:
   """The legend to the right of the last panel, where it covers nothing."""
   axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 

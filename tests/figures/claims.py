@@ -39,9 +39,9 @@ def claims(tables: Mapping[str, Table]) -> Table:
   ]
   for gpus in ("512", "1024"):
     for lost in ("1", "10"):
-      said = {"1": "1.5", "10": "4.3"}[lost] if gpus == "512" else ""
+      result = {"1": "1.5", "10": "4.3"}[lost] if gpus == "512" else ""
       nics = f"{lost} lost NIC{'s' if lost != '1' else ''}"
-      rows.append([f"{gpus} GPUs, {nics}: iteration overhead, %", said] + [
+      rows.append([f"{gpus} GPUs, {nics}: iteration overhead, %", result] + [
           f"{_cell(failures, f'{scheme}_percent', gpus=gpus, failures=lost)}; at worst "
           f"{_cell(failures, f'{scheme}_worst_percent', gpus=gpus, failures=lost)}" for scheme in ("r2cc", "ours")])
   rows += [

@@ -5,7 +5,7 @@ from typing import Callable, Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tests.figures.charts import colour, legend_beside, panels
+from tests.figures.charts import colour, legend_next_to, panels
 from tests.figures.tables import Table
 
 Tables = Mapping[str, Table]
@@ -28,7 +28,7 @@ def bounds(tables: Tables) -> Figure:
     ax.set_xticks(members, [f"{member:g}" for member in members], minor=False)
     ax.minorticks_off()
   axes[0].set_ylabel("time / ring without a fault")
-  legend_beside(axes[-1])
+  legend_next_to(axes[-1])
   return figure
 
 
@@ -50,7 +50,7 @@ def optcc(tables: Tables) -> Figure:
     ax.set_yticks([0, 1, 2, 6, 20, 57, 100], ["0", "1", "2", "6", "20", "57", "100"])
     ax.minorticks_off()
   axes[0].set_ylabel("over the ring without a fault, %")
-  legend_beside(axes[-1])
+  legend_next_to(axes[-1])
   return figure
 
 
@@ -71,7 +71,7 @@ def optcc_port(tables: Tables) -> Figure:
          ylim=(1.2, 2.6))
   ax.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
   ax.minorticks_off()
-  legend_beside(ax)
+  legend_next_to(ax)
   return figure
 
 
@@ -92,7 +92,7 @@ def alpha(tables: Tables) -> Figure:
     ax.set_yticks([1, 1.5, 2, 4, 8, 16, 32], ["1", "1.5", "2", "4", "8", "16", "32"])
     ax.minorticks_off()
   axes[0].set_ylabel("time / lower bound")
-  legend_beside(axes[-1])
+  legend_next_to(axes[-1])
   return figure
 
 
@@ -119,7 +119,7 @@ def testbed(tables: Tables) -> Figure:
             for scheme, chunks in zip(table.column("scheme"), table.column("chunks"))]
   _bars(axes[0], "3 servers, 2 GPUs and 3 rails each, one rail lost, 4 GiB", labels, table.numbers("ratio"),
         table.numbers("ratio_published"), "time / healthy")
-  legend_beside(axes[0])
+  legend_next_to(axes[0])
   return figure
 
 
@@ -136,7 +136,7 @@ def training(tables: Tables) -> Figure:
     title = job.replace("tensor and pipeline parallel", "tensor + pipeline") + ("; fitted batch" if column.startswith("fitted") else "")
     _bars(ax, title, table.column("scheme"), table.numbers(column), table.numbers(f"{column}_published"),
           "overhead, % of a healthy iteration")
-  legend_beside(axes[-1])
+  legend_next_to(axes[-1])
   return figure
 
 
@@ -157,7 +157,7 @@ def batch(tables: Tables) -> Figure:
   ax.set_xticks([1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21], ["64 Ki", "128 Ki", "256 Ki", "512 Ki", "1 Mi", "2 Mi"])
   ax.set_yticks([0, 0.5, 1, 2, 5, 10, 20], ["0", "0.5", "1", "2", "5", "10", "20"])
   ax.minorticks_off()
-  legend_beside(ax)
+  legend_next_to(ax)
   return figure
 
 
@@ -174,7 +174,7 @@ def failures(tables: Tables) -> Figure:
     ax.plot(lost, published, "*", color=colour("published"), markersize=9, label="R2CC as published (512 GPUs)")
     ax.set(title=f"{gpus} GPUs", xlabel="lost NICs")
   axes[0].set_ylabel("iteration overhead, %")
-  legend_beside(axes[-1])
+  legend_next_to(axes[-1])
   return figure
 
 
@@ -189,7 +189,7 @@ def weeks(tables: Tables) -> Figure:
     ax.set(xscale="log", yscale="log", title=f"{gpus} GPUs", xlabel="failure rate, times Llama 3's")
     ax.set_xticks([1, 10, 100], ["1", "10", "100"])
   axes[0].set_ylabel("work lost, %")
-  legend_beside(axes[-1])
+  legend_next_to(axes[-1])
   return figure
 
 
@@ -211,7 +211,7 @@ def serving(tables: Tables) -> Figure:
   bars(axes[1], tables["serving_outage"], "hit_request_percent")
   axes[0].set_title("a request while a NIC is lost")
   axes[1].set(title="a request that the loss hits", xscale="log")
-  legend_beside(axes[-1])
+  legend_next_to(axes[-1])
   return figure
 
 

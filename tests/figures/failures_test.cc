@@ -8,7 +8,7 @@
 namespace r2cc::figures {
 namespace {
 
-TEST(Failures, SoManyDifferentNicsAreLost) {
+TEST(Failures, TheGivenNumberOfDifferentNicsIsLost) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Lost lost = LoseNics(10, 64, 8, seed);
     EXPECT_EQ(lost.size(), 64u);
@@ -59,7 +59,7 @@ TEST(Failures, ASecondFailureOfANicLengthensItsRepair) {
   EXPECT_NEAR(LostSeconds(failures, 100, 10, 4, 0, Slowdown), 15.0 / 2, 1e-12);
 }
 
-TEST(Failures, WhatIsNotRepairedInTimeCountsToTheEnd) {
+TEST(Failures, AnUnrepairedFailureCountsToTheEnd) {
   EXPECT_NEAR(LostSeconds({{.at_s = 90, .server = 0, .rail = 0}}, 100, 1000, 4, 0, Slowdown), 5, 1e-12);
 }
 

@@ -41,18 +41,18 @@ def kept(files: dict[str, str]) -> dict[str, str]:
 
 def write(files: dict[str, str], folder: pathlib.Path) -> list[str]:
   """Writes what differs and removes charts and tables that are made no more; says what it did, a line a file."""
-  said = []
+  result = []
   folder.mkdir(parents=True, exist_ok=True)
   for path in sorted(folder.iterdir()):
     if path.suffix in (".csv", ".svg") and path.name not in files:
       path.unlink()
-      said.append(f"removed   {path.name}")
+      result.append(f"removed   {path.name}")
   for name, text in sorted(files.items()):
     path = folder / name
     if not path.exists() or path.read_text(encoding="utf-8") != text:
       path.write_text(text, encoding="utf-8")
-      said.append(f"written   {name}")
-  return said
+      result.append(f"written   {name}")
+  return result
 
 
 def main(arguments: list[str]) -> int:
@@ -71,8 +71,8 @@ def main(arguments: list[str]) -> int:
     files |= {f"{name}.csv": table.csv() for name, table in joined.items()}
   else:
     files = kept(files)
-  said = write(files, folder)
-  print("\n".join(said) if said else f"{folder} is up to date")
+  result = write(files, folder)
+  print("\n".join(result) if result else f"{folder} is up to date")
   return 0
 
 

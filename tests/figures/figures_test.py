@@ -23,7 +23,7 @@ class CommittedTest(unittest.TestCase):
     cls.made = figures.drawn(TABLES)
     cls.committed = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir() if path.suffix in (".csv", ".md", ".svg")}
 
-  def test_what_is_kept_is_there_and_nothing_else(self):
+  def test_committed_files_are_the_kept_ones(self):
     self.assertEqual(sorted(figures.kept(self.made)), sorted(self.committed), STALE)
 
   def test_the_page_is_made_of_these_tables(self):
@@ -57,7 +57,7 @@ class GoalsTest(unittest.TestCase):
       self.assertLessEqual(ours, min(r2cc, balance), row)
     self.assertLessEqual(max(table.numbers("ours_segments")), 32)
 
-  def test_r2cc_allreduce_runs_as_its_formula_says(self):
+  def test_r2cc_allreduce_agrees_with_its_formula(self):
     table = self.tables["bounds"]
     for row, formula, simulated in zip(table.rows, table.numbers("r2cc_allreduce_k64"), table.numbers("r2cc_allreduce_k64_simulated")):
       self.assertAlmostEqual(1, simulated / formula, delta=0.02, msg=row)

@@ -93,12 +93,12 @@ sticks out at each end; numbers of segments that are no multiple of four leave o
 def _alpha(tables: Tables) -> str:
   table = tables["alpha"]
   wins = {name: table.column("schedule").count(name) for name in sorted(set(table.column("schedule")))}
-  said = ", ".join(f"{name} {count}" for name, count in wins.items())
+  result = ", ".join(f"{name} {count}" for name, count in wins.items())
   ratios = [float(simulated) / float(predicted)
             for simulated, predicted in zip(table.column("simulated_ms"), table.column("predicted_ms")) if simulated]
   return f"""400 Gb/s a member and 5 us: `a step` spends them once, however many transfers a member has under way; `a message` keeps the
 port busy with each, one after the other. In-cast is not modelled: many flows into one port share it evenly and lose nothing. Which
-schedule wins, with how many segments, and how far it is from the bound (which knows no latency). Of {len(table.rows)} cases: {said}.
+schedule wins, with how many segments, and how far it is from the bound (which knows no latency). Of {len(table.rows)} cases: {result}.
 The step lists of the winners, where all members were simulated, take {min(ratios):.3f} to {max(ratios):.3f} of the prediction. The
 page shows the rows for half the bandwidth lost; the file has all."""
 

@@ -44,10 +44,10 @@ def measured(lines: Iterable[str], machine: str, commit: str) -> list[dict[str, 
   """The rows of a results.jsonl."""
   rows = []
   for line in lines:
-    said = json.loads(line)
-    stalls = said.get("stalls_ms")
-    if stalls and said["case"] not in _NO_SINGLE_NIC:
-      rows.append({"case": said["case"], "variant": said["variant"], "faults": str(len(stalls)),
+    result = json.loads(line)
+    stalls = result.get("stalls_ms")
+    if stalls and result["case"] not in _NO_SINGLE_NIC:
+      rows.append({"case": result["case"], "variant": result["variant"], "faults": str(len(stalls)),
                    "median_ms": f"{statistics.median(stalls):g}", "worst_ms": f"{max(stalls):g}", "machine": machine, "commit": commit})
   return rows
 

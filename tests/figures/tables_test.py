@@ -27,7 +27,7 @@ class ParseTest(unittest.TestCase):
 
 class PublishedTest(unittest.TestCase):
 
-  def test_puts_published_value_and_difference_beside_ours(self):
+  def test_puts_published_value_and_difference_next_to_ours(self):
     joined = tables.with_published(tables.parse(TEXT)["one"], {("3", "1/2", "time"): Value("1.51", "a paper")})
     self.assertEqual(["p", "loss", "time", "time_published", "time_difference"], joined.columns)
     self.assertEqual([["3", "1/2", "1.5004", "1.51", "-0.01"], ["4", "1/2", "1.3", "", ""]], joined.rows)

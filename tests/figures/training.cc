@@ -41,11 +41,11 @@ double IterationSeconds(const TrainingJob& job, double compute_s, const TrafficS
 double CalibratedComputeSeconds(const TrainingJob& job, double tokens_per_s, const TrafficSeconds& healthy) {
   const double iteration_s = job.batch_tokens / tokens_per_s;
   const double slots = TrafficOf(job).slots;
-  const double beside_s = slots * (healthy.tensor + 2 * healthy.stage) + healthy.embedding;
+  const double other_s = slots * (healthy.tensor + 2 * healthy.stage) + healthy.embedding;
   // Either the gradients hide behind the backward pass wholly, or what sticks out is part of the iteration.
-  const double all_hidden_s = (iteration_s - beside_s) / slots;
+  const double all_hidden_s = (iteration_s - other_s) / slots;
   if (healthy.gradient <= job.overlap * kBackwardShare * all_hidden_s * slots) return all_hidden_s;
-  return (iteration_s - beside_s - healthy.gradient) / (slots * (1 - job.overlap * kBackwardShare));
+  return (iteration_s - other_s - healthy.gradient) / (slots * (1 - job.overlap * kBackwardShare));
 }
 
 }  // namespace r2cc::figures

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/core/check.h"
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 #include "plan/page/attach.h"
 #include "plan/page/text.h"
 #include "tests/fuzz/input.h"

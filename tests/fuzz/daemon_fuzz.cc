@@ -34,7 +34,7 @@ constexpr char kConfig[] = R"(node: "n0" peers { node: "n1" address: "h1:7460" }
     nics { name: "rail0" interface: "eth0" } nics { name: "rail1" interface: "eth1" cable_to: "n1/rail1" }
     nics { name: "ib0" port_guid: "0x0002c9030000abcd" })";
 constexpr uint64_t kGuid = 0x0002c9030000abcd;
-constexpr const char* kWords[] = {"",         "n0",       "n1",   "n2",   "n3",       "rail0",        "rail1",   "ib0",
+constexpr const char* kNames[] = {"",         "n0",       "n1",   "n2",   "n3",       "rail0",        "rail1",   "ib0",
                                   "10.0.0.2", "10.0.1.2", "eth0", "eth1", "10.0.0.1", "0000:81:00.0", "h1:7460", "train"};
 constexpr const char* kSysfs[][2] = {{"class/net/eth0/ifindex", "1"},
                                      {"class/net/eth0/speed", "100000"},
@@ -84,7 +84,7 @@ class Fuzzed : daemon::FakeWorld {
       case 0: return Attach();
       case 1: return jobs_->End(TakeJob());
       case 2: return core_.Advance(static_cast<Nanos>(input_.Take<uint8_t>()) * 10 * kNanosPerMs);
-      default: return TellEvidence();
+      default: return ReportEvidence();
     }
   }
 
@@ -119,20 +119,20 @@ class Fuzzed : daemon::FakeWorld {
   v1::NodeView TakeView() {
     v1::NodeView view;
     if (input_.TakeBool()) {
-      fuzz::Fill(&input_, kWords, &view);
+      fuzz::Fill(&input_, kNames, &view);
       return view;
     }
     view.set_node(input_.TakeBool() ? "n1" : "n2");
     view.mutable_epoch()->set_incarnation(1 + input_.Below(3));
     view.mutable_epoch()->set_counter(input_.Take<uint8_t>());
     if (const size_t known = input_.Below(4); known > 0) {
-      const health::ProbeIdentity& identity = Stranger(known - 1);
+      const health::ProbeIdentity& identity = OtherIdentity(known - 1);
       view.set_probe_nonce(identity.nonce());
       view.set_probe_key(identity.public_key().data(), identity.public_key().size());
     }
     for (size_t i = 0, nics = input_.Below(4); i < nics; ++i) {
       v1::NicView* nic = view.add_nics();
-      if (input_.TakeBool()) fuzz::Fill(&input_, kWords, nic);
+      if (input_.TakeBool()) fuzz::Fill(&input_, kNames, nic);
       nic->set_name(absl::StrCat("rail", i));
       nic->set_state(static_cast<v1::NicState>(1 + input_.Below(6)));
       nic->set_operator_weight_permille(static_cast<uint32_t>(input_.TakeNumber() % 1001));
@@ -142,15 +142,15 @@ class Fuzzed : daemon::FakeWorld {
     for (size_t i = 0, pairs = input_.Below(4); i < pairs && view.nics_size() > 0; ++i) {
       v1::RailPair* pair = view.add_pairs();
       pair->set_nic("rail0");
-      pair->set_peer_node(fuzz::TakeWord(&input_, kWords));
-      pair->set_peer_nic(fuzz::TakeWord(&input_, kWords));
+      pair->set_peer_node(fuzz::TakeName(&input_, kNames));
+      pair->set_peer_nic(fuzz::TakeName(&input_, kNames));
       pair->set_silent(input_.TakeBool());
     }
     return view;
   }
 
   void ChangeStore() {
-    const std::string key = absl::StrCat("/r2cc/nodes/", fuzz::TakeWord(&input_, kWords));
+    const std::string key = absl::StrCat("/r2cc/nodes/", fuzz::TakeName(&input_, kNames));
     switch (input_.Below(5)) {
       case 0: return store_->Delete(key);
       case 1: return store_->SetState(input_.TakeBool() ? "lost: it ended" : "connected to n1");
@@ -163,10 +163,10 @@ class Fuzzed : daemon::FakeWorld {
   // ---- rails ----
 
   void Open(const std::string& address) {
-    auto socket = strangers_.Open({"", address, 7460}, {[this](const std::vector<health::Datagram>& batch) {
-                                                          for (const auto& datagram : batch) last_ping_ = datagram.bytes;
-                                                        },
-                                                        [](const health::DatagramError&) {}});
+    auto socket = others_.Open({"", address, 7460}, {[this](const std::vector<health::Datagram>& batch) {
+                                                       for (const auto& datagram : batch) last_ping_ = datagram.bytes;
+                                                     },
+                                                     [](const health::DatagramError&) {}});
     R2CC_CHECK(socket.ok());
     sockets_.push_back(*std::move(socket));
   }
@@ -176,7 +176,7 @@ class Fuzzed : daemon::FakeWorld {
     core_.Advance(kNanosPerMs);
   }
   // The keys that those around have, and the daemon's own: its world's are not random.
-  static const health::ProbeIdentity& Stranger(size_t which) {
+  static const health::ProbeIdentity& OtherIdentity(size_t which) {
     static const health::ProbeIdentity identities[] = {health::ProbeIdentity({0, 2}), health::ProbeIdentity({0, 3}),
                                                        health::ProbeIdentity({0, 4})};
     return identities[which % std::size(identities)];
@@ -188,7 +188,7 @@ class Fuzzed : daemon::FakeWorld {
   void Send(const health::RailProbe& probe) {
     health::ProbeMacKey key{};
     for (size_t which = 0; which < 3; ++which)
-      if (Stranger(which).nonce() == probe.from_nonce) key = *Stranger(which).Agree(Own().nonce(), Own().public_key());
+      if (OtherIdentity(which).nonce() == probe.from_nonce) key = *OtherIdentity(which).Agree(Own().nonce(), Own().public_key());
     if (input_.Below(8) == 0) key[0] ^= 1;
     const bool large = probe.kind == health::RailProbeKind::kLargePing || probe.kind == health::RailProbeKind::kLargePong;
     Send(health::Padded(health::EncodeRailProbe(probe, key), large ? probe.bytes : 0));
@@ -199,7 +199,7 @@ class Fuzzed : daemon::FakeWorld {
     probe.kind = static_cast<health::RailProbeKind>(1 + input_.Below(5));
     if (probe.kind >= health::RailProbeKind::kLargePing) probe.bytes = static_cast<uint16_t>(input_.Below(10'000));
     probe.to_nonce = Own().nonce();
-    probe.from_nonce = Stranger(input_.Below(3)).nonce();
+    probe.from_nonce = OtherIdentity(input_.Below(3)).nonce();
     probe.pair = input_.TakeNumber();
     probe.sequence = input_.TakeNumber();
     probe.sent_ns = static_cast<Nanos>(input_.TakeNumber());
@@ -252,9 +252,9 @@ class Fuzzed : daemon::FakeWorld {
     request.rail_count = static_cast<uint32_t>(input_.Below(plan::kAttachRailsMax + 2));
     for (uint32_t i = 0; i < request.rail_count && i < plan::kAttachRailsMax && !input_.empty(); ++i) {
       plan::AttachRail& rail = request.rails[i];
-      Put(fuzz::TakeWord(&input_, kWords), rail.name, sizeof(rail.name));
-      Put(fuzz::TakeWord(&input_, kWords), rail.address, sizeof(rail.address));
-      Put(fuzz::TakeWord(&input_, kWords), rail.pci, sizeof(rail.pci));
+      Put(fuzz::TakeName(&input_, kNames), rail.name, sizeof(rail.name));
+      Put(fuzz::TakeName(&input_, kNames), rail.address, sizeof(rail.address));
+      Put(fuzz::TakeName(&input_, kNames), rail.pci, sizeof(rail.pci));
       rail.guid = input_.TakeBool() ? kGuid : 0;
       rail.netns_inode = input_.TakeBool() ? 5 : 0;
     }
@@ -263,7 +263,7 @@ class Fuzzed : daemon::FakeWorld {
     R2CC_CHECK(decision.refused.empty() && decision.node == "n0" && decision.nics.size() == request.rail_count);
   }
   // Through a ring, as jobs do.
-  void TellEvidence() {
+  void ReportEvidence() {
     static plan::EvidenceRingReader& reader = *[] {
       std::string error;
       return plan::EvidenceRingReader::Create(&error).release();
@@ -283,8 +283,8 @@ class Fuzzed : daemon::FakeWorld {
       record.bytes = input_.TakeNumber();
       record.replayed_bytes = input_.TakeNumber();
       record.duration_ns = input_.TakeNumber();
-      Put(fuzz::TakeWord(&input_, kWords), record.peer_node, sizeof(record.peer_node));
-      Put(fuzz::TakeWord(&input_, kWords), record.peer_nic, sizeof(record.peer_nic));
+      Put(fuzz::TakeName(&input_, kNames), record.peer_node, sizeof(record.peer_node));
+      Put(fuzz::TakeName(&input_, kNames), record.peer_nic, sizeof(record.peer_nic));
       R2CC_CHECK(writer.Put(record));
     }
     std::vector<plan::EvidenceRecord> records;
@@ -316,16 +316,16 @@ class Fuzzed : daemon::FakeWorld {
   }
   void ActOnNic() {
     v1::NicActionRequest request;
-    fuzz::Fill(&input_, kWords, &request);
+    fuzz::Fill(&input_, kNames, &request);
     if (input_.TakeBool()) request.set_node("n0");
     const daemon::Caller caller = TakeCaller();
     Call<v1::NicActionReply>([&](auto answer) { wiring_->backend().Ask(request, caller, answer); });
   }
   void Ask() {
     v1::ExplainNicRequest nic;
-    fuzz::Fill(&input_, kWords, &nic);
+    fuzz::Fill(&input_, kNames, &nic);
     v1::ProbePathsRequest paths;
-    fuzz::Fill(&input_, kWords, &paths);
+    fuzz::Fill(&input_, kNames, &paths);
     v1::ListNicsRequest nics;
     const daemon::Caller caller = TakeCaller();
     Call<v1::ExplainNicReply>([&](auto answer) { wiring_->backend().Ask(nic, caller, answer); });
@@ -348,9 +348,9 @@ class Fuzzed : daemon::FakeWorld {
     const daemon::Moment now{core_.Now(), 1'700'000'000'000'000'000 + core_.Now()};
     // Another daemon of this release understands what this one says of itself.
     const v1::NodeView own = *wiring_->backend().broadcaster().Get();
-    v1::NodeView heard;
-    R2CC_CHECK(heard.ParseFromString(own.SerializeAsString()));
-    const auto state = daemon::FromProto(heard, now);
+    v1::NodeView parsed;
+    R2CC_CHECK(parsed.ParseFromString(own.SerializeAsString()));
+    const auto state = daemon::FromProto(parsed, now);
     R2CC_CHECK(state.ok() && state->node == "n0" && state->nics.size() == 3);
     // Jobs move traffic at most; they fail nothing.
     if (jobs_alone_)
@@ -367,7 +367,7 @@ class Fuzzed : daemon::FakeWorld {
   uint64_t starts_ = 0;
   daemon::JobId jobs_attached_ = 0;
   std::string last_ping_;
-  health::FakeDatagrams strangers_{&net_};
+  health::FakeDatagrams others_{&net_};
   std::vector<std::unique_ptr<health::RailSocket>> sockets_;
 };
 

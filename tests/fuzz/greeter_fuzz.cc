@@ -1,4 +1,4 @@
-// Whoever connects to a listening port: any bytes in any pieces, from several strangers at once, some of whom never say anything. Only a
+// Callers connect to a listening port: any bytes in any pieces, from several at once, some of which never send anything. Only a
 // sound greeting reaches the process, everybody else is counted, and after the listener's patience nobody is left waiting.
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace r2cc;       // NOLINT
 using namespace r2cc::net;  // NOLINT
 
-constexpr size_t kStrangers = 4;
+constexpr size_t kCallers = 4;
 
 // A listening socket with a name that the kernel chose.
 UniqueFd ListenUnix(sockaddr_un* address, socklen_t* length) {
@@ -69,24 +69,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   socklen_t length;
   listener.AddListener(ListenUnix(&address, &length));
 
-  std::array<UniqueFd, kStrangers> strangers;
+  std::array<UniqueFd, kCallers> callers;
   uint64_t connected = 0;
   for (int step = 0; step < 64 && !input.empty(); ++step) {
-    UniqueFd& stranger = strangers[input.Below(kStrangers)];
+    UniqueFd& caller = callers[input.Below(kCallers)];
     switch (input.Below(6)) {
-      case 0: stranger = UniqueFd(); break;
+      case 0: caller = UniqueFd(); break;
       case 1:
-        stranger = UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (connect(stranger.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) ++connected;
+        caller = UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        if (connect(caller.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) ++connected;
         break;
       case 2: {
         const std::span<const uint8_t> bytes = input.TakeBytes(input.Take<uint8_t>());
-        if (stranger && !bytes.empty()) send(stranger.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (caller && !bytes.empty()) send(caller.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
         break;
       }
       case 3: {
         const Bytes greeting = Greeting(&input);
-        if (stranger) send(stranger.get(), greeting.data(), greeting.size() - input.Below(2), MSG_NOSIGNAL);
+        if (caller) send(caller.get(), greeting.data(), greeting.size() - input.Below(2), MSG_NOSIGNAL);
         break;
       }
       case 4: clock.Advance(static_cast<Nanos>(input.Below(16)) * kNanosPerSecond / 2); break;

@@ -1,4 +1,4 @@
-// A fuzzer's bytes as messages of proto/: any fields, words that the rest of the input uses too, numbers at their limits. What is made so
+// A fuzzer's bytes as messages of proto/: any fields, names that the rest of the input uses too, numbers at their limits. What is made so
 // is what a parser can return: strings are UTF-8, enums may have numbers that nobody knows.
 #ifndef R2CC_TESTS_FUZZ_MESSAGES_H_
 #define R2CC_TESTS_FUZZ_MESSAGES_H_
@@ -25,14 +25,14 @@ inline std::string TakeText(Input* input, size_t bytes) {
   return text;
 }
 
-// One of `words` as often as not.
-inline std::string TakeWord(Input* input, std::span<const char* const> words) {
-  const size_t choice = input->Below(2 * words.size());
-  return choice < words.size() ? words[choice] : TakeText(input, input->Below(40));
+// One of `names` as often as not.
+inline std::string TakeName(Input* input, std::span<const char* const> names) {
+  const size_t choice = input->Below(2 * names.size());
+  return choice < names.size() ? names[choice] : TakeText(input, input->Below(40));
 }
 
 // Sets some of the fields of `message`.
-inline void Fill(Input* input, std::span<const char* const> words, google::protobuf::Message* message) {
+inline void Fill(Input* input, std::span<const char* const> names, google::protobuf::Message* message) {
   using google::protobuf::FieldDescriptor;
   using google::protobuf::Message;
   const auto* reflection = message->GetReflection();
@@ -55,9 +55,9 @@ inline void Fill(Input* input, std::span<const char* const> words, google::proto
         case FieldDescriptor::CPPTYPE_DOUBLE: set(&R::AddDouble, &R::SetDouble, input->Take<int16_t>() / 8.0); break;
         case FieldDescriptor::CPPTYPE_FLOAT: set(&R::AddFloat, &R::SetFloat, static_cast<float>(input->Take<int16_t>())); break;
         case FieldDescriptor::CPPTYPE_ENUM: set(&R::AddEnumValue, &R::SetEnumValue, static_cast<int>(input->Take<int8_t>())); break;
-        case FieldDescriptor::CPPTYPE_STRING: set(&R::AddString, &R::SetString, TakeWord(input, words)); break;
+        case FieldDescriptor::CPPTYPE_STRING: set(&R::AddString, &R::SetString, TakeName(input, names)); break;
         case FieldDescriptor::CPPTYPE_MESSAGE:
-          Fill(input, words, repeated ? reflection->AddMessage(message, field) : reflection->MutableMessage(message, field));
+          Fill(input, names, repeated ? reflection->AddMessage(message, field) : reflection->MutableMessage(message, field));
           break;
       }
     }

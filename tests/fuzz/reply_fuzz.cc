@@ -14,7 +14,7 @@ namespace {
 
 using namespace r2cc;  // NOLINT
 
-constexpr const char* kWords[] = {
+constexpr const char* kNames[] = {
     "", "n0", "n1", "rail0", "rail1", "failover", "nic-state", "up", "silent", "n0/rail0", "HEALTHY -> FAILED"};
 
 // Bytes below a blank but the ends of lines, DEL, and the second row of control characters (U+0080 to U+009F).
@@ -30,7 +30,7 @@ bool Plain(const std::string& text) {
 template <typename Reply>
 Reply Take(fuzz::Input* input) {
   Reply reply;
-  fuzz::Fill(input, kWords, &reply);
+  fuzz::Fill(input, kNames, &reply);
   return reply;
 }
 

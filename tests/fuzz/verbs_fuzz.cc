@@ -84,7 +84,7 @@ void CheckRing(fuzz::Input input) {
     if (input.Below(4) == 0) {
       FlowReport grant{.flow = record.flow, .placed_through = input.Take<uint8_t>(), .grants = true};
       grant.capacities.resize(input.Below(70), 5);
-      reader.Heard(grant);
+      reader.Received(grant);
     }
   }
 }

@@ -44,9 +44,9 @@ void Limits(const frames::Fenced& fenced) {
   for (const FlowArrivals& flow : fenced.arrivals)
     for (const MessageArrivals& partial : flow.partial) R2CC_CHECK(partial.placed.size() <= kChunksMax);
 }
-void Limits(const frames::RegionAnnounced& told) {
-  R2CC_CHECK(told.region != nullptr);
-  const Region& region = *told.region;
+void Limits(const frames::RegionAnnounced& announced) {
+  R2CC_CHECK(announced.region != nullptr);
+  const Region& region = *announced.region;
   R2CC_CHECK(region.id != 0 && region.generation != 0 && region.base + region.bytes >= region.base);
   R2CC_CHECK(region.keys.size() <= kWireRailsMax);
   for (const std::vector<RailEndpoint>& keys : region.keys) R2CC_CHECK(keys.size() <= kTransportKinds);

@@ -129,11 +129,11 @@ class Loop:
   def against_healthy(self, name: str, rows: list[figures.Row], left_share: float) -> dict[str, Any]:
     """`left_share`: of the rails' rate."""
     seconds = figures.mean_s(rows)
-    said = {f"{name}_ms": figures.rounded(figures.median_ms(rows)), **self.bandwidth(name, rows)}
+    result = {f"{name}_ms": figures.rounded(figures.median_ms(rows)), **self.bandwidth(name, rows)}
     if seconds is not None and self.healthy_s is not None:
       ratio = self.healthy_s / seconds
-      said |= {f"{name}_ratio": round(ratio, 4), f"{name}_of_what_is_left": round(ratio / left_share, 4)}
-    return said
+      result |= {f"{name}_ratio": round(ratio, 4), f"{name}_of_what_is_left": round(ratio / left_share, 4)}
+    return result
 
   # Faults.
 
@@ -152,7 +152,7 @@ class Loop:
     back_s = self.bench.stage.wait_back(self.job, [rail for rail in rails if not self.rails or rail in self.rails])
     if back_s is None:
       self.not_back += 1
-      self._context.setup.say(f"  {', '.join(map(str, rails))}: carried nothing within the time after the repair")
+      self._context.setup.print_line(f"  {', '.join(map(str, rails))}: carried nothing within the time after the repair")
       return False
     self.backs_s.append(back_s)
     self.job.stay(SETTLE_S)
@@ -160,16 +160,17 @@ class Loop:
 
   def found(self) -> dict[str, Any]:
     """All that was noted so far."""
-    said: dict[str, Any] = {"usual_cycle_ms": figures.rounded(self.usual_ms), "iterations": self.job.done_count(), "wrong": self.job.wrong}
+    result: dict[str, Any] = {"usual_cycle_ms": figures.rounded(self.usual_ms), "iterations": self.job.done_count(),
+                              "wrong": self.job.wrong}
     rows = self.job.rows
     if rows:
-      said |= {"longest_cycle_ms": figures.rounded(figures.longest_cycle_ms(rows, rows[0].begin_ns, rows[-1].end_ns), 1)}
-    said |= {"links_given_up": self._links_given_up() - self._given_up}
+      result |= {"longest_cycle_ms": figures.rounded(figures.longest_cycle_ms(rows, rows[0].begin_ns, rows[-1].end_ns), 1)}
+    result |= {"links_given_up": self._links_given_up() - self._given_up}
     if self.stalls_ms:
-      said |= {"stall_ms": figures.spread(self.stalls_ms, 1), "stalls_ms": [round(stall, 1) for stall in self.stalls_ms]}
+      result |= {"stall_ms": figures.spread(self.stalls_ms, 1), "stalls_ms": [round(stall, 1) for stall in self.stalls_ms]}
     if self.backs_s or self.not_back:
-      said |= {"back_s": figures.spread(self.backs_s, 2), "not_back": self.not_back}
-    return said
+      result |= {"back_s": figures.spread(self.backs_s, 2), "not_back": self.not_back}
+    return result
 
   def _links_given_up(self) -> int:
     """As the plugins log it: links that traffic was moved off."""

@@ -69,14 +69,14 @@ def collnet(context: Context, case: str, daemons: bool = False) -> None:
         means = {name: [timed.mean_s for timed in times[index]] for name, times in found.items()}
         medians = {name: figures.percentile(seconds, 0.5) or 0.0 for name, seconds in means.items()}
         healthy.setdefault(size, means[COLLNET])
-        said = common | {"size_bytes": size_bytes} | {f"{name}_ms": round(1e3 * median_s, 3) for name, median_s in medians.items()}
-        said |= {f"over_{name}": figures.ratio_words(means[COLLNET], means[name]) for name in means if name != COLLNET}
+        result = common | {"size_bytes": size_bytes} | {f"{name}_ms": round(1e3 * median_s, 3) for name, median_s in medians.items()}
+        result |= {f"over_{name}": figures.ratio_fields(means[COLLNET], means[name]) for name in means if name != COLLNET}
         if lost:
-          said["over_healthy"] = round(medians[COLLNET] / (figures.percentile(healthy[size], 0.5) or 1.0), 3)
+          result["over_healthy"] = round(medians[COLLNET] / (figures.percentile(healthy[size], 0.5) or 1.0), 3)
         if rail_bits_per_s is not None:
           members = [rail_bits_per_s * (setup.rails - lost)] + [rail_bits_per_s * setup.rails] * (setup.nodes - 1)
-          said["over_bound"] = round(medians[COLLNET] / all_reduce_times.all_reduce_bound_s(size_bytes, members), 3)
-        context.results.add(case, f"{lost} of {setup.rails} lost", **said)
+          result["over_bound"] = round(medians[COLLNET] / all_reduce_times.all_reduce_bound_s(size_bytes, members), 3)
+        context.results.add(case, f"{lost} of {setup.rails} lost", **result)
       context.results.add(case, f"{lost} of {setup.rails} lost, data", **common, **check_data(context, jobs[COLLNET]))
     lines = [line for rank in range(jobs[COLLNET].world) for line in jobs[COLLNET].logs(rank).splitlines() if "COLLNET" in line]
     context.results.add(case, "NCCL's log", collnet_lines=len(lines), example=lines[0][-160:] if lines else "")

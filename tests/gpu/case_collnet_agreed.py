@@ -32,13 +32,13 @@ def _measured(context: Context, stage: Stage, jobs: dict[str, Job], items: Seque
   found = in_turns(context, stage, jobs, items, range(pairs))
   for index, (size, _, _) in enumerate(items):
     means = {name: [timed.mean_s for timed in times[index]] for name, times in found.items()}
-    ratios = {name: figures.ratio_words(seconds, means[RING]) for name, seconds in means.items() if name != RING}
+    ratios = {name: figures.ratio_fields(seconds, means[RING]) for name, seconds in means.items() if name != RING}
     size_bytes = context.setup.size(size) if size >= MIB else size
     context.results.add(case, variant, **common, size_bytes=size_bytes,
                         **{f"{name}_ms": round(1e3 * (figures.percentile(seconds, 0.5) or 0.0), 4) for name, seconds in means.items()},
                         **{f"{name}_over_ring": ratio for name, ratio in ratios.items()})
     words = "  ".join(f"{name} over ring {ratio['ratio']} ({ratio['low']} to {ratio['high']})" for name, ratio in ratios.items())
-    context.results.say(f"  {variant}: {size_bytes:10d} B  {words}")
+    context.results.print_line(f"  {variant}: {size_bytes:10d} B  {words}")
 
 
 def agreed(context: Context, case: str, daemons: bool = False) -> None:
@@ -64,11 +64,11 @@ def agreed(context: Context, case: str, daemons: bool = False) -> None:
       for job in jobs.values():
         job.stay(SETTLE_S, may_stand_still=True)
       if not settle(jobs[AGREED], words, before[words] + 1):
-        raise JobBroken(f"{name}: no line '{words}'; {jobs[AGREED].last_words()}")
+        raise JobBroken(f"{name}: no line '{words}'; {jobs[AGREED].last_lines()}")
       _measured(context, stage, jobs, ITEMS, QUICK_PAIRS if setup.quick else PAIRS, common, case, name)
       plans = lines(jobs[AGREED], PLAN)[before[PLAN]:]
       if bool(plans) != (words == COLLNET):
-        raise JobBroken(f"{name}: CollNet {'runs' if plans else 'does not run'}: {plans}; {jobs[AGREED].last_words()}")
+        raise JobBroken(f"{name}: CollNet {'runs' if plans else 'does not run'}: {plans}; {jobs[AGREED].last_lines()}")
       checked = check_data(context, jobs[AGREED])
       context.results.add(case, f"{name}, data", **common, line=lines(jobs[AGREED], words)[-1][-250:],
                           plan=plans[-1][-150:] if plans else "", **checked)
@@ -79,6 +79,6 @@ def agreed(context: Context, case: str, daemons: bool = False) -> None:
       for job in jobs.values():
         job.stay(SETTLE_S, may_stand_still=True)
       if not settle(jobs[AGREED], BACK, before[BACK] + 1):
-        raise JobBroken(f"{name}, repaired: no switch back; {jobs[AGREED].last_words()}")
+        raise JobBroken(f"{name}, repaired: no switch back; {jobs[AGREED].last_lines()}")
     for name, job in jobs.items():
       context.results.add(case, f"{name} exit", **common, **stage.end_job(job))

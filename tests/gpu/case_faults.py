@@ -31,20 +31,20 @@ def _lose_in_turn(context: Context, case: str, bench: Bench, operation: str, cou
   """One rail for good, in steady state before and after; then one at a time, and back again."""
   results, rails = context.results, context.setup.rails
   with Loop(context, bench, operation) as loop:
-    said = _fabric(context, bench) | {"size_mib": round(loop.size_bytes / 2**20, 2)} | loop.healthy()
+    result = _fabric(context, bench) | {"size_mib": round(loop.size_bytes / 2**20, 2)} | loop.healthy()
     order = loop.rails[1:] + loop.rails[:1]  # another node's first rail to begin with
     loop.struck(lose(order[0]))
-    said |= loop.against_healthy("degraded", loop.steady(), (rails - 1) / rails)
-    results.add(case, f"{operation} steady", **said)
+    result |= loop.against_healthy("degraded", loop.steady(), (rails - 1) / rails)
+    results.add(case, f"{operation} steady", **result)
     good = loop.repair([order[0]], heal)
-    said |= loop.against_healthy("repaired", loop.steady(), 1.0)
+    result |= loop.against_healthy("repaired", loop.steady(), 1.0)
     for number in range(1, count):
       if not good:
         break
       rail = order[number % len(order)]
       loop.struck(lose(rail))
       good = loop.repair([rail], heal)
-    results.add(case, operation, **said, **loop.found())
+    results.add(case, operation, **result, **loop.found())
 
 
 def _cuts(context: Context, few: bool = False) -> int:
@@ -76,20 +76,20 @@ def both_ends(context: Context, case: str, daemons: bool = False) -> None:
   for variant, other in (("same rail", 1), ("different rails", 2 % rails)):
     lost = [RailId(0, 1), RailId(1, other)]
     with Loop(context, bench) as loop:
-      said = _fabric(context, bench) | loop.healthy()
+      result = _fabric(context, bench) | loop.healthy()
       fault_ns = min([loop.lab.cut(rail) for rail in lost])
       loop.struck(fault_ns)
       left = (rails - len({rail.rail for rail in lost})) / rails
-      said |= loop.against_healthy("degraded", loop.steady(), left)
+      result |= loop.against_healthy("degraded", loop.steady(), left)
       loop.repair(lost, loop.lab.heal)
-      context.results.add(case, variant, **said, **loop.found())
+      context.results.add(case, variant, **result, **loop.found())
 
 
 def double(context: Context, case: str, daemons: bool = False) -> None:
   """A rail, and 50 ms later the one that took over most of its traffic."""
   bench, rails = context.bench(context.setup.nodes, daemons), context.setup.rails
   with Loop(context, bench) as loop:
-    said = _fabric(context, bench) | loop.healthy()
+    result = _fabric(context, bench) | loop.healthy()
     for number in range(_cuts(context, few=True)):
       node = number % bench.stage.nodes
       first, others = RailId(node, number % rails), [RailId(node, rail) for rail in range(rails) if rail != number % rails]
@@ -100,10 +100,10 @@ def double(context: Context, case: str, daemons: bool = False) -> None:
       loop.lab.cut(second)
       loop.struck(fault_ns)
       if number == 0:
-        said |= loop.against_healthy("degraded", loop.steady(), (rails - 2) / rails)
+        result |= loop.against_healthy("degraded", loop.steady(), (rails - 2) / rails)
       if not loop.repair([first, second], loop.lab.heal):
         break
-    context.results.add(case, "all_reduce", **said, **loop.found())
+    context.results.add(case, "all_reduce", **result, **loop.found())
 
 
 def flap(context: Context, case: str, daemons: bool = False) -> None:
@@ -111,7 +111,7 @@ def flap(context: Context, case: str, daemons: bool = False) -> None:
   bench = context.bench(context.setup.nodes, daemons)
   rail, flaps = RailId(0, 1), 6 if context.setup.quick else FLAPS
   with Loop(context, bench) as loop:
-    said = _fabric(context, bench) | loop.healthy()
+    result = _fabric(context, bench) | loop.healthy()
     begin_ns, begin_s = monotonic_ns(), time.monotonic()
     for number in range(flaps):
       loop.lab.cut(rail)
@@ -119,11 +119,11 @@ def flap(context: Context, case: str, daemons: bool = False) -> None:
       loop.lab.heal(rail)
       loop.job.stay(begin_s + (number + 1) * FLAP_PERIOD_S - time.monotonic())
     storm = figures.within(loop.job.rows, begin_ns, monotonic_ns())
-    said |= loop.against_healthy("storm", storm, (context.setup.rails - 1) / context.setup.rails)
-    said |= {"flaps": flaps}
+    result |= loop.against_healthy("storm", storm, (context.setup.rails - 1) / context.setup.rails)
+    result |= {"flaps": flaps}
     loop.repair([rail], loop.lab.heal)
-    said |= loop.against_healthy("repaired", loop.steady(), 1.0)
-    context.results.add(case, "all_reduce", **said, **loop.found())
+    result |= loop.against_healthy("repaired", loop.steady(), 1.0)
+    context.results.add(case, "all_reduce", **result, **loop.found())
 
 
 def blackout(context: Context, case: str, daemons: bool = False) -> None:
@@ -131,7 +131,7 @@ def blackout(context: Context, case: str, daemons: bool = False) -> None:
   bench = context.bench(context.setup.nodes, daemons)
   rails = [RailId(0, rail) for rail in range(context.setup.rails)]
   with Loop(context, bench) as loop:
-    said = _fabric(context, bench) | loop.healthy()
+    result = _fabric(context, bench) | loop.healthy()
     for rail in rails:
       loop.lab.cut(rail)
     loop.job.stay(BLACKOUT_S, may_stand_still=True)
@@ -139,10 +139,10 @@ def blackout(context: Context, case: str, daemons: bool = False) -> None:
     done = loop.job.done_count()
     loop.job.wait_rows(max(0, done + 2 - loop.job.done_count()), 30.0)
     after_ns = [row.end_ns for row in loop.job.rows if row.end_ns > repair_ns]
-    said |= {"resumed_after_ms": round((min(after_ns) - repair_ns) / 1e6, 1)}
+    result |= {"resumed_after_ms": round((min(after_ns) - repair_ns) / 1e6, 1)}
     loop.repair(rails, loop.lab.heal)
-    said |= loop.against_healthy("repaired", loop.steady(), 1.0)
-    context.results.add(case, "all_reduce", **said, **loop.found())
+    result |= loop.against_healthy("repaired", loop.steady(), 1.0)
+    context.results.add(case, "all_reduce", **result, **loop.found())
 
 
 def restore(context: Context, case: str, daemons: bool = False) -> None:
@@ -150,19 +150,19 @@ def restore(context: Context, case: str, daemons: bool = False) -> None:
   bench = context.bench(context.setup.nodes, daemons)
   rails = context.setup.rails
   with Loop(context, bench) as loop:
-    said = _fabric(context, bench) | loop.healthy()
+    result = _fabric(context, bench) | loop.healthy()
     for number in range(1 if context.setup.quick else 3):
       rail = RailId(number % bench.stage.nodes, (number + 2) % rails)
       loop.lab.cut(rail)
-      said |= loop.against_healthy("degraded", loop.steady(), (rails - 1) / rails)
+      result |= loop.against_healthy("degraded", loop.steady(), (rails - 1) / rails)
       repair_ns = loop.lab.heal(rail)
       if not loop.repair([rail], loop.lab.heal):
         break
-      said |= loop.against_healthy("repaired", loop.steady(), 1.0)
+      result |= loop.against_healthy("repaired", loop.steady(), 1.0)
       limit_ns = (loop.healthy_s or 0) * 1.1 * 1e9
       full = [row.end_ns for row in loop.job.rows if row.begin_ns > repair_ns and row.took_ns < limit_ns]
-      said.setdefault("full_speed_after_ms", []).append(round((min(full) - repair_ns) / 1e6, 1) if full else None)
-    context.results.add(case, "all_reduce", **said, **loop.found())
+      result.setdefault("full_speed_after_ms", []).append(round((min(full) - repair_ns) / 1e6, 1) if full else None)
+    context.results.add(case, "all_reduce", **result, **loop.found())
 
 
 def gray(context: Context, case: str, daemons: bool = False) -> None:
@@ -172,13 +172,13 @@ def gray(context: Context, case: str, daemons: bool = False) -> None:
     raise ValueError("a rail that is not shaped cannot be shaped to a part of its rate; give --rate")
   rail = RailId(1 % bench.stage.nodes, 2 % rails)
   with Loop(context, bench) as loop:
-    said = _fabric(context, bench) | loop.healthy()
+    result = _fabric(context, bench) | loop.healthy()
     fault_ns = loop.lab.reshape(rail, f"{rate_bits_per_s(bench.stage.rate) * GRAY_SHARE / 1e6:g}mbit")
     loop.struck(fault_ns)
-    said |= loop.against_healthy("gray", loop.steady(2.0), (rails - 1 + GRAY_SHARE) / rails)
+    result |= loop.against_healthy("gray", loop.steady(2.0), (rails - 1 + GRAY_SHARE) / rails)
     loop.lab.reshape(rail, bench.stage.rate)
-    said |= loop.against_healthy("repaired", loop.steady(3.0), 1.0)
-    context.results.add(case, "all_reduce", **said, **loop.found())
+    result |= loop.against_healthy("repaired", loop.steady(3.0), 1.0)
+    context.results.add(case, "all_reduce", **result, **loop.found())
 
 
 def dead_at_start(context: Context, case: str, daemons: bool = False) -> None:
@@ -195,9 +195,9 @@ def dead_at_start(context: Context, case: str, daemons: bool = False) -> None:
       with Loop(context, bench) as loop:
         degraded = loop.steady()
         back = loop.repair([rail], loop.lab.heal)
-        said = _fabric(context, bench) | {"started_s": started_s, "came_back": back} | loop.healthy()
-        said |= loop.against_healthy("degraded", degraded, (rails - 1) / rails)
-        context.results.add(case, str(rail), **said, **loop.found())
+        result = _fabric(context, bench) | {"started_s": started_s, "came_back": back} | loop.healthy()
+        result |= loop.against_healthy("degraded", degraded, (rails - 1) / rails)
+        context.results.add(case, str(rail), **result, **loop.found())
       context.results.add(case, f"{rail} exit", **stage.end_job(bench.job))
 
 
@@ -232,7 +232,7 @@ def socket_control(context: Context, case: str, daemons: bool = False) -> None:
   with Stage(context.setup, case, context.setup.nodes, context.setup.rate) as stage:
     bench = Bench(stage, stage.start_job("socket", SOCKET, timeout_s=CONTROL_TIMEOUT_S))
     with Loop(context, bench) as loop:
-      said = _fabric(context, bench) | loop.healthy()
+      result = _fabric(context, bench) | loop.healthy()
       fault_ns = loop.lab.cut(rail) if case == "socket-cut" else loop.lab.blackhole(rail)
       outcome, words = "survived", ""
       try:
@@ -247,8 +247,8 @@ def socket_control(context: Context, case: str, daemons: bool = False) -> None:
       except JobBroken as broken:
         outcome, words = "died", str(broken)[:400]
       done_ns = [row.end_ns for row in loop.job.rows]
-      said |= {"outcome": outcome, "seconds_after_fault": round((monotonic_ns() - fault_ns) / 1e9, 1), "words": words,
-               "iterations_after_fault": sum(1 for end_ns in done_ns if end_ns > fault_ns),
-               "last_iteration_after_fault_s": round((max(done_ns) - fault_ns) / 1e9, 2), "wrong": loop.job.wrong}
-      context.results.add(case, "NCCL Socket", **said)
+      result |= {"outcome": outcome, "seconds_after_fault": round((monotonic_ns() - fault_ns) / 1e9, 1), "words": words,
+                 "iterations_after_fault": sum(1 for end_ns in done_ns if end_ns > fault_ns),
+                 "last_iteration_after_fault_s": round((max(done_ns) - fault_ns) / 1e9, 2), "wrong": loop.job.wrong}
+      context.results.add(case, "NCCL Socket", **result)
       loop.is_over = outcome != "survived"

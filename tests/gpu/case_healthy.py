@@ -89,19 +89,19 @@ def _median_us(seconds: Sequence[float]) -> float:
 
 def comparison(found: dict[str, list[Timed]]) -> dict[str, Any]:
   """Of one size, by job: medians, and what R2CC gives over the others. Pure."""
-  said: dict[str, Any] = {}
+  result: dict[str, Any] = {}
   ours = found["r2cc"]
   for name, timed in found.items():
-    said[f"{name}_us"] = _median_us(_means(timed))
+    result[f"{name}_us"] = _median_us(_means(timed))
     if firsts := _firsts(timed):
-      said[f"{name}_first_us"] = _median_us(firsts)
+      result[f"{name}_first_us"] = _median_us(firsts)
     if name == SOCKET_AGAIN:
-      said[f"{name}_over_socket"] = figures.ratio_words(_means(timed), _means(found["socket"]))
+      result[f"{name}_over_socket"] = figures.ratio_fields(_means(timed), _means(found["socket"]))
     elif name != "r2cc":
-      said[f"time_over_{name}"] = figures.ratio_words(_means(ours), _means(timed))
+      result[f"time_over_{name}"] = figures.ratio_fields(_means(ours), _means(timed))
       if firsts:
-        said[f"first_time_over_{name}"] = figures.ratio_words(_firsts(ours), firsts)
-  return said
+        result[f"first_time_over_{name}"] = figures.ratio_fields(_firsts(ours), firsts)
+  return result
 
 
 def by_life(ours: Sequence[Timed], others: Sequence[Timed], lives: int) -> list[float | None]:
@@ -112,14 +112,14 @@ def by_life(ours: Sequence[Timed], others: Sequence[Timed], lives: int) -> list[
 
 
 def _bandwidths(found: dict[str, list[Timed]], size_bytes: int, world: int, lives: int) -> dict[str, Any]:
-  said: dict[str, Any] = {}
+  result: dict[str, Any] = {}
   for name, timed in found.items():
     median_s = figures.percentile(_means(timed), 0.5) or 0.0
-    said[f"{name}_busbw_gbps"] = round(figures.busbw_gbps("all_reduce", size_bytes, world, median_s), 3)
+    result[f"{name}_busbw_gbps"] = round(figures.busbw_gbps("all_reduce", size_bytes, world, median_s), 3)
     if name != "r2cc":
-      said[f"busbw_over_{name}"] = figures.ratio_words(_means(timed), _means(found["r2cc"]))
-      said[f"busbw_over_{name}_by_life"] = by_life(found["r2cc"], timed, lives)
-  return said
+      result[f"busbw_over_{name}"] = figures.ratio_fields(_means(timed), _means(found["r2cc"]))
+      result[f"busbw_over_{name}_by_life"] = by_life(found["r2cc"], timed, lives)
+  return result
 
 
 def _compare(context: Context, case: str, shaped: str, group: Group, lives: int, found: dict[str, list[list[Timed]]],
@@ -127,10 +127,10 @@ def _compare(context: Context, case: str, shaped: str, group: Group, lives: int,
   for index, (size, _, count) in enumerate(group.items):
     of_size = {name: times[index] for name, times in found.items()}
     size_bytes = context.setup.size(size) if size >= MIB else size
-    said = common | {"size_bytes": size_bytes, "iterations": count} | comparison(of_size)
+    result = common | {"size_bytes": size_bytes, "iterations": count} | comparison(of_size)
     if size > MIB:
-      said |= _bandwidths(of_size, size_bytes, context.setup.nodes, lives)
-    context.results.add(case, f"{shaped} {group.name}", **said)
+      result |= _bandwidths(of_size, size_bytes, context.setup.nodes, lives)
+    context.results.add(case, f"{shaped} {group.name}", **result)
 
 
 def _begin(stage: Stage, networks: dict[str, Network]) -> dict[str, Job]:
@@ -192,7 +192,7 @@ def _run(context: Context, case: str, rate: str | None, shaped: str) -> None:
             times_of[name][size] += more
       for name, job in jobs.items():
         context.results.add(case, f"{shaped} {name} exit", life=life, **stage.end_job(job))
-      setup.say(f"  life {life + 1} of {lives} is over")
+      setup.print_line(f"  life {life + 1} of {lives} is over")
     for group, times_of in zip(groups, found):
       _compare(context, case, shaped, group, lives, times_of, common)
 

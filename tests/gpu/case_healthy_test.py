@@ -33,18 +33,18 @@ class HealthyTest(unittest.TestCase):
       before = [order[order.index(name) - 1] for order in orders if order.index(name) > 0]
       self.assertEqual({other: before.count(other) for other in before}, dict.fromkeys(set("abcd") - {name}, 12))
 
-  def test_what_is_compared_with_what(self):
-    said = case_healthy.comparison({"r2cc": [Timed(3e-6, 8e-6)] * 30, "socket": [Timed(2e-6, 4e-6)] * 30,
-                                    "socket-again": [Timed(1e-6, 4e-6)] * 30})
-    self.assertEqual((said["r2cc_us"], said["socket_us"], said["r2cc_first_us"]), (3.0, 2.0, 8.0))
-    self.assertEqual((said["time_over_socket"]["ratio"], said["first_time_over_socket"]["ratio"]), (1.5, 2.0))
-    self.assertEqual(said["socket-again_over_socket"]["ratio"], 0.5)
-    self.assertNotIn("time_over_socket-again", said)
+  def test_compares_times_with_socket(self):
+    result = case_healthy.comparison({"r2cc": [Timed(3e-6, 8e-6)] * 30, "socket": [Timed(2e-6, 4e-6)] * 30,
+                                      "socket-again": [Timed(1e-6, 4e-6)] * 30})
+    self.assertEqual((result["r2cc_us"], result["socket_us"], result["r2cc_first_us"]), (3.0, 2.0, 8.0))
+    self.assertEqual((result["time_over_socket"]["ratio"], result["first_time_over_socket"]["ratio"]), (1.5, 2.0))
+    self.assertEqual(result["socket-again_over_socket"]["ratio"], 0.5)
+    self.assertNotIn("time_over_socket-again", result)
 
   def test_a_ratio_of_speeds_for_each_life(self):
     ours, others = [Timed(1.0, None)] * 6, [Timed(time_s, None) for time_s in (1.0, 2.0, 3.0, 5.0, 4.0, 6.0)]
     self.assertEqual(case_healthy.by_life(ours, others, 2), [2.0, 5.0])
 
-  def test_what_was_not_warmed_up_has_no_first_time(self):
-    said = case_healthy.comparison({"r2cc": [Timed(3e-6, None)], "socket": [Timed(2e-6, None)]})
-    self.assertEqual(set(said), {"r2cc_us", "socket_us", "time_over_socket"})
+  def test_without_a_warm_up_there_is_no_first_time(self):
+    result = case_healthy.comparison({"r2cc": [Timed(3e-6, None)], "socket": [Timed(2e-6, None)]})
+    self.assertEqual(set(result), {"r2cc_us", "socket_us", "time_over_socket"})

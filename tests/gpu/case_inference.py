@@ -29,10 +29,10 @@ def _window(context: Context, job: Job) -> list[Row]:
   return figures.within(job.rows, begin_ns, end_ns)
 
 
-def _words(name: str, rows: list[Row]) -> dict[str, Any]:
+def _fields(name: str, rows: list[Row]) -> dict[str, Any]:
   times = _times_ms(rows)
-  said = {f"{name}_p{round(100 * share)}_ms": figures.rounded(figures.percentile(times, share)) for share in (0.5, 0.99)}
-  return said | {f"{name}_tokens": len(times)}
+  result = {f"{name}_p{round(100 * share)}_ms": figures.rounded(figures.percentile(times, share)) for share in (0.5, 0.99)}
+  return result | {f"{name}_tokens": len(times)}
 
 
 def _run(context: Context, case: str, stage: Stage, variant: str, job: Job) -> list[str]:
@@ -56,14 +56,14 @@ def _run(context: Context, case: str, stage: Stage, variant: str, job: Job) -> l
     stage.lab.heal(rail)
     job.stay(SETTLE_S)
   answers = job.stop_loop()
-  said = {"nodes": stage.nodes, "rate": stage.rate or "none", "batch": BATCH, **_words("healthy", healthy)}
+  result = {"nodes": stage.nodes, "rate": stage.rate or "none", "batch": BATCH, **_fields("healthy", healthy)}
   if degraded:
-    said |= _words("degraded", degraded)
-    said |= {f"{name}_ratio": round(statistics.median(values), 4) for name, values in ratios.items()}
-    said |= {"worst_token_of_each_fault_ms": [figures.rounded(value, 2) for value in worst_ms]}
+    result |= _fields("degraded", degraded)
+    result |= {f"{name}_ratio": round(statistics.median(values), 4) for name, values in ratios.items()}
+    result |= {"worst_token_of_each_fault_ms": [figures.rounded(value, 2) for value in worst_ms]}
   sequences = answers[0]["sequences"]
   agree = len({tuple(answer["sequences"]) for answer in answers}) == 1
-  context.results.add(case, variant, **said, tokens=answers[0]["tokens"], whole_sequences=len(sequences), ranks_agree=agree,
+  context.results.add(case, variant, **result, tokens=answers[0]["tokens"], whole_sequences=len(sequences), ranks_agree=agree,
                       tokens_identical=len(set(sequences)) <= 1, sequence=sequences[0] if sequences else None)
   return sequences
 

@@ -68,12 +68,12 @@ def _newest_fault(stage: Stage, job: Job, nic: str, since_ns: int) -> dict[str, 
 def _name(context: Context, case: str) -> None:
   """Cuts in turn; each is to name the loop's operation, on a communicator of its own beside the usual one."""
   setup = context.setup
-  said: dict[str, Any] = {"cuts": 0, "stalls": 0, "named": 0, "operations": 0}
+  result: dict[str, Any] = {"cuts": 0, "stalls": 0, "named": 0, "operations": 0}
   wrong: list[str] = []
   with Stage(setup, case, setup.nodes, setup.rate, daemons=True) as stage:
     job = stage.start_job(ON, R2CC, environment=ENVIRONMENT | environment())
     if not re.search("R2CC: profiler|loaded external profiler", job.logs(0)):
-      raise JobBroken(f"NCCL has not loaded the profiler: it takes one from 2.23 on; {job.last_words()}")
+      raise JobBroken(f"NCCL has not loaded the profiler: it takes one from 2.23 on; {job.last_lines()}")
     job.begin({"do": "loop", "operation": OPERATION, "size_bytes": setup.size(LOOP_BYTES)})
     job.wait_rows(3, 60.0)
     communicator = communicators(job.logs(0))[-1]
@@ -86,26 +86,26 @@ def _name(context: Context, case: str) -> None:
       fault = _newest_fault(stage, job, f"rail{rail.rail}", since_ns)
       stall_ns, held = int(fault.get("stall_ns", 0)), fault.get("held", [])
       in_row = any(row.begin_ns <= fault_ns <= row.end_ns for row in job.rows)
-      said["cuts"] += 1
+      result["cuts"] += 1
       if in_row and stall_ns >= STALL_NS:
-        said["stalls"] += 1
-        said["named"] += 1 if held else 0
-        said["operations"] += len(held)
+        result["stalls"] += 1
+        result["named"] += 1 if held else 0
+        result["operations"] += len(held)
         wrong += [f"{rail}: {mistake}" for one in held for mistake in mistakes(one, communicator, job.world, job.rows, fault_ns)]
       context.results.add(case, f"cut {number + 1}", rail=str(rail), stall_ms=round(stall_ns / 1e6, 2), in_operation=in_row, held=held)
       stage.lab.heal(rail)
       stage.wait_back(job, [rail])
       job.stay(SETTLE_S)
     events = [sum(event.get("kind") == "operation-held" for event in stage.events(node)) for node in range(stage.nodes)]
-    context.results.say(stage.ctl(0, "job", "report", job.name))
+    context.results.print_line(stage.ctl(0, "job", "report", job.name))
     job.stop_loop()
-    context.results.add(case, "named", nodes=stage.nodes, rails=setup.rails, **said, wrong=wrong, events=events,
+    context.results.add(case, "named", nodes=stage.nodes, rails=setup.rails, **result, wrong=wrong, events=events,
                         wrong_elements=job.wrong)
-    context.results.say(f"  {case}: {said['cuts']} cuts, {said['stalls']} in an operation and with a stall, {said['named']} named, "
-                        f"{len(wrong)} mistakes; events by node: {events}")
+    context.results.print_line(f"  {case}: {result['cuts']} cuts, {result['stalls']} in an operation and with a stall, "
+                               f"{result['named']} named, {len(wrong)} mistakes; events by node: {events}")
     context.results.add(case, "exit", **stage.end_job(job))
-  if wrong or job.wrong or said["named"] == 0 or said["named"] < said["stalls"] or max(events) > said["cuts"] or not any(events):
-    raise JobBroken(f"{case}: {said}, events {events}, {job.wrong} wrong elements: {'; '.join(wrong)[:800]}")
+  if wrong or job.wrong or result["named"] == 0 or result["named"] < result["stalls"] or max(events) > result["cuts"] or not any(events):
+    raise JobBroken(f"{case}: {result}, events {events}, {job.wrong} wrong elements: {'; '.join(wrong)[:800]}")
 
 
 def within_spread(on_off: dict[str, Any], chance: dict[str, Any]) -> bool:
@@ -129,19 +129,19 @@ def _cost(context: Context, case: str) -> None:
           found[name][index] += [timed.mean_s for timed in more]
       for name, job in jobs.items():
         context.results.add(case, f"{name} exit", life=life, **stage.end_job(job))
-      setup.say(f"  life {life + 1} of {lives} is over")
+      setup.print_line(f"  life {life + 1} of {lives} is over")
   beyond = []
   for index, (size, _, _) in enumerate(ITEMS):
     seconds = {name: times[index] for name, times in found.items()}
-    on_off, chance = (figures.ratio_words(seconds[name], seconds[OFF]) for name in (ON, AGAIN))
+    on_off, chance = (figures.ratio_fields(seconds[name], seconds[OFF]) for name in (ON, AGAIN))
     size_bytes = setup.size(size) if size >= MIB else size
     within = within_spread(on_off, chance)
     context.results.add(case, "on over off", nodes=setup.nodes, rate=setup.rate or "none", size_bytes=size_bytes, lives=lives,
                         **{f"{name}_ms": round(1e3 * (figures.percentile(times, 0.5) or 0.0), 4) for name, times in seconds.items()},
                         on_over_off=on_off, off_again_over_off=chance, within_spread=within)
-    context.results.say(f"  {size_bytes:10d} B  on over off {on_off['ratio']} ({on_off['low']} to {on_off['high']})"
-                        f"  off over off {chance['ratio']} ({chance['low']} to {chance['high']})"
-                        f"  {'within' if within else 'BEYOND'} the spread")
+    context.results.print_line(f"  {size_bytes:10d} B  on over off {on_off['ratio']} ({on_off['low']} to {on_off['high']})"
+                               f"  off over off {chance['ratio']} ({chance['low']} to {chance['high']})"
+                               f"  {'within' if within else 'BEYOND'} the spread")
     beyond += [] if within else [size_bytes]
   if beyond:
     raise JobBroken(f"{case}: the profiler costs more than two jobs without it differ, at {beyond} bytes")

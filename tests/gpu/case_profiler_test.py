@@ -14,7 +14,7 @@ class ProfilerTest(unittest.TestCase):
   def mistakes(self, **changed: object) -> list[str]:
     return case_profiler.mistakes(HELD | changed, 255, 2, ROWS, FAULT_NS)
 
-  def test_what_is_right_has_no_mistake(self) -> None:
+  def test_a_right_report_has_no_mistake(self) -> None:
     self.assertEqual(self.mistakes(), [])
     self.assertEqual(self.mistakes(number=5), [], "the next one may wait, too")
 

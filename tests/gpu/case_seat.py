@@ -42,9 +42,9 @@ THERE, BACK = "uses NCCL's tree in another order", "is NCCL's own again"
 
 def environment(context: Context, every: int, variable: str = "LD_PRELOAD") -> dict[str, str]:
   """Of a job that has the interposer."""
-  said = {} if context.setup.nccl is None else {"LD_PRELOAD": str(context.setup.nccl)}
-  said[variable] = ":".join([str(built_file("nccl/libr2cc-nccl.so")), *([said[variable]] if variable in said else [])])
-  return said | {"R2CC_SEAT": "1", "R2CC_SEAT_EVERY": str(every), "NCCL_TUNER_PLUGIN": "r2cc"}
+  result = {} if context.setup.nccl is None else {"LD_PRELOAD": str(context.setup.nccl)}
+  result[variable] = ":".join([str(built_file("nccl/libr2cc-nccl.so")), *([result[variable]] if variable in result else [])])
+  return result | {"R2CC_SEAT": "1", "R2CC_SEAT_EVERY": str(every), "NCCL_TUNER_PLUGIN": "r2cc"}
 
 
 def lines(job: Job, words: str) -> list[str]:
@@ -65,20 +65,20 @@ def _table(context: Context, rows: list[Sequence[str]]) -> None:
   head = ("nodes", "rails", "lost", "MiB", "Balance ms", "seat ms", "seat / Balance (95 %)", "expected")
   widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
   for row in [head, *rows]:
-    context.results.say("  " + "  ".join(text.rjust(width) for text, width in zip(row, widths)))
+    context.results.print_line("  " + "  ".join(text.rjust(width) for text, width in zip(row, widths)))
 
 
 def _measured(context: Context, stage: Stage, jobs: dict[str, Job], items: Sequence[Item], pairs: int) -> list[dict[str, Any]]:
   """By size."""
   in_turns(context, stage, jobs, [(size, 0, 1) for size, _, _ in items], range(1))
   found = in_turns(context, stage, jobs, items, range(pairs))
-  said = []
+  result = []
   for index, (size, _, _) in enumerate(items):
     means = {name: [timed.mean_s for timed in times[index]] for name, times in found.items()}
-    said.append({"size_bytes": context.setup.size(size) if size >= MIB else size,
-                 **{f"{name}_ms": round(1e3 * (figures.percentile(seconds, 0.5) or 0.0), 4) for name, seconds in means.items()},
-                 "seat_over_balance": figures.ratio_words(means[SEAT], means[BALANCE])})
-  return said
+    result.append({"size_bytes": context.setup.size(size) if size >= MIB else size,
+                   **{f"{name}_ms": round(1e3 * (figures.percentile(seconds, 0.5) or 0.0), 4) for name, seconds in means.items()},
+                   "seat_over_balance": figures.ratio_fields(means[SEAT], means[BALANCE])})
+  return result
 
 
 def losses(nodes: int, rails: int, quick: bool, per_node: int = 1) -> list[tuple[str, list[RailId], bool]]:
@@ -109,7 +109,7 @@ def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence
       for job in jobs.values():
         job.stay(SETTLE_S, may_stand_still=True)
       if not settle(jobs[SEAT], THERE if is_expected else None, there + 1):
-        raise JobBroken(f"{name} lost: no switch to the tree; {jobs[SEAT].last_words()}")
+        raise JobBroken(f"{name} lost: no switch to the tree; {jobs[SEAT].last_lines()}")
       words = lines(jobs[SEAT], THERE)[there:]
       if words and not is_expected:
         raise JobBroken(f"{name} lost, {nodes} nodes: a switch to the tree, which gains nothing there: {words[-1][-250:]}")
@@ -119,10 +119,10 @@ def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence
       if daemons and words:
         context.results.add(case, f"{name} lost, r2ccctl jobs", **common, ways=known)
       expected = re.search(r"expected (\d\.\d+)", words[-1]) if words else None
-      for said in _measured(context, stage, jobs, items, pairs):
-        ratio = said["seat_over_balance"]
-        context.results.add(case, f"{name} lost", **common, **said, expected_for_large=expected and float(expected.group(1)))
-        rows.append((str(nodes), rate, name, str(said["size_bytes"] // MIB), f"{said['balance_ms']:.1f}", f"{said['seat_ms']:.1f}",
+      for result in _measured(context, stage, jobs, items, pairs):
+        ratio = result["seat_over_balance"]
+        context.results.add(case, f"{name} lost", **common, **result, expected_for_large=expected and float(expected.group(1)))
+        rows.append((str(nodes), rate, name, str(result["size_bytes"] // MIB), f"{result['balance_ms']:.1f}", f"{result['seat_ms']:.1f}",
                      f"{ratio['ratio']} ({ratio['low']} to {ratio['high']})", expected.group(1) if expected else "declines"))
       checked = check_data(context, jobs[SEAT])
       context.results.add(case, f"{name} lost, data", **common, line=words[-1][-250:] if words else "", **checked)
@@ -133,7 +133,7 @@ def _world(context: Context, case: str, world: tuple[int, str], struck: Sequence
       for job in jobs.values():
         job.stay(SETTLE_S, may_stand_still=True)
       if words and not settle(jobs[SEAT], BACK, len(lines(jobs[SEAT], THERE))):
-        raise JobBroken(f"{name} repaired: no switch back; {jobs[SEAT].last_words()}")
+        raise JobBroken(f"{name} repaired: no switch back; {jobs[SEAT].last_lines()}")
     for name, job in jobs.items():
       context.results.add(case, f"{name} exit", **common, **stage.end_job(job))
   return rows
@@ -195,15 +195,15 @@ def mixed(context: Context, case: str, daemons: bool = False) -> None:
       begin_s = time.monotonic()
       settle(job, None, 0)
       seconds = time.monotonic() - begin_s
-      said = [line for one in range(nodes) for line in job.logs(one).splitlines() if "R2CC: AllReduce of communicator" in line]
+      output = [line for one in range(nodes) for line in job.logs(one).splitlines() if "R2CC: AllReduce of communicator" in line]
       checked = check_data(context, job)
       for rail in lost:
         stage.lab.heal(rail)
       context.results.add(case, f"{variant}: rank {rank}", nodes=nodes, rate=GIVEN_RATE, calls=SETTLE_ROUNDS * SETTLE_CALLS,
-                          seconds=round(seconds, 2), lines=[line[-200:] for line in said], **checked)
-      named = [line for line in said if words in line]
-      if not named or checked["wrong"] or any(THERE in line for line in said):
-        raise JobBroken(f"{variant}, rank {rank}: {said}, {checked['wrong']} wrong elements")
+                          seconds=round(seconds, 2), lines=[line[-200:] for line in output], **checked)
+      named = [line for line in output if words in line]
+      if not named or checked["wrong"] or any(THERE in line for line in output):
+        raise JobBroken(f"{variant}, rank {rank}: {output}, {checked['wrong']} wrong elements")
       context.results.add(case, f"{variant}: rank {rank} exit", **stage.end_job(job))
 
 
@@ -228,7 +228,7 @@ def audit(context: Context, case: str, daemons: bool = False) -> None:
         reduce(SEAT, SETTLE_BYTES, SETTLE_CALLS)
         if lines(jobs[SEAT], words):
           return
-      raise JobBroken(f"no line '{words}'; {jobs[SEAT].last_words()}")
+      raise JobBroken(f"no line '{words}'; {jobs[SEAT].last_lines()}")
 
     for name in jobs:
       reduce(name, 256 * MIB, 1)
@@ -251,7 +251,7 @@ def audit(context: Context, case: str, daemons: bool = False) -> None:
     ratio = means[SEAT] / means[BALANCE]
     context.results.add(case, "opened by dlopen", nodes=nodes, rate=GIVEN_RATE, wrong=wrong, seat_over_balance=round(ratio, 4),
                         line=lines(jobs[SEAT], THERE)[-1][-250:])
-    context.results.say(f"  {case}: 256 MiB, half of a node lost: {ratio:.3f} of Balance; there and back; {wrong} wrong")
+    context.results.print_line(f"  {case}: 256 MiB, half of a node lost: {ratio:.3f} of Balance; there and back; {wrong} wrong")
     if wrong:
       raise JobBroken(f"{wrong} wrong elements")
     for name, job in jobs.items():
@@ -276,19 +276,20 @@ def healthy(context: Context, case: str, daemons: bool = False) -> None:
           found[name][index] += [timed.mean_s for timed in more]
       for name, job in jobs.items():
         context.results.add(case, f"{name} exit", life=life, **stage.end_job(job))
-      setup.say(f"  life {life + 1} of {lives} is over")
+      setup.print_line(f"  life {life + 1} of {lives} is over")
   highest, noise = 0.0, 0.0
   for index, (size, _, _) in enumerate(HEALTHY_ITEMS):
     seconds = {name: times[index] for name, times in found.items()}
-    on_off, chance = (figures.ratio_words(seconds[name], seconds[BALANCE]) for name in (SEAT, AGAIN))
+    on_off, chance = (figures.ratio_fields(seconds[name], seconds[BALANCE]) for name in (SEAT, AGAIN))
     size_bytes = setup.size(size) if size >= MIB else size
     context.results.add(case, "on over off", nodes=4, rate=setup.rate or "none", daemon=daemons, size_bytes=size_bytes, lives=lives,
                         **{f"{name}_ms": round(1e3 * (figures.percentile(times, 0.5) or 0.0), 4) for name, times in seconds.items()},
                         on_over_off=on_off, off_again_over_off=chance)
-    context.results.say(f"  {size_bytes:10d} B  on over off {on_off['ratio']} ({on_off['low']} to {on_off['high']})"
-                        f"  off over off {chance['ratio']} ({chance['low']} to {chance['high']})")
+    context.results.print_line(f"  {size_bytes:10d} B  on over off {on_off['ratio']} ({on_off['low']} to {on_off['high']})"
+                               f"  off over off {chance['ratio']} ({chance['low']} to {chance['high']})")
     highest, noise = max(highest, on_off["high"]), max(noise, chance["high"])
-  context.results.say(f"  {case}: {lives * pairs} pairs; highest upper bound of all sizes: on over off {highest}, off over off {noise}")
+  context.results.print_line(f"  {case}: {lives * pairs} pairs; highest upper bound of all sizes: on over off {highest}, "
+                             f"off over off {noise}")
 
 
 def switches(context: Context, case: str, daemons: bool = False) -> None:
@@ -315,7 +316,7 @@ def switches(context: Context, case: str, daemons: bool = False) -> None:
         job.stay(0.2)
         waited += 0.2
         if waited > SWITCH_S:
-          raise JobBroken(f"switch {done + 1} has not come after {waited:.0f} s; {job.last_words()}")
+          raise JobBroken(f"switch {done + 1} has not come after {waited:.0f} s; {job.last_lines()}")
       job.wait_rows(2, 60.0)
       seconds.append(waited)
       done += 1

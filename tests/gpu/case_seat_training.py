@@ -68,9 +68,9 @@ def training(context: Context, case: str, daemons: bool = False) -> None:
             "seat": _run(stage, seated, natural, True), "other order": _run(stage, balance, other, False)}
     seat = runs["seat"]
     if seat.there is None or seat.there >= REPAIR_AT:
-      raise JobBroken(f"no switch to the tree by step {REPAIR_AT}; {seated.last_words()}")
+      raise JobBroken(f"no switch to the tree by step {REPAIR_AT}; {seated.last_lines()}")
     if seat.back is None:
-      raise JobBroken(f"no switch back by the end; {seated.last_words()}")
+      raise JobBroken(f"no switch back by the end; {seated.last_lines()}")
     nearest, noise, within = figures.within_noise(seat.losses, [runs["undisturbed"].losses, runs["other order"].losses], NOISE_FACTOR)
     found: dict[str, Any] = {}
     for name in ("balance", "seat"):
@@ -83,10 +83,11 @@ def training(context: Context, case: str, daemons: bool = False) -> None:
                         seat_over_balance=figures.rounded(ratio), steps_to_seat=seat.there - CUT_AT, steps_back=seat.back - REPAIR_AT,
                         loss_nearest=nearest, loss_noise=noise, losses_within_noise=within, balance_losses_identical=identical,
                         first_loss=seat.losses[0], last_loss=seat.losses[-1])
-    context.results.say(f"  {case}: a step after the loss: seat {found['seat_lost_ms']:.0f} ms over Balance "
-                        f"{found['balance_lost_ms']:.0f} ms = {ratio:.3f}; there after {seat.there - CUT_AT} steps, back after "
-                        f"{seat.back - REPAIR_AT}; losses differ from an undisturbed run's by {nearest:.2e}, two of these by {noise:.2e}: "
-                        f"{'within' if within else 'NOT within'} the noise; Balance's {'identical' if identical else 'NOT identical'}")
+    context.results.print_line(f"  {case}: a step after the loss: seat {found['seat_lost_ms']:.0f} ms over Balance "
+                               f"{found['balance_lost_ms']:.0f} ms = {ratio:.3f}; there after {seat.there - CUT_AT} steps, back after "
+                               f"{seat.back - REPAIR_AT}; losses differ from an undisturbed run's by {nearest:.2e}, "
+                               f"two of these by {noise:.2e}: {'within' if within else 'NOT within'} the noise; "
+                               f"Balance's {'identical' if identical else 'NOT identical'}")
     if not within:
       raise JobBroken(f"losses with the seat differ from an undisturbed run's by {nearest:.3e}, and these from each other by {noise:.3e}")
     if not identical:

@@ -48,19 +48,19 @@ def _installed(setup: Setup, folder: pathlib.Path) -> pathlib.Path:
 
 def _start(stage: Stage, python: pathlib.Path, node: int, port: int) -> ManagedProcess:
   placement = Placement(NODES, stage.setup.gpus)
-  said = rank_environment(R2CC, placement, node, stage.lab.rails_variable(node), stage.lab.management_interface(node))
-  said = {name: value for name, value in said.items() if name not in _BY_THE_WHEEL}
-  said |= {"CUDA_VISIBLE_DEVICES": str(placement.gpu(node)), "R2CC_JOB": "wheel", "NCCL_DEBUG": "WARN"} | stage.setup.environment
+  result = rank_environment(R2CC, placement, node, stage.lab.rails_variable(node), stage.lab.management_interface(node))
+  result = {name: value for name, value in result.items() if name not in _BY_THE_WHEEL}
+  result |= {"CUDA_VISIBLE_DEVICES": str(placement.gpu(node)), "R2CC_JOB": "wheel", "NCCL_DEBUG": "WARN"} | stage.setup.environment
   if stage.setup.library_path:
-    said["LD_LIBRARY_PATH"] = stage.setup.library_path
+    result["LD_LIBRARY_PATH"] = stage.setup.library_path
   training = pathlib.Path(__file__).parent / "wheel_training.py"
-  argv = ["env", *(f"{key}={value}" for key, value in said.items()), str(python), "-m", "r2cc", "run", "--", str(python), "-m",
+  argv = ["env", *(f"{key}={value}" for key, value in result.items()), str(python), "-m", "r2cc", "run", "--", str(python), "-m",
           "torch.distributed.run", "--nnodes", str(NODES), "--nproc-per-node", "1", "--node-rank", str(node),
           "--master-addr", stage.lab.management_address(0), "--master-port", str(port), str(training), str(BEFORE_S + AFTER_S)]
   return stage.start(f"node{node}", node, argv)
 
 
-def _said(process: ManagedProcess) -> list[dict[str, Any]]:
+def _conditions(process: ManagedProcess) -> list[dict[str, Any]]:
   return [json.loads(line) for line in process.output().splitlines() if line.startswith("{") and line.endswith("}")]
 
 
@@ -73,9 +73,9 @@ def wheel(context: Context, case: str, daemons: bool = False) -> None:
 
     def wait(condition: str, limit_s: float) -> None:
       deadline_s = time.monotonic() + limit_s
-      while not any(condition in line for line in _said(agents[0])):
+      while not any(condition in line for line in _conditions(agents[0])):
         if time.monotonic() > deadline_s or any(agent.returncode not in (None, 0) for agent in agents):
-          raise JobBroken(f"no '{condition}': " + " || ".join(agent.last_words() for agent in agents))
+          raise JobBroken(f"no '{condition}': " + " || ".join(agent.last_lines() for agent in agents))
         time.sleep(0.05)
 
     wait("began", START_S)
@@ -84,8 +84,8 @@ def wheel(context: Context, case: str, daemons: bool = False) -> None:
     wait("iterations", AFTER_S + END_S)
     codes = [agent.wait(END_S) for agent in agents]
     lines = [line for agent in agents for line in agent.errors().splitlines() if " survived" in line]
-    found = _said(agents[0])[-1]
+    found = _conditions(agents[0])[-1]
     context.results.add(case, "torchrun, a cut", nodes=NODES, rate=RATE, exit_codes=codes,
                         line=lines[-1][-200:] if lines else None, **found)
     if codes != [0] * NODES or found["wrong"] or found["after_cut"] < 1 or not lines or ": 0 NIC" in lines[-1]:
-      raise JobBroken(f"exit codes {codes}, {found}, {lines}: " + " || ".join(agent.last_words() for agent in agents))
+      raise JobBroken(f"exit codes {codes}, {found}, {lines}: " + " || ".join(agent.last_lines() for agent in agents))

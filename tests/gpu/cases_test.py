@@ -30,7 +30,7 @@ class CasesTest(unittest.TestCase):
 
 class EvidenceTest(unittest.TestCase):
 
-  def test_nccls_own_words_prove_who_carries_the_channels(self):
+  def test_nccls_log_proves_which_network_carries_the_channels(self):
     self.assertEqual(case_loads.evidence(LOG), {"nccl": "2.28.9", "network": "R2CC", "channels": {"R2CC": 2}})
 
   def test_silence_proves_nothing(self):

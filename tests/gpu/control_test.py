@@ -27,7 +27,7 @@ class ControlTest(unittest.TestCase):
       found += self.peer.received()
     return found
 
-  def test_a_rank_says_which_it_is(self):
+  def test_a_rank_sends_its_number(self):
     self.assertEqual(self.received(1), [{"hello": 3}])
 
   def test_commands_come_in_order_and_are_seen_before_they_are_taken(self):

@@ -23,17 +23,17 @@ def decode(device: Device, orchestrator: RankEnd, agree: Callable[[bool], bool],
   with torch.no_grad():
     while True:
       ids = torch.arange(batch, device=device.torch) * 17 % shape.vocabulary
-      told, hashed = [], hashlib.sha256()
+      reported, hashed = [], hashlib.sha256()
       for position in range(shape.context):
         if position % TOKENS_PER_ROUND == 0 and agree(dist.get_rank() == 0 and orchestrator.pending()):
           return {"tokens": tokens, "sequences": digests}
         begin_ns = time.monotonic_ns()
         ids = decoder.step(ids, position)
         values = ids.tolist()  # waits for the GPU, as whoever sends tokens to a user must
-        told.append((tokens, begin_ns, time.monotonic_ns()))
+        reported.append((tokens, begin_ns, time.monotonic_ns()))
         hashed.update(repr(values).encode())
         tokens += 1
         if position % TOKENS_PER_ROUND == TOKENS_PER_ROUND - 1:
-          orchestrator.send({"rows": told, "wrong": 0})
-          told = []
+          orchestrator.send({"rows": reported, "wrong": 0})
+          reported = []
       digests.append(hashed.hexdigest()[:16])

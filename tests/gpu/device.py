@@ -35,8 +35,8 @@ class Device:
                             timeout=datetime.timedelta(seconds=timeout_s))
 
   def versions(self) -> dict[str, str]:
-    said = {"torch": torch.__version__, "preload": os.environ.get("LD_PRELOAD", "")}
+    result = {"torch": torch.__version__, "preload": os.environ.get("LD_PRELOAD", "")}
     if self.kind == "cuda":
-      said |= {"nccl": ".".join(map(str, torch.cuda.nccl.version())), "cuda": str(torch.version.cuda),
-               "gpu": torch.cuda.get_device_name(self.torch)}
-    return said
+      result |= {"nccl": ".".join(map(str, torch.cuda.nccl.version())), "cuda": str(torch.version.cuda),
+                 "gpu": torch.cuda.get_device_name(self.torch)}
+    return result

@@ -91,7 +91,7 @@ def spread(values: Sequence[float], digits: int = 3) -> dict[str, Any]:
   return {"p50": rounded(percentile(values, 0.5), digits), "max": rounded(max(values, default=None), digits), "count": len(values)}
 
 
-def ratio_words(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
+def ratio_fields(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Any]:
   """The median ratio of interleaved pairs with its 95 % bounds."""
   median = paired.median(paired.ratios(ours, theirs))
   return {"ratio": rounded(median.value, 4), "low": rounded(median.low, 4), "high": rounded(median.high, 4), "pairs": median.count}

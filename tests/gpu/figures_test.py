@@ -67,15 +67,15 @@ class Bandwidth(unittest.TestCase):
 class Statistics(unittest.TestCase):
 
   def test_ratio_has_bounds_only_with_enough_pairs(self):
-    self.assertIsNone(figures.ratio_words([1.0] * 5, [1.0] * 5)["low"])
-    said = figures.ratio_words([2.0] * 30, [1.0] * 30)
-    self.assertEqual((said["ratio"], said["low"], said["high"], said["pairs"]), (2.0, 2.0, 2.0, 30))
+    self.assertIsNone(figures.ratio_fields([1.0] * 5, [1.0] * 5)["low"])
+    result = figures.ratio_fields([2.0] * 30, [1.0] * 30)
+    self.assertEqual((result["ratio"], result["low"], result["high"], result["pairs"]), (2.0, 2.0, 2.0, 30))
 
   def test_spread(self):
     self.assertEqual(figures.spread([3.0, 1.0, 2.0]), {"p50": 2.0, "max": 3.0, "count": 3})
     self.assertEqual(figures.spread([]), {"p50": None, "max": None, "count": 0})
 
-  def test_digest_tells_one_bit(self):
+  def test_digest_differs_in_one_bit(self):
     losses = [float(number).hex() for number in range(10)]
     self.assertEqual(figures.digest(losses), figures.digest(list(losses)))
     self.assertNotEqual(figures.digest(losses), figures.digest(losses[:9] + [(9.0000000001).hex()]))

@@ -92,29 +92,29 @@ class Job:
     broken = [number for number, rank in enumerate(self._ranks) if rank.error is not None or not rank.process.is_alive()]
     if broken:
       self._let_others_speak()
-      raise JobBroken(self.last_words())
+      raise JobBroken(self.last_lines())
 
   def _let_others_speak(self) -> None:
     deadline_s = time.monotonic() + 1.0
     while time.monotonic() < deadline_s and any(rank.process.is_alive() for rank in self._ranks):
       self.poll(TICK_S)
 
-  def last_words(self) -> str:
+  def last_lines(self) -> str:
     """Of the ranks that ended badly, or of all."""
-    said = []
+    result = []
     for number, rank in enumerate(self._ranks):
       if rank.error is not None:
-        said.append(f"rank {number}: {rank.error}")
+        result.append(f"rank {number}: {rank.error}")
       elif not rank.process.is_alive():
-        said.append(f"rank {number} ended with {rank.process.returncode}: {rank.process.last_words()[-400:]}")
-    return " || ".join(said[:3]) or "all ranks live: " + " || ".join(rank.process.last_words(1)[-160:] for rank in self._ranks[:4])
+        result.append(f"rank {number} ended with {rank.process.returncode}: {rank.process.last_lines()[-400:]}")
+    return " || ".join(result[:3]) or "all ranks live: " + " || ".join(rank.process.last_lines(1)[-160:] for rank in self._ranks[:4])
 
   def _until(self, condition: Callable[[], bool], limit_s: float, what: str) -> None:
     deadline_s = time.monotonic() + limit_s
     while not condition():
       self.look(TICK_S)
       if time.monotonic() > deadline_s:
-        raise JobBroken(f"{self.name}: {what} took more than {limit_s:g} s; {self.last_words()}")
+        raise JobBroken(f"{self.name}: {what} took more than {limit_s:g} s; {self.last_lines()}")
 
   # The job.
 
@@ -135,7 +135,7 @@ class Job:
         peer.send(command)
       except OSError as error:
         self._let_others_speak()
-        raise JobBroken(f"{self.name}: rank {number} cannot be told anything ({error}); {self.last_words()}") from error
+        raise JobBroken(f"{self.name}: rank {number} cannot be told anything ({error}); {self.last_lines()}") from error
 
   def begin(self, command: dict[str, Any]) -> None:
     """Tells all ranks; finish() has their answers."""
@@ -195,7 +195,7 @@ class Job:
 
   def check_moving(self) -> None:
     if time.monotonic() - self._moved_s > HANG_S:
-      raise JobBroken(f"{self.name}: hangs, nothing completed for {HANG_S:g} s; {self.last_words()}")
+      raise JobBroken(f"{self.name}: hangs, nothing completed for {HANG_S:g} s; {self.last_lines()}")
 
   def wait_rows(self, count: int, limit_s: float) -> None:
     """Until so many iterations more are done."""

@@ -76,12 +76,12 @@ class JobTest(unittest.TestCase):
     self.assertEqual(job.wrong, 1)
     self.assertEqual(len(job.stop_loop()), 2)
 
-  def test_a_rank_that_dies_is_named_with_its_last_words(self):
+  def test_a_rank_that_dies_is_named_with_its_last_lines(self):
     job = self.job("dies")
     with self.assertRaisesRegex(JobBroken, "rank 1 ended with 7: no such device"):
       job.wait_ready(20)
 
-  def test_what_a_rank_says_of_its_end_is_kept(self):
+  def test_the_error_of_a_rank_is_kept(self):
     job = self.job("fails")
     job.wait_ready(20)
     with self.assertRaisesRegex(JobBroken, "rank 1: the network is gone"):

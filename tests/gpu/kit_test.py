@@ -27,8 +27,8 @@ class KitTest(unittest.TestCase):
     for name in ("run", "daemon/r2ccd", "client/r2ccctl", "netplugin/libnccl-net-r2cc.so", "netplugin/libnccl-tuner-r2cc.so",
                  "nccl/libr2cc-nccl.so", "nccl/profiler/libnccl-profiler-r2cc.so"):
       self.assertTrue((self.kit / name).is_file(), name)
-    said = subprocess.run([self.kit / "client/r2ccctl", "--help"], capture_output=True, text=True, timeout=30, check=False)
-    self.assertEqual(said.returncode, 0, said.stderr)
+    output = subprocess.run([self.kit / "client/r2ccctl", "--help"], capture_output=True, text=True, timeout=30, check=False)
+    self.assertEqual(output.returncode, 0, output.stderr)
 
   def test_it_starts_without_the_tree_and_without_pytorch(self):
     listed = subprocess.run([sys.executable, self.kit / "run", "--list"], capture_output=True, text=True, timeout=30, check=False, cwd="/")
@@ -39,8 +39,8 @@ class KitTest(unittest.TestCase):
   def test_mistakes_are_named_in_one_line(self):
     for arguments, word in ((["--cases", "cuts"], "there is no case cuts"), (["--rate", "fast"], "rate 'fast'"),
                             (["--rails", "1"], "--rails"), (["--iproute2", "/nowhere", "--out", "/tmp/r2cc-kit-test"], "")):
-      said = subprocess.run([sys.executable, self.kit / "run", *arguments, "--python", "/bin/false"], capture_output=True, text=True,
-                            timeout=60, check=False, cwd=self.kit.parent)
-      self.assertEqual(said.returncode, 2, said.stderr)
-      self.assertIn(word, said.stderr)
-      self.assertNotIn("Traceback", said.stderr)
+      output = subprocess.run([sys.executable, self.kit / "run", *arguments, "--python", "/bin/false"], capture_output=True, text=True,
+                              timeout=60, check=False, cwd=self.kit.parent)
+      self.assertEqual(output.returncode, 2, output.stderr)
+      self.assertIn(word, output.stderr)
+      self.assertNotIn("Traceback", output.stderr)

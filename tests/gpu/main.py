@@ -128,8 +128,8 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
   nodes = options.nodes or min(NODES_USUAL, max(2, gpus))
   cores = own_cores(nodes) if options.own_processors else []
   rate = options.rate or "none"
-  results.say(", ".join(f"{name} {value}" for name, value in found.items()) + f"; {nodes} nodes, {options.rails} rails, rate {rate}; "
-              f"Linux {platform.release()}, {os.cpu_count()} cores")
+  results.print_line(", ".join(f"{name} {value}" for name, value in found.items()) +
+                     f"; {nodes} nodes, {options.rails} rails, rate {rate}; Linux {platform.release()}, {os.cpu_count()} cores")
   results.add("machine", "", **found, used_gpus=gpus, nodes=nodes, rails=options.rails, rate=rate, kernel=platform.release(),
               cores=os.cpu_count(), mps=options.mps, arguments=sys.argv[1:], date=time.strftime("%Y-%m-%d %H:%M:%S %z"))
   return Setup(binaries=binaries, program=program, python=options.python,
@@ -137,7 +137,7 @@ def make_setup(options: argparse.Namespace, program: pathlib.Path, results: Resu
                rate=options.rate,
                nccl=None if options.nccl is None else options.nccl.absolute(), out=options.out, quick=options.quick, sizes=options.sizes,
                steps=options.steps, seeds=options.seeds, first_seed=options.first_seed, sequences=options.sequences, rounds=options.rounds,
-               library_path=library_path, environment=dict(pair.split("=", 1) for pair in options.env), say=results.say)
+               library_path=library_path, environment=dict(pair.split("=", 1) for pair in options.env), print_line=results.print_line)
 
 
 def show_logs(context: Context) -> None:
@@ -146,17 +146,17 @@ def show_logs(context: Context) -> None:
   for path in sorted(folders[-1].iterdir()) if folders else []:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     for line in lines[-LOG_LINES:]:
-      context.results.say(f"    {path.name}: {line[:300]}")
+      context.results.print_line(f"    {path.name}: {line[:300]}")
 
 
 def run_case(case: Case, context: Context) -> bool:
   """False: it broke; why is in the results."""
   results, context.case = context.results, case.name
-  results.say(f"{case.name}: {case.what}")
+  results.print_line(f"{case.name}: {case.what}")
   begin_s = time.monotonic()
   try:
     case.act(context, case.name, case.daemons)
-    results.say(f"{case.name}: done in {time.monotonic() - begin_s:.1f} s")
+    results.print_line(f"{case.name}: done in {time.monotonic() - begin_s:.1f} s")
     return True
   except (JobBroken, LabError) as error:
     results.add(case.name, "broken", reason=str(error)[:1500], seconds=round(time.monotonic() - begin_s, 1))
@@ -206,13 +206,13 @@ def main(program: pathlib.Path) -> int:
           signal.setitimer(signal.ITIMER_REAL, 0)
           context.drop_bench()
   except tools.Missing as error:
-    tools.say_error(str(error))
+    tools.print_error(str(error))
     return 2
   except TimeIsUp:
     results.add("end", "time is up", limit_s=options.seconds_limit)
     return 3
   except EndedBySignal as ended:
-    tools.say_error(f"ended by {ended}; everything it started is gone")
+    tools.print_error(f"ended by {ended}; everything it started is gone")
     return ended.exit_code
   results.add("end", "all cases", failed=failed)
   return 1 if failed else 0

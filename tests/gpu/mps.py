@@ -15,7 +15,7 @@ PROGRAM = "nvidia-cuda-mps-control"
 START_S, QUIT_S = 10.0, 10.0
 
 
-def _tell(program: str, command: str, environment: dict[str, str]) -> bool:
+def _ask(program: str, command: str, environment: dict[str, str]) -> bool:
   try:
     done = subprocess.run([program], input=command + "\n", text=True, capture_output=True, timeout=QUIT_S, check=False, env=environment)
   except (OSError, subprocess.TimeoutExpired):
@@ -32,14 +32,14 @@ def service(logs: pathlib.Path) -> Iterator[dict[str, str]]:
   logs.mkdir(parents=True, exist_ok=True)
   # In /tmp whatever TMPDIR says: the path of a Unix socket has room for 107 bytes.
   with tempfile.TemporaryDirectory(prefix="r2cc-mps-", dir="/tmp") as folder, Processes(logs) as processes:
-    said = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": str(logs)}
-    environment = dict(os.environ) | said
-    control = processes.start("mps-control", [program, "-f"], said)
-    serves = wait_until(lambda: not control.is_alive() or _tell(program, "get_server_list", environment), START_S, 0.1)
+    environment_of_mps = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": str(logs)}
+    environment = dict(os.environ) | environment_of_mps
+    control = processes.start("mps-control", [program, "-f"], environment_of_mps)
+    serves = wait_until(lambda: not control.is_alive() or _ask(program, "get_server_list", environment), START_S, 0.1)
     if not serves or not control.is_alive():
-      raise Missing(f"--mps: {program} does not serve here: {control.last_words()}; leave --mps out")
+      raise Missing(f"--mps: {program} does not serve here: {control.last_lines()}; leave --mps out")
     try:
-      yield said
+      yield environment_of_mps
     finally:
-      _tell(program, "quit -t 5", environment)
+      _ask(program, "quit -t 5", environment)
       control.wait(QUIT_S)

@@ -47,7 +47,7 @@ class MpsTest(unittest.TestCase):
     self.assertEqual((logs / "control.log").read_text(), "ended\n")
     self.assertFalse(folder.exists())
 
-  def test_what_does_not_serve_is_named(self):
+  def test_a_service_that_does_not_start_is_named(self):
     self.program("#!/bin/sh\necho 'no device' >&2\nexit 1\n")
     with self.assertRaisesRegex(tools.Missing, "does not serve here: no device; leave --mps out"):
       with mps.service(self.folder / "logs"):

@@ -61,13 +61,13 @@ def dealt_processors(cores: Sequence[Sequence[int]], nodes: int, deal: int) -> l
 def rank_environment(network: Network, placement: Placement, rank: int, rails: str, management: str) -> dict[str, str]:
   """Of NCCL and the plugin; `rails`: interfaces, comma separated."""
   node = placement.node(rank)
-  said = _ALWAYS | {"NCCL_HOSTID": f"node{node}", "GLOO_SOCKET_IFNAME": management, "TP_SOCKET_IFNAME": management}
+  result = _ALWAYS | {"NCCL_HOSTID": f"node{node}", "GLOO_SOCKET_IFNAME": management, "TP_SOCKET_IFNAME": management}
   if placement.per_node == 1:
-    said |= {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+    result |= {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
   if network.kind == "socket":
-    said |= {"NCCL_NET": "Socket", "NCCL_NET_PLUGIN": "none", "NCCL_SOCKET_IFNAME": "=" + rails}
+    result |= {"NCCL_NET": "Socket", "NCCL_NET_PLUGIN": "none", "NCCL_SOCKET_IFNAME": "=" + rails}
     if (network.sockets, network.threads) != (1, 1):
-      said |= {"NCCL_NSOCKS_PERTHREAD": str(network.sockets), "NCCL_SOCKET_NTHREADS": str(network.threads)}
-    return said
-  return said | {"NCCL_SOCKET_IFNAME": "=" + management, "NCCL_NET": "R2CC", "NCCL_NET_PLUGIN": "r2cc", "R2CC_RAILS": rails,
-                 "R2CC_OOB_IFNAME": management, "R2CC_NODE": f"n{node}", "R2CC_ATTACH": "none"}
+      result |= {"NCCL_NSOCKS_PERTHREAD": str(network.sockets), "NCCL_SOCKET_NTHREADS": str(network.threads)}
+    return result
+  return result | {"NCCL_SOCKET_IFNAME": "=" + management, "NCCL_NET": "R2CC", "NCCL_NET_PLUGIN": "r2cc", "R2CC_RAILS": rails,
+                   "R2CC_OOB_IFNAME": management, "R2CC_NODE": f"n{node}", "R2CC_ATTACH": "none"}

@@ -47,21 +47,21 @@ class EnvironmentTest(unittest.TestCase):
 
   def test_multicast_is_off_whatever_the_network(self):
     for network in (placement.R2CC, placement.SOCKET):
-      said = self.of(network)
-      self.assertEqual((said["NCCL_NVLS_ENABLE"], said["NCCL_MNNVL_ENABLE"]), ("0", "0"))
-      self.assertTrue(all(isinstance(value, str) for value in said.values()))
+      result = self.of(network)
+      self.assertEqual((result["NCCL_NVLS_ENABLE"], result["NCCL_MNNVL_ENABLE"]), ("0", "0"))
+      self.assertTrue(all(isinstance(value, str) for value in result.values()))
 
   def test_sockets_control_has_no_plugin(self):
-    said = self.of(placement.Network("socket", 2, 4))
-    self.assertEqual(said["NCCL_NET_PLUGIN"], "none")
-    self.assertEqual((said["NCCL_NSOCKS_PERTHREAD"], said["NCCL_SOCKET_NTHREADS"]), ("2", "4"))
+    result = self.of(placement.Network("socket", 2, 4))
+    self.assertEqual(result["NCCL_NET_PLUGIN"], "none")
+    self.assertEqual((result["NCCL_NSOCKS_PERTHREAD"], result["NCCL_SOCKET_NTHREADS"]), ("2", "4"))
     self.assertNotIn("NCCL_NSOCKS_PERTHREAD", self.of(placement.SOCKET))
-    self.assertFalse([name for name in said if name.startswith("R2CC_")])
+    self.assertFalse([name for name in result if name.startswith("R2CC_")])
 
   def test_ours_keeps_the_bootstrap_off_the_rails(self):
-    said = self.of(placement.R2CC)
-    self.assertEqual((said["NCCL_NET"], said["NCCL_NET_PLUGIN"], said["NCCL_SOCKET_IFNAME"]), ("R2CC", "r2cc", "=mgmt0"))
-    self.assertEqual((said["R2CC_NODE"], said["NCCL_HOSTID"]), ("n1", "node1"))
+    result = self.of(placement.R2CC)
+    self.assertEqual((result["NCCL_NET"], result["NCCL_NET_PLUGIN"], result["NCCL_SOCKET_IFNAME"]), ("R2CC", "r2cc", "=mgmt0"))
+    self.assertEqual((result["R2CC_NODE"], result["NCCL_HOSTID"]), ("n1", "node1"))
 
   def test_peer_to_peer_is_left_on_inside_a_node(self):
     self.assertIn("NCCL_P2P_DISABLE", self.of(placement.R2CC))

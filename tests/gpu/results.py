@@ -17,7 +17,7 @@ class Results:
   def elapsed_s(self) -> float:
     return time.monotonic() - self._begin_s
 
-  def say(self, line: str) -> None:
+  def print_line(self, line: str) -> None:
     print(f"[{self.elapsed_s():7.1f} s] {line}", file=sys.stderr, flush=True)
 
   def add(self, case: str, variant: str, **figures: Any) -> None:

@@ -46,7 +46,7 @@ class Setup:
   rounds: int  # batches of a training step
   library_path: str  # LD_LIBRARY_PATH as the user has it
   environment: dict[str, str]
-  say: Callable[[str], None]
+  print_line: Callable[[str], None]
 
   @property
   def is_tiny(self) -> bool:
@@ -102,20 +102,20 @@ class Stage:
 
     def start(rank: int, path: str) -> ManagedProcess:
       node = placement.node(rank)
-      said = rank_environment(network, placement, rank, self.lab.rails_variable(node), self.lab.management_interface(node))
-      said |= {"NCCL_DEBUG": "WARN"}
+      result = rank_environment(network, placement, rank, self.lab.rails_variable(node), self.lab.management_interface(node))
+      result |= {"NCCL_DEBUG": "WARN"}
       if network.kind == "r2cc":
-        said |= {"R2CC_JOB": name}
+        result |= {"R2CC_JOB": name}
         if self.has_daemons:
-          said |= {"R2CC_ATTACH": str(self._cluster.attach_socket(node))}
-        said |= setup.environment
+          result |= {"R2CC_ATTACH": str(self._cluster.attach_socket(node))}
+        result |= setup.environment
       libraries = [str(setup.binaries.plugin.parent)] if network.kind == "r2cc" else []
-      said |= {"LD_LIBRARY_PATH": ":".join([*libraries, *([setup.library_path] if setup.library_path else [])])}
+      result |= {"LD_LIBRARY_PATH": ":".join([*libraries, *([setup.library_path] if setup.library_path else [])])}
       if setup.nccl is not None:
-        said |= {"LD_PRELOAD": str(setup.nccl)}
-      said |= (others or {}).get(rank, environment or {})
+        result |= {"LD_PRELOAD": str(setup.nccl)}
+      result |= (others or {}).get(rank, environment or {})
       # Past `ip`, whose own libraries must not be the rank's.
-      settings = [f"{key}={value}" for key, value in said.items()]
+      settings = [f"{key}={value}" for key, value in result.items()]
       argv = ["env", *settings, setup.python, str(setup.program), "_rank", "--control", path, "--rendezvous", str(rendezvous),
               "--rank", str(rank), "--world", str(placement.world), "--gpu", str(placement.gpu(rank)), "--timeout-s", f"{timeout_s:g}",
               "--device", setup.device]
@@ -130,8 +130,8 @@ class Stage:
     begin_s = time.monotonic()
     job = self.begin_job(name, network, **more)
     versions = job.wait_ready()
-    self.setup.say(f"  {job.name}: {job.world} ranks ready after {time.monotonic() - begin_s:.1f} s; "
-                   + ", ".join(f"{key} {value}" for key, value in versions.items() if value))
+    self.setup.print_line(f"  {job.name}: {job.world} ranks ready after {time.monotonic() - begin_s:.1f} s; "
+                          + ", ".join(f"{key} {value}" for key, value in versions.items() if value))
     return job
 
   def deal_processors(self, deal: int) -> None:
@@ -150,10 +150,10 @@ class Stage:
     """JobBroken if a rank ended otherwise than well: a crash at the end is a fault, too."""
     self._jobs.remove(job)
     try:
-      said = job.quit()
-      if set(said["exit_codes"]) != {0}:
-        raise JobBroken(f"{job.name}: the ranks' exit codes are {said['exit_codes']}, {said['exit_s']} s after they were asked to end")
-      return said
+      result = job.quit()
+      if set(result["exit_codes"]) != {0}:
+        raise JobBroken(f"{job.name}: the ranks' exit codes are {result['exit_codes']}, {result['exit_s']} s after they were asked to end")
+      return result
     finally:
       job.kill()
 

@@ -12,11 +12,11 @@ from typing import Iterable
 PROGRAMS = ("ip", "tc", "bridge")
 _PROBE = """
 import json, torch
-said = {"torch": torch.__version__, "gpus": torch.cuda.device_count()}
-if said["gpus"]:
-  said["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
-  said["gpu"] = torch.cuda.get_device_name(0)
-print(json.dumps(said))
+versions = {"torch": torch.__version__, "gpus": torch.cuda.device_count()}
+if versions["gpus"]:
+  versions["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+  versions["gpu"] = torch.cuda.get_device_name(0)
+print(json.dumps(versions))
 """
 _PROBE_S = 180
 
@@ -83,5 +83,5 @@ def glibc_problem(program: pathlib.Path) -> str | None:
   return None
 
 
-def say_error(line: str) -> None:
+def print_error(line: str) -> None:
   print(f"run: {line}", file=sys.stderr, flush=True)

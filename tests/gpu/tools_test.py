@@ -28,11 +28,11 @@ class ToolsTest(unittest.TestCase):
     target = self.folder / "wrappers"
     target.mkdir()
     tools.wrapped_iproute2(self.folder, target)
-    said = subprocess.run([target / "ip", "-V", "a b"], capture_output=True, text=True, check=True).stdout
-    self.assertEqual(said, f"{library.parent} -V a b\n")
+    output = subprocess.run([target / "ip", "-V", "a b"], capture_output=True, text=True, check=True).stdout
+    self.assertEqual(output, f"{library.parent} -V a b\n")
     self.assertFalse((target / "bridge").exists())
 
-  def test_what_lacks_is_named(self):
+  def test_a_missing_program_is_named(self):
     self.program("bin/ip")
     with self.assertRaisesRegex(tools.Missing, "there is no tc in its bin/"):
       tools.wrapped_iproute2(self.folder, self.folder)

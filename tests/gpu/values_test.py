@@ -5,7 +5,7 @@ from tests.gpu import values
 
 class Values(unittest.TestCase):
 
-  def test_sums_are_exact_where_they_are_said_to_be(self):
+  def test_sums_are_exact_up_to_the_limit(self):
     for dtype in values.EXACT_MAX:
       for world in (2, 4, 8):
         pattern = values.pattern(dtype, world)

@@ -9,7 +9,7 @@
 namespace r2cc::client {
 namespace {
 
-TEST(EvidenceText, NoKindIsACodeWord) {
+TEST(EvidenceText, EveryKindHasAText) {
   int kind = 0;
   for (std::string name; (name = health::EvidenceKindName(static_cast<health::EvidenceKind>(kind))) != "unknown"; ++kind) {
     EXPECT_NE(EvidenceText(name), name) << "add it to client/core/texts.cc";

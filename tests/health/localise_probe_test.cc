@@ -142,7 +142,7 @@ TEST(LocaliseProbe, TheOnlyRailIsDeadWhereThreeOthersAnswerEachOther) {
   }
 }
 
-TEST(LocaliseProbe, OfTwoNodesWithOneRailNobodyCanTellWhoseFaultItIs) {
+TEST(LocaliseProbe, WithTwoNodesOfOneRailTheFaultyEndIsUnknown) {
   OneRail world(2, 1);
   ASSERT_TRUE(world.RunUntilSilent(2));
   EXPECT_EQ(world.FaultOf(1).kind, FaultKind::kInconclusive);

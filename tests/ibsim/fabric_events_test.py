@@ -33,8 +33,8 @@ class FabricEvents(unittest.TestCase):
     for node in NODES:
       self._start_daemon(node)
     # Before it knows the other node a daemon has no name for that node's ports.
-    ready = lambda: all(self._hears(node) and self._knows_peers(node) for node in NODES)
-    self.assertTrue(wait_until(ready, PATIENCE_S), self._words())
+    ready = lambda: all(self._receives(node) and self._knows_peers(node) for node in NODES)
+    self.assertTrue(wait_until(ready, PATIENCE_S), self._texts())
 
   def _start_daemon(self, node: str) -> None:
     nics = f'nics {{ name: "ib0" port_guid: "{self.fabric.port_guid(NODES[node])}" }}\n'
@@ -64,29 +64,29 @@ class FabricEvents(unittest.TestCase):
     return [event["message"] for event in events
             if event["kind"] == "fabric" and (f'{event["node"]}/{event["nic"]}' if event.get("nic") else "") == about]
 
-  def _hears(self, node: str) -> bool:
+  def _receives(self, node: str) -> bool:
     return any("reports arrive at this port" in message for message in self._fabric_events(node, f"{node}/ib0"))
 
   def _knows_peers(self, node: str) -> bool:
     answer = self._ask(node, "plan", "show")
     return bool(answer) and {nic["node"] for nic in json.loads(answer)["nics"]} == set(NODES)
 
-  def _words(self) -> str:
+  def _texts(self) -> str:
     return "\n".join(f"{node}: {daemon.errors()}" for node, daemon in self.daemons.items())
 
   def _await(self, node: str, about: str, words: str) -> None:
     self.assertTrue(wait_until(lambda: any(words in message for message in self._fabric_events(node, about)), PATIENCE_S, every_s=0.2),
-                    f"{node} was not told '{words}' of '{about}'\n{self._words()}")
+                    f"{node} was not told '{words}' of '{about}'\n{self._texts()}")
 
   def test_a_link_that_is_unlinked_and_linked_again(self):
-    self.fabric.say('Unlink "H3"[1]')
+    self.fabric.send_command('Unlink "H3"[1]')
     # Whose port left the fabric, and that a switch saw a link go.
     self._await("n2", "n3/ib0", f"port out of service (trap 65, port GUID {self.fabric.port_guid('H3')})")
     self._await("n2", "", "link state changed (trap 128")
     # The first message is that the reports arrive; that its capabilities changed (trap 144) may come as its listener starts.
     others = [message for message in self._fabric_events("n2", "n2/ib0")[1:] if "(trap 144, " not in message]
     self.assertEqual(others, [], "the other port is well")
-    self.fabric.say('Link "H3"[1] "SW1"[3]')
+    self.fabric.send_command('Link "H3"[1] "SW1"[3]')
     self._await("n2", "n3/ib0", "port in service (trap 64")
     # The daemon behind the cable hears of itself when it is back.
     self._await("n3", "n3/ib0", "port in service (trap 64")

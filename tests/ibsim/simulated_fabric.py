@@ -36,15 +36,15 @@ class SimulatedFabric:
     self._simulator = processes.start("ibsim", ["/bin/sh", "-c", f"exec ibsim -s '{FABRIC}' < '{console}'"],
                                       {"IBSIM_SOCKNAME": self._socket_name})
     if not wait_until(lambda: self._socket_name in pathlib.Path("/proc/net/unix").read_text(encoding="ascii"), PATIENCE_S):
-      raise AssertionError(f"ibsim does not listen: {self._simulator.last_words()}")
+      raise AssertionError(f"ibsim does not listen: {self._simulator.last_lines()}")
     self._manager_log = folder / "opensm.log"
     options = folder / "opensm.conf"
     # The simulator hands requests, and so reports, only to programs that call themselves subnet managers. OpenSM must not believe it.
     options.write_text("force_log_flush TRUE\nignore_other_sm TRUE\n", encoding="ascii")
     self._manager = self.start("opensm", "H1", ["/usr/sbin/opensm", "-F", str(options), "-D", "3", "-f", str(self._manager_log)],
                                {"OSM_CACHE_DIR": str(folder), "OSM_TMP_DIR": str(folder)})
-    if not wait_until(lambda: "SUBNET UP" in self._manager_words(), PATIENCE_S):
-      raise AssertionError(f"OpenSM does not bring the subnet up: {self._manager.last_words()}")
+    if not wait_until(lambda: "SUBNET UP" in self._manager_output(), PATIENCE_S):
+      raise AssertionError(f"OpenSM does not bring the subnet up: {self._manager.last_lines()}")
 
   def close(self) -> None:
     os.close(self._console_fd)
@@ -61,7 +61,7 @@ class SimulatedFabric:
         name, ["/bin/sh", "-c", 'cd "$0" && exec "$@"', str(folder), "/usr/bin/env", f"LD_PRELOAD={_UMAD_TO_SIMULATOR}", *argv],
         {"IBSIM_SOCKNAME": self._socket_name, "SIM_HOST": host} | dict(environment or {}))
 
-  def say(self, command: str) -> None:
+  def send_command(self, command: str) -> None:
     """A line for the simulator's console."""
     os.write(self._console_fd, f"{command}\n".encode())
 
@@ -69,5 +69,5 @@ class SimulatedFabric:
     """As the simulator numbers them: a node and its port in turn."""
     return f"0x{0x100001 + 2 * (int(host[1:]) - 1):016x}"
 
-  def _manager_words(self) -> str:
+  def _manager_output(self) -> str:
     return self._manager_log.read_text(encoding="utf-8", errors="replace") if self._manager_log.exists() else ""

@@ -164,12 +164,12 @@ class ApiServerTest(unittest.TestCase):
     self.assertEqual(writers, {"r2cc-conditions"})
     self.assertIn("rail1 FAILED", condition()["message"])
 
-    def told() -> bool:
+    def reported() -> bool:
       _, listed = self.server.ask("GET", "/api/v1/namespaces/default/events")
       return any((event["source"].get("component"), event["reason"], event["involvedObject"]["name"]) ==
                  ("r2cc-conditions", "R2CCRailDegraded", "gpu-8") for event in listed["items"])
 
-    self.assertTrue(wait_until(told, _PATIENCE_S, 0.2), conditions.errors())
+    self.assertTrue(wait_until(reported, _PATIENCE_S, 0.2), conditions.errors())
     self.assertEqual(conditions.errors(), "", "it may do all that it does")
     self.assertTrue(conditions.is_alive())
 
@@ -181,7 +181,7 @@ class ApiServerTest(unittest.TestCase):
     self.assertNotEqual(refused.returncode, 0)
     self.assertIn("hostNetwrok", refused.stderr)
 
-  def test_what_cannot_run_is_not_admitted(self):
+  def test_an_invalid_manifest_is_not_admitted(self):
     path = self.folder / "wrong.yaml"
     text = (self.tree / "base" / "daemonset.yaml").read_text(encoding="utf-8")
     another = text.replace("name: r2ccd\n  namespace", "name: wrong\n  namespace", 1)

@@ -23,11 +23,11 @@ class ConditionsTest(NamespaceCase):
     self.processes = self.enterContext(Processes(self.folder))
     self.cluster = Cluster(self.lab, built_binaries(), self.folder, self.processes)
     self.cluster.start_daemons()
-    self.lives = 0
+    self.starts = 0
 
   def start(self, account: pathlib.Path | None = None) -> ManagedProcess:
-    self.lives += 1
-    return self.processes.start(f"conditions-{self.lives}", [
+    self.starts += 1
+    return self.processes.start(f"conditions-{self.starts}", [
         str(self.cluster.binaries.ctl), "--run_dir", str(self.cluster.run_dir(0)), "conditions",
         "--api-server", self.api.address, "--account", str(account or self.api.account)])
 
@@ -80,7 +80,7 @@ class ConditionsTest(NamespaceCase):
     self.assertIn("the condition of node n0 is not written: another program writes it", conditions.errors())
     self.assertEqual(self.api.condition("n0"), theirs)
 
-  def test_who_is_not_the_api_server_gets_no_token(self) -> None:
+  def test_a_false_api_server_gets_no_token(self) -> None:
     other = self.folder / "other"
     other.mkdir()
     (other / "token").write_text("x", encoding="ascii")
@@ -91,7 +91,7 @@ class ConditionsTest(NamespaceCase):
                     conditions.errors())
     self.assertEqual(self.api.condition("n0"), {})
 
-  def test_an_account_that_may_not_is_said(self) -> None:
+  def test_a_refused_account_is_logged(self) -> None:
     (self.api.account / "token").write_text("of somebody else", encoding="ascii")
     conditions = self.start()
     self.assertTrue(wait_until(lambda: "status 401" in conditions.errors(), PATIENCE_S, 0.1), conditions.errors())

@@ -92,7 +92,7 @@ class ImageTest(unittest.TestCase):
                         plugin=plugin)
     # The plugin's path is the same inside: /tmp is there, too.
     binaries.check()
-    steps = story.tell(story.QUICK, True, True)
+    steps = story.story_steps(story.QUICK, True, True)
     lab = LoopbackLab(4, 4)
     record = Record(lab.mode, lab.nodes, lab.rate_gbps, begin_ns=monotonic_ns())
     folder = self.folder / "drill"

@@ -86,7 +86,7 @@ class ManifestsTest(unittest.TestCase):
     self.assertEqual(policy["podSelector"]["matchLabels"], store)
     self.assertEqual(policy["ingress"][0]["from"], [{"podSelector": {"matchLabels": deployment["template"]["metadata"]["labels"]}}])
 
-  def test_nobody_gets_more_than_he_needs(self):
+  def test_no_workload_gets_more_than_it_needs(self):
     for name in KUSTOMIZATIONS:
       for workload, spec in manifests.pod_specs(self.render(name)).items():
         self.assertTrue(spec["securityContext"]["runAsNonRoot"], workload)
@@ -122,7 +122,7 @@ class ManifestsTest(unittest.TestCase):
     paths = {volume["hostPath"]["path"]: volume["hostPath"]["type"] for volume in spec["volumes"] if "hostPath" in volume}
     self.assertEqual(paths, {path: "DirectoryOrCreate" for path in ("/run/r2cc", "/run/r2cc-control", "/var/lib/r2cc")})
 
-  def test_a_pod_is_started_anew_by_the_measure_of_the_watchdog(self):
+  def test_the_probes_restart_a_pod_by_the_measure_of_the_watchdog(self):
     for workload, spec in manifests.pod_specs(self.render("cluster")).items():
       container, = spec["containers"]
       probe = container["livenessProbe"]

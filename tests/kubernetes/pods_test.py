@@ -89,8 +89,8 @@ class PodsTest(unittest.TestCase):
       self.assertEqual((about.st_uid, about.st_mode & 0o7777), (DAEMON_UID, mode), path)
     self.assertTrue((node.host / "var/lib/r2cc/state").exists(), "what outlives the pod")
 
-    said = daemon.execute(container, ["/usr/bin/r2ccctl", "-o", "json", "nic", "list"])
-    nics = [(view["node"], nic["name"]) for view in json.loads(said.stdout)["nodes"] for nic in view["nics"]]
+    output = daemon.execute(container, ["/usr/bin/r2ccctl", "-o", "json", "nic", "list"])
+    nics = [(view["node"], nic["name"]) for view in json.loads(output.stdout)["nodes"] for nic in view["nics"]]
     self.assertEqual(nics, [(node.name, "eth1"), (node.name, "eth2")])
     # No word of a priority that a pod cannot have, nor of a directory that cannot be written.
     text = log.read_text(encoding="utf-8")
@@ -223,6 +223,6 @@ class PodsTest(unittest.TestCase):
     container, = specs["DaemonSet/r2ccd"]["containers"]
 
     def known() -> set[str]:
-      said = pods["n0"].execute(container, ["/usr/bin/r2ccctl", "-o", "json", "status"])
-      return {node["node"] for node in json.loads(said.stdout)["nodes"]} if said.returncode == 0 else set()
+      output = pods["n0"].execute(container, ["/usr/bin/r2ccctl", "-o", "json", "status"])
+      return {node["node"] for node in json.loads(output.stdout)["nodes"]} if output.returncode == 0 else set()
     self.assertTrue(wait_until(lambda: {"n0", "n1", "store"} <= known()), known())

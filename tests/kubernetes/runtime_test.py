@@ -15,11 +15,11 @@ class SeccompTest(unittest.TestCase):
 
   def names(self, rules: list[dict], capabilities: list[str]) -> list[str]:
     profile = {"defaultAction": REFUSE, "defaultErrnoRet": 38, "syscalls": rules}
-    said = runtime.seccomp(profile, capabilities)
-    self.assertEqual((said["defaultAction"], said["defaultErrnoRet"]), (REFUSE, 38))
-    for rule in said["syscalls"]:
+    result = runtime.seccomp(profile, capabilities)
+    self.assertEqual((result["defaultAction"], result["defaultErrnoRet"]), (REFUSE, 38))
+    for rule in result["syscalls"]:
       self.assertEqual(set(rule), {"names", "action"}, "what the runtime does not know")
-    return [rule["names"][0] for rule in said["syscalls"]]
+    return [rule["names"][0] for rule in result["syscalls"]]
 
   def test_rules_of_other_machines(self):
     rules = [_rule("a", ALLOW), _rule("b", ALLOW, {"arches": ["arm64"]}), _rule("c", ALLOW, {"arches": ["x32", "amd64"]}),

@@ -75,7 +75,7 @@ class LaunchCase(unittest.TestCase):
     script = f"mount --bind {self.cluster.run_dir(node)} {self.run_dir} && hostname n{node} && echo ready && exec sleep infinity"
     holder = self.processes.start(f"n{node}", self.lab.command(node, ["unshare", "--mount", "--uts", "sh", "-c", script]))
     self.await_that(lambda: holder.output() == "ready\n" or not holder.is_alive(), f"n{node} is not there")
-    self.assertTrue(holder.is_alive(), holder.last_words())
+    self.assertTrue(holder.is_alive(), holder.last_lines())
     return holder.pid
 
   def await_that(self, condition: Callable[[], bool], otherwise: str) -> None:
@@ -113,7 +113,7 @@ class LaunchCase(unittest.TestCase):
             str(self.library_dir), "--rails", ",".join(_RAILS), "--job", JOB]
     return self.run_on(0, argv)
 
-  def perf_words(self) -> str:
+  def perf_command(self) -> str:
     """A rank that knows nothing of the cluster but where rank 0 is; it ends when it is asked to."""
     flags = ["--plugin", "r2cc", "--root", self.root, "-b", "1M", "--seconds", "600", "--timeout", "60", "--json"]
     return shlex.join([str(self.perf), *flags])
@@ -124,22 +124,22 @@ class LaunchCase(unittest.TestCase):
   def expect_attached_and_right(self, launcher: ManagedProcess, output: pathlib.Path | None = None) -> None:
     """One rank of the user on each node is attached to the node's daemon; when it is asked to stop, the job ends and was right. `output`:
     what the ranks say, if it is not the launcher's."""
-    words = lambda: f"{[self.jobs(node) for node in range(self.lab.nodes)]}\n{launcher.output()[-1000:]}\n{launcher.last_words(20)}"
+    state_text = lambda: f"{[self.jobs(node) for node in range(self.lab.nodes)]}\n{launcher.output()[-1000:]}\n{launcher.last_lines(20)}"
     attached = lambda: all(len(self.jobs(node)) == 1 for node in range(self.lab.nodes))
     self.await_that(lambda: attached() or not launcher.is_alive(), "no job is attached")
-    self.assertTrue(launcher.is_alive(), words())
+    self.assertTrue(launcher.is_alive(), state_text())
     for node in range(self.lab.nodes):
       job = self.jobs(node)[0]
       self.assertEqual((job["job"], job["uid"]), (JOB, USER.pw_uid), job)
       self.assertEqual({rail["nic"] for rail in job["rails"]}, set(_RAILS), job)
     moved = lambda: min(self.lab.counters(0)[rail].sent_bytes for rail in _RAILS)
-    self.await_that(lambda: moved() > _MUCH_BYTES, f"nothing travels: {words()}")
+    self.await_that(lambda: moved() > _MUCH_BYTES, f"nothing travels: {state_text()}")
     os.kill(int(self.jobs(0)[0]["pid"]), signal.SIGINT)  # rank 0
-    self.assertEqual(launcher.wait(PATIENCE_S), 0, words())
-    said = launcher.output() if output is None else output.read_text(encoding="utf-8")
-    reports = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    self.assertEqual([(report["pass"], report["wrong_elements"]) for report in reports], [(True, 0)], said)
-    self.await_that(lambda: not self.jobs(0) and not self.jobs(1), words())
+    self.assertEqual(launcher.wait(PATIENCE_S), 0, state_text())
+    printed = launcher.output() if output is None else output.read_text(encoding="utf-8")
+    reports = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    self.assertEqual([(report["pass"], report["wrong_elements"]) for report in reports], [(True, 0)], printed)
+    self.await_that(lambda: not self.jobs(0) and not self.jobs(1), state_text())
 
   def option_line(self, lines: str, head: str) -> str:
     """The command in the comment below `head`, without what stands for the user's own words."""

@@ -14,7 +14,7 @@ class SlurmLaunch(LaunchCase):
     self.slurm = Slurm(self)
 
   def srun(self) -> str:
-    return f"srun --nodes 2 --ntasks 2 {self.perf_words()}"
+    return f"srun --nodes 2 --ntasks 2 {self.perf_command()}"
 
   def test_by_the_lines_in_the_batch_script(self):
     self.slurm.start()

@@ -53,7 +53,7 @@ class Prometheus(ClusterCase):
     return json.loads(text)["data"]["result"] if text else []
 
   def test_each_panel_has_data_and_each_rule_is_taken(self):
-    self.assertTrue(wait_until(lambda: len(self.ask("up == 1")) == self.lab.nodes, PATIENCE_S, 0.5), self.prometheus.last_words())
+    self.assertTrue(wait_until(lambda: len(self.ask("up == 1")) == self.lab.nodes, PATIENCE_S, 0.5), self.prometheus.last_lines())
     self.lab.cut(RailId(1, 1))
     failed = 'r2cc_nic_state{nic="rail1",state="FAILED"} == 1'
     self.assertTrue(wait_until(lambda: bool(self.ask(failed)), PATIENCE_S, 0.5))

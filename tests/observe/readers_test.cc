@@ -207,7 +207,7 @@ void RunAll(bool some_register, Sums* sums) {
 }
 
 // What never happens is not tested.
-TEST(Readers, ThatRegisterAreHeardUntilTheyStall) {
+TEST(Readers, RegisteredReadersHoldTheWriterUntilTheyStall) {
   Sums sums;
   RunAll(true, &sums);
   EXPECT_GE(sums.counts.dropped_host, steps / 20);
@@ -217,7 +217,7 @@ TEST(Readers, ThatRegisterAreHeardUntilTheyStall) {
   EXPECT_GT(sums.kills, 0U);
 }
 
-TEST(Readers, ThatOnlyCopyAreOvertakenAndKnow) {
+TEST(Readers, UnregisteredReadersAreOvertakenAndNoticeIt) {
   Sums sums;
   RunAll(false, &sums);
   EXPECT_EQ(sums.counts.dropped_host, 0U);
@@ -227,7 +227,7 @@ TEST(Readers, ThatOnlyCopyAreOvertakenAndKnow) {
 }
 
 // In a child: until it is killed. It says once that 200 steps are done.
-void ProduceUntilKilled(const std::string& run, int said) {
+void ProduceUntilKilled(const std::string& run, int started) {
   SteadyClock clock;
   std::string error;
   const auto producer = HostProducer::Open({.run = run, .ring_bytes = 1 << 20}, &clock, &error);
@@ -244,7 +244,7 @@ void ProduceUntilKilled(const std::string& run, int said) {
     if (producer->Begin(id, Phase::kDecode, choice, &error) != HostProducer::Began::kTaken ||
         !producer->Copy(false, 0, {words.data(), shape, {}}, &error) || !producer->Finish(&error))
       _exit(2);
-    if (step == 200 && write(said, "x", 1) != 1) _exit(3);
+    if (step == 200 && write(started, "x", 1) != 1) _exit(3);
   }
 }
 

@@ -22,7 +22,7 @@ struct ReaderActor {
   uint64_t records = 0;
 };
 
-struct Told {
+struct FalseReport {
   Lane* lane;
   uint64_t lied, oldest;
 };
@@ -175,7 +175,7 @@ class World {
         failure_ = "a registered reader that was not cut off missed records";
     }
     // Whoever frees room looks at all cursors.
-    for (const Told& lie : lies_)
+    for (const FalseReport& lie : lies_)
       if (lie.lane->control()->oldest > lie.oldest && lie.lane->control()->lied == lie.lied) failure_ = "a lie was not seen";
   }
 
@@ -207,7 +207,7 @@ class World {
   std::function<void()> background_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<ReaderActor> readers_;
-  std::vector<Told> lies_;
+  std::vector<FalseReport> lies_;
   bool in_background_ = false, fails_ = false;
   uint64_t pump_laziness_ = 1;
   Nanos now_ = 1;

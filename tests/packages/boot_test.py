@@ -71,7 +71,7 @@ class BootTest(unittest.TestCase):
   def check_control_directory(self) -> None:
     self.assertEqual(self.run_inside("stat", "--format", "%U:%G %a", "/run/r2cc-control").stdout.strip(), "r2ccd:r2cc 750")
 
-  def test_life(self):
+  def test_from_install_to_purge(self):
     """One story, as booting is dear: each part begins where the one before has ended."""
     with self.subTest("an installed daemon runs, with nothing but what the unit gives it"):
       self.install("now")

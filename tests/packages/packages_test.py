@@ -52,9 +52,9 @@ class PackagesTest(unittest.TestCase):
     names = sorted(f"/tmp/debs/{deb.name}" for deb in place.iterdir())
     self.assertEqual(len(names), 6)
     # A question about a configuration file would wait for ever, and fail: there is no terminal.
-    said = self.root.run("dpkg", "--install", "--force-downgrade", *names)
+    output = self.root.run("dpkg", "--install", "--force-downgrade", *names)
     shutil.rmtree(place)
-    return said.stdout + said.stderr
+    return output.stdout + output.stderr
 
   def purge(self) -> None:
     self.root.run("dpkg", "--purge", "r2cc-drill", "r2cc-observe", "r2cc-perf", "r2ccctl", "r2ccd", "libnccl-net-r2cc")
@@ -112,8 +112,8 @@ class PackagesTest(unittest.TestCase):
     self.assertTrue(self.root.run("r2cc-try", "--version").stdout.startswith("r2cc-try "))
     # The drill starts daemons and jobs of its own, of what is installed, for any user.
     drill = self.root.run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "r2cc-drill", "--quick", "--json")
-    said = json.loads(drill.stdout.splitlines()[-1])
-    self.assertEqual((said["pass"], said["wrong_elements"]), (True, 0), said)
+    result = json.loads(drill.stdout.splitlines()[-1])
+    self.assertEqual((result["pass"], result["wrong_elements"]), (True, 0), result)
     self.stop()
     self.purge()
     self.assertEqual(self.left(before), {})
@@ -132,7 +132,7 @@ class PackagesTest(unittest.TestCase):
       essential = self.root.run("dpkg-query", "--show", "--showformat", "${Essential}", owner).stdout == "yes"
       self.assertTrue(essential or owner in allowed, f"{program} is of {owner}, and r2ccd depends on {wanted}")
 
-  def test_upgrade_and_downgrade_keep_what_the_operator_said_and_made(self):
+  def test_upgrade_and_downgrade_keep_settings_and_files_of_the_operator(self):
     before = self.root.files()
     self.install(release_is_next=False)
     path = self.root.path

@@ -105,7 +105,7 @@ class CertificateInBrowserTest(unittest.TestCase):
     self.assertTrue(self.refused(page).startswith("403"), self.refused(page))
     self.assertFalse(page.evaluate(_IS_DRILL))
 
-  def test_without_a_certificate_the_page_says_what_it_needs(self):
+  def test_without_a_certificate_the_page_names_what_it_needs(self):
     page = self.page("")
     self.assertTrue(page.wait_for("document.querySelector('#answer')?.textContent.includes('certificate')"),
                     page.evaluate("document.body.textContent")[:2000])

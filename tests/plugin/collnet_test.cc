@@ -31,7 +31,7 @@ using abi::Result;
 constexpr double kLimitS = 60;
 constexpr size_t kElementsMax = 300'000;
 
-void Log(abi::LogLevel, unsigned long, const char*, int, const char* format, ...) {
+void Log(abi::DebugLogLevel, unsigned long, const char*, int, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   std::vfprintf(stderr, (std::string(format) + "\n").c_str(), arguments);
@@ -289,7 +289,7 @@ TEST(CollNetCalls, InitLeavesNoContext) {
   }
 }
 
-TEST(CollNetCalls, WhatMembersAreAtMostIsAskedForAgain) {
+TEST(CollNetCalls, ACallBeyondTheOpenOperationsIsAskedForAgain) {
   ExpectFine({}, [] {
     const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), 11);
     Group group(net.get(), 2);
@@ -346,7 +346,7 @@ TEST(CollNetCalls, AMemberThatNeverCallsIsAnErrorOnAllAtTheDeadline) {
       << process.text();
 }
 
-TEST(CollNetCalls, WhatIsNoGroupIsRefused) {
+TEST(CollNetCalls, AnInvalidGroupIsRefused) {
   ExpectFine({}, [] {
     const std::unique_ptr<CollNet> net = CollNetOf(OpenLibrary(), 11);
     Group alone(net.get(), 1), broken(net.get(), 2);

@@ -91,7 +91,7 @@ TEST(CongestionControl, AJobThatDoesNotAskHasTheSystemsButNeverBbr) {
   ExpectRailsToHave("", system.starts_with("bbr") ? std::vector<std::string>{"cubic", "reno"} : std::vector<std::string>{system});
 }
 
-TEST(CongestionControl, WhatTheKernelDoesNotGiveIsRefusedWithTheWayOut) {
+TEST(CongestionControl, AnAlgorithmThatTheKernelRefusesIsAnErrorWithAdvice) {
   OwnProcess process({{"R2CC_TCP_CONGESTION", "nobody"}}, [] {
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
     void* context = nullptr;

@@ -66,7 +66,7 @@ std::string Tail(const std::string& text) { return text.substr(text.size() - std
 
 class KilledRankTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(KilledRankTest, TheOthersSaySoAtOnce) {
+TEST_P(KilledRankTest, TheOtherRanksReportItAtOnce) {
   constexpr int kRanks = 3;
   constexpr int kKilled = 2;
   setenv("R2CC_ATTACH", "none", 1);

@@ -236,7 +236,7 @@ int WaitFor(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-TEST(Lifetime, AForkedChildIsToldSoAndDoesNotHang) {
+TEST(Lifetime, AForkedChildGetsAnErrorAndDoesNotHang) {
   ExpectFine([] {
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kNewest);
     void* context = InitOf(net.get());

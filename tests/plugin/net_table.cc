@@ -23,7 +23,7 @@ using abi::Result;
 constexpr char kLibrary[] = "netplugin/libnccl-net-r2cc.so";
 constexpr char kMutantLibrary[] = "netplugin/plugin.so";
 
-__attribute__((format(printf, 5, 6))) void Log(abi::LogLevel, unsigned long, const char*, int, const char* format, ...) {
+__attribute__((format(printf, 5, 6))) void Log(abi::DebugLogLevel, unsigned long, const char*, int, const char* format, ...) {
   char line[2048];
   va_list arguments;
   va_start(arguments, format);

@@ -34,8 +34,8 @@ constexpr char kStub[] = "tests/plugin/libnccl-stub-profile.so";
 constexpr int kRank = 3, kRanks = 8;
 constexpr uint64_t kCommunicator = 0xabcdef0123456789;
 
-__attribute__((format(printf, 5, 6))) void Log(abi::LogLevel level, unsigned long, const char*, int, const char* format, ...) {
-  if (level != abi::LogLevel::kWarn) return;
+__attribute__((format(printf, 5, 6))) void Log(abi::DebugLogLevel level, unsigned long, const char*, int, const char* format, ...) {
+  if (level != abi::DebugLogLevel::kWarn) return;
   va_list arguments;
   va_start(arguments, format);
   std::vfprintf(stderr, format, arguments);
@@ -275,7 +275,7 @@ TEST(ProfilerAndPlugin, ThePluginAsksTheFirstProfilerAlone) {
   EXPECT_EQ(process.text(), "");
 }
 
-TEST(ProfilerAndPlugin, OfTwoProfilersTheSecondSaysSo) {
+TEST(ProfilerAndPlugin, TheSecondOfTwoProfilersLogsIt) {
   OwnProcess process({}, [] {
     const auto* const plugin = static_cast<const abi::ProfileTableV1*>(Symbol(kPlugin, "r2cc_profile_v1"));
     R2CC_MUST(plugin->ask([](uint64_t, int64_t, int64_t, abi::HeldOperationV1*, size_t) -> size_t { return 0; }) == 1);

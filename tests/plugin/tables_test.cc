@@ -111,7 +111,7 @@ TEST_P(TableTest, MemoryIsRegisteredOnBothKindsOfComm) {
   });
 }
 
-TEST_P(TableTest, WhatIsNotThereIsRefused) {
+TEST_P(TableTest, MissingObjectsAreRefused) {
   ExpectFine([] {
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), GetParam());
     void* context = nullptr;
@@ -178,7 +178,7 @@ int BusyRails(const std::string& log, double bytes) {
 }
 
 // The flows of the one communicator that begins while libr2cc-nccl.so watches go by all rails; of any other by their own.
-TEST_P(SeatTest, ItsFlowsAreDealtOut) {
+TEST_P(SeatTest, ItsFlowsAreStriped) {
   constexpr int kMessages = 8;
   constexpr size_t kBytes = 8 << 20;
   for (const bool seat : {false, true}) {

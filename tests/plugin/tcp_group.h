@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "netplugin/collnet/driver.h"
+#include "netplugin/collnet/group_driver.h"
 #include "netplugin/transport/collective/engine_group.h"
 #include "netplugin/transport/collective/workers_reducer.h"
 #include "tests/plugin/engine_node.h"
@@ -33,7 +33,7 @@ class TcpGroup {
     std::unique_ptr<WorkersReducer> reducer;
     collnet::HostStaging staging;
     std::unique_ptr<EngineGroup> flows;
-    std::unique_ptr<collnet::Driver> driver;
+    std::unique_ptr<collnet::GroupDriver> driver;
     std::deque<std::unique_ptr<Call>> calls;  // that were not taken
     collnet::OperationId called = 0, done = 0;
   };
@@ -60,9 +60,9 @@ class TcpGroup {
       Member& member = members_[i];
       member.reducer = std::make_unique<WorkersReducer>(workers_.get());
       member.flows = std::make_unique<EngineGroup>(member.node->engine.get(), member.listen_id, handles);
-      member.driver = std::make_unique<collnet::Driver>(
-          collnet::Driver::Options{.group = {.members = options.members, .member = i}, .number = handles[0].listen_id}, options.make_plan,
-          options.make_steps, collnet::Driver::Means{member.flows.get(), member.reducer.get(), &member.staging});
+      member.driver = std::make_unique<collnet::GroupDriver>(
+          collnet::GroupDriver::Options{.group = {.members = options.members, .member = i}, .number = handles[0].listen_id},
+          options.make_plan, options.make_steps, collnet::GroupDriver::Means{member.flows.get(), member.reducer.get(), &member.staging});
     }
   }
   ~TcpGroup() {

@@ -38,7 +38,7 @@ constexpr int kMargin = 64;
 constexpr int kDirect = kMargin + 2 * kProtocols + 2;  // CollNetDirect's Simple
 constexpr int kChain = kMargin + 3 * kProtocols + 2;
 
-__attribute__((format(printf, 5, 6))) void Log(abi::LogLevel, unsigned long, const char*, int, const char* format, ...) {
+__attribute__((format(printf, 5, 6))) void Log(abi::DebugLogLevel, unsigned long, const char*, int, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   std::vfprintf(stderr, format, arguments);
@@ -372,7 +372,7 @@ TEST_P(TunerTest, StartsNothing) {
 INSTANTIATE_TEST_SUITE_P(AllVersions, TunerTest, testing::Range(2, 7), [](const auto& info) { return "v" + std::to_string(info.param); });
 
 // v2 does not see what the user has excluded.
-TEST(TunerV2, WhatTheUserHasPinnedStays) {
+TEST(TunerV2, AUsersPinnedAlgorithmStays) {
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
     OwnProcess::Environment environment = kThreshold;
     environment[name] = "Ring";

@@ -15,23 +15,20 @@ namespace {
 using abi::Result;
 
 // A worker stands before its call when its rail is lost: what it reads then was placed by nobody, so it comes again by the other rail.
-TEST(Workers, WhatIsOnItsWayWhenARailIsLostIsReplayed) {
-  const OwnProcess::Environment environment = {{"R2CC_RAILS", "127.0.0.1,127.0.0.2"},
-                                               {"R2CC_MODE", "1"},
-                                               {"R2CC_SOCKETS_PER_RAIL", "1"},
-                                               {"R2CC_BULK_THREADS", "2"},
-                                               {"R2CC_FAIL_RAILS", "127.0.0.2@3000"},
-                                               {"R2CC_LOG", "info"}};
+TEST(Workers, BytesOnTheWayAreReplayedAfterTheLossOfARail) {
+  const OwnProcess::Environment environment = {{"R2CC_RAILS", "127.0.0.1,127.0.0.2"}, {"R2CC_MODE", "1"},
+                                               {"R2CC_SOCKETS_PER_RAIL", "1"},        {"R2CC_BULK_THREADS", "2"},
+                                               {"R2CC_FAIL_RAILS", "127.0.0.2@3000"}, {"R2CC_LOG", "info"}};
   OwnProcess process(environment, [] {
     constexpr size_t kLarge = 16 << 20;
-    constexpr double kLongerThanTheRailLivesS = 5;
+    constexpr double kLongerThanTheRailIsUpS = 5;
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
     void* context = nullptr;
     R2CC_MUST(net->Init(&context) == Result::kSuccess);
     Pair pair = Pair::Open(net.get(), context, 1);
     Pages from(kLarge), to(kLarge);
     FillPattern(1, {from.data(), from.size()});
-    HeldCall held({to.data(), to.size()}, "r2cc-bulk", kLongerThanTheRailLivesS);
+    HeldCall held({to.data(), to.size()}, "r2cc-bulk", kLongerThanTheRailIsUpS);
     void* const receive = pair.Receive(to.data(), to.size());
     void* const send = pair.Send(from.data(), from.size());
     R2CC_MUST(held.WaitUntilHeld());

@@ -28,9 +28,9 @@ class PreloadTest(unittest.TestCase):
   def run_specimen(self, without: str | None = None, specimen: str = "specimen", **environment: str) -> tuple[str, str]:
     if without is not None:
       (self.folder / without).unlink()
-    said = subprocess.run([self.folder / specimen, self.folder / "libnccl-stub-rails.so"], capture_output=True, text=True, timeout=60,
-                          check=True, env={"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ["PATH"], **environment})
-    return said.stdout, said.stderr
+    output = subprocess.run([self.folder / specimen, self.folder / "libnccl-stub-rails.so"], capture_output=True, text=True, timeout=60,
+                            check=True, env={"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ["PATH"], **environment})
+    return output.stdout, output.stderr
 
   def preload(self) -> dict[str, str]:
     return {"LD_PRELOAD": str(self.folder / "libr2cc-nccl.so")}
@@ -102,7 +102,7 @@ class PreloadTest(unittest.TestCase):
     self.assertEqual(out, OFF)
     self.assertEqual(err, "R2CC: R2CC_SEAT=1 has no effect: with NCCL_COMM_ID no process decides for all ranks; unset it\n")
 
-  def test_an_agreement_that_waits_for_a_rank_says_at_which_call(self):
+  def test_an_agreement_that_waits_for_a_rank_names_the_call(self):
     out, err = self.run_specimen(R2CC_SEAT="1", R2CC_SEAT_EVERY="40", R2CC_DEADLINE_MS="2000", STUB_EVENTS_LATE="1", **self.preload())
     self.assertTrue(out.endswith("wrong 0, left 0\n"), out)
     for rank in range(4):
@@ -117,11 +117,11 @@ class PreloadTest(unittest.TestCase):
       limit = threading.Timer(60, job.kill)  # a job without the lines would be waited for without end
       limit.start()
       self.addCleanup(limit.cancel)
-      said = sorted((job.stderr.readline() for _ in range(3)), key=lambda line: line.partition("rank")[2])
+      output = sorted((job.stderr.readline() for _ in range(3)), key=lambda line: line.partition("rank")[2])
       self.assertIsNone(job.poll())
       job.kill()
       self.assertEqual(job.stderr.read(), "")
-    for rank, line in zip((0, 1, 3), said):
+    for rank, line in zip((0, 1, 3), output):
       self.assertRegex(line, rf"communicator \d, rank {rank}: at call 120 the agreement of call 80 has not ended\. The job hangs until "
                        "all ranks take part: one has stopped, or has made fewer AllReduces$")
 

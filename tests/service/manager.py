@@ -31,7 +31,7 @@ class Manager:
     self.environment = environment or {}
     self.process: subprocess.Popen | None = None
     self.words: dict[str, str] = {}  # the newest of each name, of this run
-    self.heard: list[str] = []
+    self.received: list[str] = []
     self.kills = 0
     self.store_max = store_max
     self.store: dict[str, int] = {}  # descriptors by name
@@ -60,7 +60,7 @@ class Manager:
     if self.watchdog_s:
       environment["WATCHDOG_USEC"] = str(int(self.watchdog_s * 1e6))
     self.words = {}
-    self.heard = []
+    self.received = []
     command, handed = self.command, list(self.store.items())
     if handed:
       environment |= {"LISTEN_FDS": str(len(handed)), "LISTEN_FDNAMES": ":".join(name for name, _ in handed)}
@@ -97,7 +97,7 @@ class Manager:
         for line in data.decode().splitlines():
           name, _, value = line.partition("=")
           self.words[name] = value
-          self.heard.append(line)
+          self.received.append(line)
           if name in ("READY", "WATCHDOG"):
             self._fed = time.monotonic()
         self._keep(dict(line.partition("=")[::2] for line in data.decode().splitlines()), descriptors)

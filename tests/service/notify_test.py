@@ -72,7 +72,7 @@ class NotifyTest(unittest.TestCase):
     self.assertLess(time.monotonic() - begun, 1)
     return answer
 
-  def test_ready_says_that_the_first_plan_is_there(self):
+  def test_ready_means_that_the_first_plan_is_there(self):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.assertNotEqual(self.ask("plan", "show")["epoch"]["counter"], "0")
     self.assertTrue((self.folder / "run" / "attach.sock").is_socket())
@@ -96,15 +96,15 @@ class NotifyTest(unittest.TestCase):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.assertEqual(os.sched_getscheduler(self.manager.process.pid), os.SCHED_RR)
 
-  def test_reload_is_told_to_the_manager_with_what_was_wrong(self):
+  def test_a_reload_and_its_error_are_reported_to_the_manager(self):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     sound = self.config.read_text(encoding="utf-8")
     self.config.write_text(sound + "nice: 77\n", encoding="utf-8")
-    self.manager.heard.clear()
+    self.manager.received.clear()
     self.manager.process.send_signal(signal.SIGHUP)
-    self.assertTrue(self.manager.until(lambda: "READY=1" in self.manager.heard), self.manager.log)
-    self.assertLess(self.manager.heard.index("RELOADING=1"), self.manager.heard.index("READY=1"))
-    self.assertTrue(any(line.startswith("MONOTONIC_USEC=") for line in self.manager.heard))
+    self.assertTrue(self.manager.until(lambda: "READY=1" in self.manager.received), self.manager.log)
+    self.assertLess(self.manager.received.index("RELOADING=1"), self.manager.received.index("READY=1"))
+    self.assertTrue(any(line.startswith("MONOTONIC_USEC=") for line in self.manager.received))
     self.assertIn(f"{self.config}:4: nice is -20 to 19", self.manager.words["STATUS"])
     self.config.write_text(sound, encoding="utf-8")
     self.assertEqual(self.ask("config", "reload")["applied"], [])
@@ -140,9 +140,9 @@ class NotifyTest(unittest.TestCase):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.manager.run_for(3 * WATCHDOG_S)
     self.assertEqual(self.manager.kills, 0)
-    self.assertGreaterEqual(self.manager.heard.count("WATCHDOG=1"), 6)
+    self.assertGreaterEqual(self.manager.received.count("WATCHDOG=1"), 6)
 
-  def test_a_core_that_stands_still_is_killed_and_started_anew(self):
+  def test_a_stuck_core_is_killed_and_restarted(self):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     pid = self.manager.process.pid
     # The core's thread alone: whoever fed the watchdog from another one would go on.
@@ -162,7 +162,7 @@ class NotifyTest(unittest.TestCase):
     self.manager.run_for(2 * WATCHDOG_S)
     self.assertEqual(self.manager.kills, 1)
 
-  def test_it_says_that_it_stops(self):
+  def test_it_reports_that_it_stops(self):
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     self.manager.process.send_signal(signal.SIGTERM)
     self.assertTrue(self.manager.until(lambda: self.manager.process.poll() is not None))
@@ -179,10 +179,10 @@ class NotifyTest(unittest.TestCase):
     self.assertNotIn("READY", self.manager.words)
     self.assertIn(f"{self.config}:2: ", self.manager.words["STATUS"])
 
-  def test_another_process_is_not_heard(self):
+  def test_notifications_of_another_process_are_ignored(self):
     # Of the stand-in itself: NotifyAccess=main.
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     subprocess.run(["python3", "-c", "import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)"
                     f".sendto(b'STATUS=forged', '{self.folder}/notify')"], check=True)
     self.manager.run_for(0.5)
-    self.assertNotIn("STATUS=forged", self.manager.heard)
+    self.assertNotIn("STATUS=forged", self.manager.received)

@@ -124,7 +124,7 @@ class RestartTest(unittest.TestCase):
     self.assertEqual(status, _WRONG_VERSION)
     self.assertGreaterEqual(version, _VERSION)
 
-  def test_jobs_wait_in_the_queue_of_a_daemon_that_is_started_anew(self):
+  def test_jobs_wait_in_the_queue_of_a_daemon_that_restarts(self):
     self.start()
     for how in (signal.SIGTERM, signal.SIGKILL):
       before = self.plugin()
@@ -146,7 +146,7 @@ class RestartTest(unittest.TestCase):
       # A dead daemon's word counts for so long, and one's that ended on purpose for longer.
       self.assertLess(away, PAGE_STALE_S if how == signal.SIGKILL else end_lease - heartbeat)
 
-  def test_a_run_directory_that_was_made_anew_has_a_socket_of_its_own(self):
+  def test_a_recreated_run_directory_has_a_socket_of_its_own(self):
     self.start()
     kept = set(self.manager.store)
     self.end(signal.SIGTERM)
@@ -156,7 +156,7 @@ class RestartTest(unittest.TestCase):
     self.assertTrue(self.manager.until(lambda: set(self.manager.store) != kept or len(self.manager.store) == 1))
     self.assertEqual(self.plugin().answer(), (_VERSION, _ACCEPTED))
 
-  def test_without_a_manager_that_keeps_it_the_socket_is_made_anew(self):
+  def test_without_a_manager_that_keeps_it_the_socket_is_created_again(self):
     self.manager.store_max = 0
     self.assertTrue(self.manager.start_and_wait(), self.manager.log)
     for how in (signal.SIGTERM, signal.SIGKILL):

@@ -47,14 +47,14 @@ class UnitTest(unittest.TestCase):
     folder.mkdir()
     shutil.copy(self.rdma, folder / "rdma.conf")
 
-  def test_systemd_knows_every_word_of_it(self):
+  def test_systemd_knows_every_setting(self):
     for with_rdma in (False, True):
       if with_rdma:
         self.add_rdma()
       verified = self.analyze("verify", "--man=no")
       self.assertEqual((verified.returncode, verified.stdout, verified.stderr), (0, "", ""))
 
-  def test_a_wrong_word_would_be_found(self):
+  def test_an_unknown_setting_would_be_found(self):
     with open(self.units / "r2ccd.service", "a", encoding="utf-8") as file:
       file.write("[Service]\nProtectEverything=yes\n")
     self.assertIn("ProtectEverything", self.analyze("verify", "--man=no").stderr)
@@ -71,11 +71,11 @@ class UnitTest(unittest.TestCase):
     self.assertRegex(judged.stdout, r"PrivateDevices= ", "the drop-in is read")
     self.assertGreater(self._points(judged.stdout), self._points(self._without_rdma()))
 
-  def test_exposure_of_a_unit_that_says_nothing_is_refused(self):
+  def test_exposure_of_a_unit_without_settings_is_refused(self):
     (self.units / "r2ccd.service").write_text("[Service]\nExecStart=/usr/sbin/r2ccd\n", encoding="utf-8")
     self.assertNotEqual(self.exposure(EXPOSURE_MAX).returncode, 0)
 
-  def test_what_must_stand_there(self):
+  def test_required_settings(self):
     settings = unit_file.read(self.unit)
     # Made anew, the run directory would be another one than containers have mounted.
     self.assertEqual(settings["RuntimeDirectoryPreserve"], ["yes"])

@@ -109,19 +109,19 @@ TEST(Closes, LeaveTheLinksOfOtherFlowsAlone) {
       ASSERT_GT(alone, 1000u);
       world.StartClosing();
       world.RunFor(kNanosPerSecond);
-      const uint64_t beside = world.received() - begin - alone;
+      const uint64_t shared = world.received() - begin - alone;
       const Nanos stall = world.TakeLongestStall();
       world.RunFor(500 * kNanosPerMs);
       EXPECT_EQ(world.closed(), kCloses);
       EXPECT_EQ(world.fences(), 0);
       EXPECT_EQ(world.Incarnations(), incarnations);
-      EXPECT_GE(static_cast<double>(beside), 0.95 * static_cast<double>(alone));
+      EXPECT_GE(static_cast<double>(shared), 0.95 * static_cast<double>(alone));
       EXPECT_LE(stall, usual_stall * 11 / 10);
     }
 }
 
 // One device cannot end a queue pair. No buffer of these flows was ever given to it, nor to any other.
-TEST(Closes, OfFlowsThatNobodyWritesWaitForNoLink) {
+TEST(Closes, ClosesOfUnwrittenFlowsWaitForNoLink) {
   Communicators world(2, How::kQuiet, 0);
   world.RunFor(500 * kNanosPerMs);
   world.process(1).io().closing.fails = true;

@@ -48,7 +48,7 @@ class DeviceFaults : public testing::TestWithParam<int> {
 };
 
 // Whatever it is asked takes ten seconds, while its port's state changes all the time.
-TEST_P(DeviceFaults, OneThatAnswersAfterTenSecondsSlowsDownNoOther) {
+TEST_P(DeviceFaults, ADeviceThatAnswersAfterTenSecondsSlowsDownNoOther) {
   OthersIn(500 * kNanosPerMs);
   const uint64_t usual = OthersIn(kNanosPerSecond);
   ASSERT_GT(usual, (kRails - 1) * BusyFlows::kRailBytesPerS * 9 / 10);
@@ -57,7 +57,7 @@ TEST_P(DeviceFaults, OneThatAnswersAfterTenSecondsSlowsDownNoOther) {
 }
 
 // It is gone, and opening it takes ten seconds.
-TEST_P(DeviceFaults, OneThatComesBackSlowlySlowsDownNoOther) {
+TEST_P(DeviceFaults, ADeviceThatComesBackSlowlySlowsDownNoOther) {
   OthersIn(500 * kNanosPerMs);
   const uint64_t usual = OthersIn(kNanosPerSecond);
   ASSERT_GT(usual, (kRails - 1) * BusyFlows::kRailBytesPerS * 9 / 10);

@@ -16,7 +16,7 @@ bool Ending::Begin(Io* io) {
 Ending::Answer Ending::Take(const Io& io) {
   if (!begun_ || io.now() < due_) return Answer::kNone;
   if (!io.closing.fails) return Answer::kEnded;
-  return std::exchange(told_failed_, true) ? Answer::kNone : Answer::kFailed;
+  return std::exchange(answered_failed_, true) ? Answer::kNone : Answer::kFailed;
 }
 
 }  // namespace r2cc::sim

@@ -18,7 +18,7 @@ class Ending {
 
  private:
   bool begun_ = false;
-  bool told_failed_ = false;
+  bool answered_failed_ = false;
   Nanos due_ = 0;
 };
 

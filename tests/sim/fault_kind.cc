@@ -21,7 +21,7 @@ const char* Name(FaultKind kind) {
     case FaultKind::kLargeLost: return "large packets lost";
     case FaultKind::kDiesSlowly: return "connection dies slowly";
     case FaultKind::kReset: return "connection reset";
-    case FaultKind::kRailSaidDown: return "rail said down";
+    case FaultKind::kRailReportedDown: return "rail reported down";
     case FaultKind::kDeadAtStart: return "dead at start";
     case FaultKind::kConnectRefused: return "connect refused";
     case FaultKind::kConnectUnanswered: return "connect unanswered";

@@ -18,12 +18,12 @@ enum class FaultKind {
   kClogShort,  // a stall without loss, shorter than R2CC_SILENCE_MS
   kClogLong,
   kFlap,
-  kGray,          // the rate falls to 1/4 to 1/20
-  kSwallowed,     // one connection, in one direction, for ever: others take another way
-  kLargeLost,     // large packets, in one direction or both
-  kDiesSlowly,    // one connection loses 9 of 10 packets, for ever
-  kReset,         // connections are reset, the path is sound
-  kRailSaidDown,  // the link monitor or R2CC_FAIL_RAILS says down, packets still pass
+  kGray,              // the rate falls to 1/4 to 1/20
+  kSwallowed,         // one connection, in one direction, for ever: others take another way
+  kLargeLost,         // large packets, in one direction or both
+  kDiesSlowly,        // one connection loses 9 of 10 packets, for ever
+  kReset,             // connections are reset, the path is sound
+  kRailReportedDown,  // the link monitor or R2CC_FAIL_RAILS reports the rail as down, packets still pass
   kDeadAtStart,
   // Connecting.
   kConnectRefused,

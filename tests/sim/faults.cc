@@ -50,33 +50,33 @@ void Faults::Heal(const Fault& fault, Nanos after, std::function<void()> what) {
   });
 }
 
-void Faults::Tell(Port port, bool up) {
+void Faults::ReportLink(Port port, bool up) {
   world_.network->timeline()->After(world_.network->timeline()->random().Between(50'000, 1'000'000), [this, port, up] {
-    told_up_[port] = up;
+    reported_up_[port] = up;
     At(port.host)->RailState(port.rail, up);
   });
 }
 
 void Faults::Begun(Process* process) const {
-  for (const auto& [port, up] : told_up_)
+  for (const auto& [port, up] : reported_up_)
     if (port.host == process->node() && !up) process->RailState(port.rail, false);
 }
 
-void Faults::TellCarrier(Port port, bool up) {
-  if (HasLinkMonitor(port)) Tell(port, up);
+void Faults::ReportCarrier(Port port, bool up) {
+  if (HasLinkMonitor(port)) ReportLink(port, up);
   if (world_.daemons != nullptr) world_.daemons->Carrier(port, up);
 }
 
-void Faults::CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told) {
+void Faults::CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& reported) {
   for (const Port port : ports) world_.network->BlockPort(port);
-  for (const Port port : told) TellCarrier(port, false);
+  for (const Port port : reported) ReportCarrier(port, false);
   if (world_.rails != nullptr)
-    for (const Port port : told) world_.rails->Carrier(port, false);
-  Heal(fault, fault.duration, [this, ports, told] {
+    for (const Port port : reported) world_.rails->Carrier(port, false);
+  Heal(fault, fault.duration, [this, ports, reported] {
     for (const Port port : ports) world_.network->UnblockPort(port);
-    for (const Port port : told) TellCarrier(port, true);
+    for (const Port port : reported) ReportCarrier(port, true);
     if (world_.rails != nullptr)
-      for (const Port port : told) world_.rails->Carrier(port, true);
+      for (const Port port : reported) world_.rails->Carrier(port, true);
   });
 }
 
@@ -195,9 +195,9 @@ void Faults::Begin(const Fault& fault) {
       break;
     }
     case FaultKind::kReset: Reset(here, there, fault.degree); break;
-    case FaultKind::kRailSaidDown:
-      Tell(here, false);
-      Heal(fault, fault.duration, [this, here] { Tell(here, true); });
+    case FaultKind::kRailReportedDown:
+      ReportLink(here, false);
+      Heal(fault, fault.duration, [this, here] { ReportLink(here, true); });
       break;
     case FaultKind::kConnectRefused:
       network->Refuse(there, true);
@@ -255,7 +255,7 @@ void Faults::Begin(const Fault& fault) {
       network->Renumber(port);
       network->BlockPort(port);
       if (world_.rails != nullptr) world_.rails->LoseAddress(port);
-      TellCarrier(port, false);
+      ReportCarrier(port, false);
       Heal(fault, fault.duration, [this, port] {
         world_.network->UnblockPort(port);
         if (world_.rails != nullptr) world_.rails->NewAddress(port);

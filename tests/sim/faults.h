@@ -70,12 +70,12 @@ class Faults {
  private:
   void Begin(const Fault& fault);
   void Heal(const Fault& fault, Nanos after, std::function<void()> what);
-  void CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& told);
+  void CutPorts(const Fault& fault, const std::vector<Port>& ports, const std::vector<Port>& reported);
   void BlockPath(const Fault& fault, Port from, Port to);
   void Reset(Port here, Port there, int ends);
-  void Tell(Port port, bool up);
-  // The link monitor does, which hears nothing of a port without an interface.
-  void TellCarrier(Port port, bool up);
+  void ReportLink(Port port, bool up);
+  // Only if the port has a link monitor: without an interface there is none.
+  void ReportCarrier(Port port, bool up);
   bool HasLinkMonitor(Port port) const { return At(port.host)->io().options.link_monitor; }
   // The process that is on the node now.
   Process* At(int node) const { return world_.runs->Current(node); }
@@ -85,7 +85,7 @@ class Faults {
   std::vector<Fault> armed_;
   std::vector<int> injected_ = std::vector<int>(kFaultKinds, 0);
   std::map<int, Nanos> gone_, deaths_;
-  std::map<Port, bool> told_up_;  // what link monitors heard last
+  std::map<Port, bool> reported_up_;  // the last reports of link monitors
   std::map<int, Nanos> cannot_close_;
   std::map<std::pair<int, int>, net::RailVerdict> verdicts_;
   std::set<std::pair<Port, Port>> broken_paths_;

@@ -176,7 +176,7 @@ TEST(FlowPort, FlowsThatShareALinkGetByTheirWeights) {
   pair.Close();
 }
 
-TEST(FlowPort, WhatIsTooMuchIsNotPosted) {
+TEST(FlowPort, TooManyRequestsAreNotPosted) {
   Pair pair(1);
   pair.Add(0, 1, 1);
   pair.RunUntil([&] { return pair.over(); });

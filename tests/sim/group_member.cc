@@ -27,8 +27,8 @@ GroupMember::GroupMember(Process* process, const Options& options, SimFlows::Ope
                                                       uint64_t bytes) -> std::shared_ptr<const plan::Schedule> {
     return collnet::MakeSchedule(plan, members, bytes);
   };
-  driver_.emplace(collnet::Driver::Options{.group = {.members = options.members, .member = options.member}, .number = 1}, make_plan,
-                  make_steps, collnet::Driver::Means{&flows_, &reducer_, &staging_});
+  driver_.emplace(collnet::GroupDriver::Options{.group = {.members = options.members, .member = options.member}, .number = 1}, make_plan,
+                  make_steps, collnet::GroupDriver::Means{&flows_, &reducer_, &staging_});
   for (Vectors& vectors : vectors_) vectors = {std::vector<float>(options.count), std::vector<float>(options.count)};
 }
 

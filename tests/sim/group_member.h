@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "netplugin/collnet/driver.h"
+#include "netplugin/collnet/group_driver.h"
 #include "tests/sim/sim_flows.h"
 
 namespace r2cc::sim {
@@ -28,7 +28,7 @@ class GroupMember {
   // Results that are not, to the bit, the sum of the members' contributions in their order.
   uint64_t wrong() const { return wrong_; }
   // Until it leaves.
-  const collnet::Driver& driver() const { return *driver_; }
+  const collnet::GroupDriver& driver() const { return *driver_; }
   // Closes its flows, which may still use its memory for a while. No Progress() after it.
   void Leave() { driver_.reset(); }
 
@@ -46,7 +46,7 @@ class GroupMember {
   SimFlows flows_;
   Vectors vectors_[kWindow];
   uint64_t called_ = 0, done_ = 0, wrong_ = 0;
-  std::optional<collnet::Driver> driver_;  // it uses all of these; none: it has left
+  std::optional<collnet::GroupDriver> driver_;  // it uses all of these; none: it has left
 };
 
 }  // namespace r2cc::sim

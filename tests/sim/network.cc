@@ -220,12 +220,12 @@ void Network::Acknowledge(std::shared_ptr<Connection> connection, int side, size
   });
 }
 
-void Network::SendReset(const std::shared_ptr<Connection>& connection, int side, bool until_heard) {
+void Network::SendReset(const std::shared_ptr<Connection>& connection, int side, bool until_received) {
   const Port from = connection->ends[side].port, to = connection->ends[1 - side].port;
   const Nanos arrival = std::max(timeline_->now() + Latency(from, to), connection->ends[side].last_arrival);
-  timeline_->At(arrival, [this, connection, side, until_heard] {
+  timeline_->At(arrival, [this, connection, side, until_received] {
     if (Crosses(*connection, side, 0)) return Break(connection, 1 - side, false);
-    if (until_heard) timeline_->After(Doubled(0), [this, connection, side] { SendReset(connection, side, true); });
+    if (until_received) timeline_->After(Doubled(0), [this, connection, side] { SendReset(connection, side, true); });
   });
 }
 

@@ -148,8 +148,8 @@ class Network {
   void Transmit(const std::shared_ptr<Connection>& connection, int side);
   void Arrive(const std::shared_ptr<Connection>& connection, int side);
   void Acknowledge(std::shared_ptr<Connection> connection, int side, size_t bytes, Nanos again_after);
-  // `until_heard`: it answers bytes, which the other end sends again until a reset reaches it.
-  void SendReset(const std::shared_ptr<Connection>& connection, int side, bool until_heard = false);
+  // `until_received`: it answers bytes, which the other end sends again until a reset reaches it.
+  void SendReset(const std::shared_ptr<Connection>& connection, int side, bool until_received = false);
   void Break(const std::shared_ptr<Connection>& connection, int side, bool refused);
   void KeepAlive(std::shared_ptr<Connection> connection);
   void Signal(const std::shared_ptr<Connection>& connection, int side);

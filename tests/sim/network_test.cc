@@ -135,7 +135,7 @@ TEST_F(NetworkTest, BytesToNobodyAreResetThoughTheFirstResetIsLost) {
   EXPECT_TRUE(socket->broken());
 }
 
-TEST_F(NetworkTest, WhatWasWrittenBeforeAnOrderlyCloseArrives) {
+TEST_F(NetworkTest, BytesWrittenBeforeAnOrderlyCloseArrive) {
   const auto socket = Connected();
   const std::vector<uint8_t> data(20'000);
   EXPECT_EQ(socket->Write(data.data(), data.size()), data.size());
@@ -187,7 +187,7 @@ TEST_F(NetworkTest, AFullQueueIsSilentUntilSomebodyAccepts) {
   EXPECT_TRUE(third->connected());
 }
 
-TEST_F(NetworkTest, WhatWaitsInTheQueueTakesBytesAndEndsWithItsListener) {
+TEST_F(NetworkTest, AQueuedConnectionTakesBytesAndEndsWithItsListener) {
   stopped_ = true;
   const auto socket = Connected();
   const uint8_t byte = 7;
@@ -229,7 +229,7 @@ TEST_F(NetworkTest, KeepAliveEndsAConnectionToAHostThatVanished) {
   EXPECT_TRUE(socket->broken());
 }
 
-TEST(MachineClock, SaysWhenItShowsATime) {
+TEST(MachineClock, KnowsWhenItShowsATime) {
   Random random(1);
   for (int i = 0; i < 1000; ++i) {
     const MachineClock clock{random.Between(-kNanosPerSecond, 1000 * kNanosPerSecond), random.Between(-1000, 1000)};

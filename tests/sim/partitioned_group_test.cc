@@ -76,7 +76,7 @@ class Group : private Tap {
     return std::all_of(members_.begin(), members_.end(),
                        [this](const auto& member) { return member->group != nullptr && member->group->done() >= wanted_; });
   }
-  const collnet::Driver& driver(uint32_t member) const { return members_[member]->group->driver(); }
+  const collnet::GroupDriver& driver(uint32_t member) const { return members_[member]->group->driver(); }
   std::vector<uint32_t> Parts(uint32_t member) const { return driver(member).newest_plan()->plan.parts; }
   uint64_t called() const { return wanted_; }
   uint64_t wrong() const {

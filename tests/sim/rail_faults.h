@@ -17,8 +17,8 @@ class RailFaults {
   virtual ~RailFaults() = default;
   // The device of the port says so; each false is undone by one true.
   virtual void Carrier(Port port, bool on) = 0;
-  // What joins the ports ends by itself. `ends`: 1 the first port's, 2 the second's, 3 both. `told`: events say so.
-  virtual void Reset(Port a, Port b, int ends, bool told) = 0;
+  // What joins the ports ends by itself. `ends`: 1 the first port's, 2 the second's, 3 both. `reported`: events report it.
+  virtual void Reset(Port a, Port b, int ends, bool reported) = 0;
   // With all that it did; or it can be opened again.
   virtual void Device(Port port, bool lost) = 0;
   // The port has lost its address, ...

@@ -18,15 +18,15 @@ namespace r2cc::sim {
 
 class SimFlows final : public collnet::GroupFlows {
  public:
-  // Hears of each flow that this end opens to `member`.
+  // Called for each flow that this end opens to `member`.
   using Opened = std::function<void(int member, net::FlowId flow)>;
   // `pool`: of what bounces, where requests may lie in a GPU's memory; null: they do not. Both outlive this.
   SimFlows(Process* process, int rails, net::BouncePool* pool, Opened opened = nullptr)
-      : process_(process), rails_(rails), pool_(pool), told_(std::move(opened)) {}
+      : process_(process), rails_(rails), pool_(pool), on_opened_(std::move(opened)) {}
   net::FlowPort* port() override { return &port_; }
   net::FlowRef Open(uint32_t member) override {
     const auto& flow = sends_.emplace_back(process_->Connect(static_cast<int>(member), 0, opened_[member]++ % rails_));
-    if (told_) told_(static_cast<int>(member), flow.id);
+    if (on_opened_) on_opened_(static_cast<int>(member), flow.id);
     return Add(flow, false);
   }
   std::optional<net::FlowRef> Accept() override {
@@ -48,7 +48,7 @@ class SimFlows final : public collnet::GroupFlows {
   Process* const process_;
   const int rails_;
   net::BouncePool* const pool_;
-  const Opened told_;
+  const Opened on_opened_;
   std::map<uint32_t, int> opened_;
   std::deque<Process::SendFlow> sends_;
   std::deque<Process::RecvFlow> receives_;

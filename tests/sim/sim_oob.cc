@@ -64,8 +64,8 @@ void SimOob::Attach(std::unique_ptr<net::Connection> greeted, const net::HelloRe
   channel_.Open(std::move(stream));
 }
 
-void SimOob::Probe(Nanos heard) {
-  question_ = {port_->io->local_now(), heard};
+void SimOob::Probe(Nanos last_received) {
+  question_ = {port_->io->local_now(), last_received};
   port_->probes->Ask(address_, *question_);
 }
 

@@ -17,14 +17,14 @@ class SimOob final : public net::Oob {
         address_(peer),
         peer_(HostOf(peer.host)),
         owner_(owner),
-        channel_(port, {[owner](const net::Frame& frame) { owner->OobHeard(frame); },
+        channel_(port, {[owner](const net::Frame& frame) { owner->OobFrameReceived(frame); },
                         [this](plan::EvidenceCause) { Lost(net::ProbeResult::kSilent); }}) {}
 
   void Open(const net::Hello& hello) override;
   void Attach(std::unique_ptr<net::Connection> greeted, const net::HelloReply& reply) override;
   void Close() override;
   net::ControlChannel* control() override { return &channel_; }
-  void Probe(Nanos heard) override;
+  void Probe(Nanos last_received) override;
   void Tick() override;
 
  private:

@@ -78,7 +78,7 @@ void SimChannel::Poll() {
   const auto state = stream_->Read([&](std::span<const uint8_t> packet) {
     net::Frame frame;
     sound = net::Decode(packet, port_->key.tag, &frame);
-    if (sound) sink_.heard(frame);
+    if (sound) sink_.received(frame);
     return sound;
   });
   if (!sound || state == FrameStream::State::kGarbled) return sink_.broken(plan::EvidenceCause::kGarbled);

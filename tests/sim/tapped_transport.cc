@@ -19,7 +19,7 @@ class Tapped : public Owner, public std::enable_shared_from_this<Tapped<Owner>> 
     auto of = of_->KeepAlive();
     return of == nullptr ? nullptr : std::make_shared<Both>(this->weak_from_this().lock(), std::move(of));
   }
-  void Heard(const LinkName& name, const net::Frame& frame) override { of_->Heard(name, frame); }
+  void FrameReceived(const LinkName& name, const net::Frame& frame) override { of_->FrameReceived(name, frame); }
   void Trouble(const LinkName& name, EvidenceCause cause) override {
     if (tap_->io->logs())
       tap_->io->Log("link " + std::to_string(name.link) + "/" + std::to_string(name.incarnation) + " " + plan::CauseName(cause));

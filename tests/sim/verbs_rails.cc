@@ -154,8 +154,8 @@ void VerbsRails::Carrier(Port port, bool on) {
   fabric_.SetCarrier(NameOf(port), lost == 0);
 }
 
-void VerbsRails::Reset(Port a, Port b, int ends, bool told) {
-  const verbs::AsyncKind event = told ? verbs::AsyncKind::kQueuePairFatal : verbs::AsyncKind::kOther;
+void VerbsRails::Reset(Port a, Port b, int ends, bool reported) {
+  const verbs::AsyncKind event = reported ? verbs::AsyncKind::kQueuePairFatal : verbs::AsyncKind::kOther;
   if ((ends & 1) != 0) fabric_.BreakQueuePairs(NameOf(a), NameOf(b), event);
   if ((ends & 2) != 0) fabric_.BreakQueuePairs(NameOf(b), NameOf(a), event);
 }

@@ -63,7 +63,7 @@ class VerbsRails final : public RailFaults, public std::enable_shared_from_this<
 
   // RailFaults:
   void Carrier(Port port, bool on) override;
-  void Reset(Port a, Port b, int ends, bool told) override;
+  void Reset(Port a, Port b, int ends, bool reported) override;
   void Device(Port port, bool lost) override;
   void LoseAddress(Port port) override;
   void NewAddress(Port port) override;

@@ -46,7 +46,7 @@ class PagesTest(unittest.TestCase):
     self.assertEqual(lines, [])
     self.assertGreater(sum(len(mermaid.diagrams(page)) for page in self.pages.values()), 3)
 
-  def test_what_every_page_has(self):
+  def test_limits_of_every_page(self):
     for path in sorted(self.pages):
       measured = prose.statistics(self.pages[path])
       print(f"{path}: {measured.lines} lines, {measured.words} words, {measured.words_per_heading:.0f} words a heading, "
@@ -56,7 +56,7 @@ class PagesTest(unittest.TestCase):
 
 class ProseTest(unittest.TestCase):
 
-  def test_what_is_prose(self):
+  def test_recognises_prose(self):
     self.assertEqual([block.text for block in prose.blocks(PAGE)],
                      ["The daemon sends a view. It has two parts, see the page:", "one item that goes on;"])
     self.assertEqual(prose.violations(PAGE), [])
@@ -66,7 +66,7 @@ class ProseTest(unittest.TestCase):
                      ["It is 0.5 s, e.g. at a cut.", "Is it?", "Yes.", "a.cc:F and"])
     self.assertEqual(prose.words("At 1.5 Gbit/s a rail's `CODE` - has 1,024 NICs."), 9)
 
-  def test_what_is_refused(self):
+  def test_bad_pages_are_refused(self):
     for page, message in (("Of all rails one is left.", "begins with a clause"), ("It is sent anew.", "again, or new"),
                           ("This stands beside it.", "be, or appear"), (" ".join(["word"] * 41) + ".", "a sentence of 41 words"),
                           (" ".join(["It is so."] * 27), "a paragraph of 81 words"),
@@ -75,7 +75,7 @@ class ProseTest(unittest.TestCase):
       with self.subTest(page=page[:40]):
         self.assertTrue(any(message in found for _, found in prose.violations(page)), prose.violations(page))
 
-  def test_what_is_not_refused(self):
+  def test_exceptions_are_accepted(self):
     for page in ("What is a rail?", "Besides, `anew` is code.", "# Of rails\n\nIt understands.", "A standing order."):
       self.assertEqual(prose.violations(page), [], page)
 
@@ -87,7 +87,7 @@ class MermaidTest(unittest.TestCase):
       self.assertEqual(mermaid.violations(page), [])
       self.assertEqual(len(mermaid.diagrams(page)), 1)
 
-  def test_what_is_refused(self):
+  def test_bad_pages_are_refused(self):
     for page, old, new, message in ((FLOW, "-->|c|", "--|c|", "no node or arrow"), (FLOW, 'a["A (b)"]', "a[A (b)]", "no node or arrow"),
                                     (FLOW, " d", " end", "keyword"), (STATES, "a --> b", "b --> a", "nothing leads to the state b"),
                                     (STATES, "a --> b", "a -> b", "no transition"), (SEQUENCE, "S->>R", "S->>T", "T is no participant"),

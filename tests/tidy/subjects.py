@@ -17,13 +17,13 @@ def wrong(subject: str) -> str | None:
   """One line about what is wrong with it; None: nothing."""
   if len(subject) > CHARACTERS_MAX:
     return f"{len(subject)} characters, at most {CHARACTERS_MAX}: {subject}"
-  told = re.sub(r"^[\w./, *-]+: ", "", subject)
-  verb = re.match(r"[A-Za-z-]+", told)
+  text = re.sub(r"^[\w./, *-]+: ", "", subject)
+  verb = re.match(r"[A-Za-z-]+", text)
   if verb is None:
     return f"does not begin with a verb: {subject}"
   word = verb.group(0).lower()
   if word in _NO_VERBS or (_ENDINGS.search(word) and word not in _VERBS):
     return f"`{verb.group(0)}` is no imperative: {subject}"
-  if told.endswith("."):
+  if text.endswith("."):
     return f"ends with a full stop: {subject}"
   return None

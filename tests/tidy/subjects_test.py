@@ -30,12 +30,12 @@ class SubjectsTest(unittest.TestCase):
     self.assertEqual([f"{commit}: {message}" for commit, message in found if message is not None], [])
     print(f"{len(lines)} commits")
 
-  def test_what_is_right(self):
+  def test_good_subjects(self):
     for subject in ("docs: shorten README", "base/core: read interfaces with other names", "netplugin/link, tests: add a ratchet",
                     'Revert "docs: shorten README"', "client: pass the address on", "client: heed -o json", "Add a page"):
       self.assertIsNone(subjects.wrong(subject), subject)
 
-  def test_what_is_wrong(self):
+  def test_bad_subjects(self):
     for subject in ("docs: shortened README", "docs: shortening README", "docs: shortens README", "tests: what two tests share",
                     "daemon: the gate is pure", "docs: shorten README.", "docs: add " + "x" * 63, "docs: 3 pages", "plan: no copy"):
       self.assertIsNotNone(subjects.wrong(subject), subject)

@@ -15,7 +15,7 @@
 #include "base/core/version_range.h"
 #include "daemon/core/convert.h"
 #include "daemon/peers/peer_texts.h"
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 #include "plan/page/page.h"
 #include "plan/page/page_layout.h"
 #include "plan/page/ring.h"
@@ -68,11 +68,11 @@ TEST(Wire, AGreetingOfThisReleaseBeginsAsTheOldOneReadsIt) {
   net::Hello ours = OobHello();
   ours.wire_least = net::kWireVersionLeast;
   ours.wire_newest = net::kWireVersion;
-  const std::string said = Text(net::Encode(ours)).substr(net::kPacketHeaderBytes);
+  const std::string encoded = Text(net::Encode(ours)).substr(net::kPacketHeaderBytes);
   const std::string old = Golden("hello_oob").substr(net::kPacketHeaderBytes);
-  ASSERT_GE(said.size(), old.size());
+  ASSERT_GE(encoded.size(), old.size());
   // The range is first: 4 bytes each.
-  EXPECT_TRUE(SameBut(said.substr(0, old.size()), old, {{0, 8}}));
+  EXPECT_TRUE(SameBut(encoded.substr(0, old.size()), old, {{0, 8}}));
   EXPECT_EQ(Negotiated(ours.wire_least, ours.wire_newest, kOldWireLeast, kOldWire), kOldWire);
 }
 
@@ -111,15 +111,15 @@ std::vector<Field> UnusedFields(net::FrameType type) {
 
 TEST(Wire, EveryFrameIsTheSameBytes) {
   for (const auto& [name, value] : Frames()) {
-    const std::string said = Text(net::Encode(value, kTag));
+    const std::string encoded = Text(net::Encode(value, kTag));
     std::vector<Field> but = UnusedFields(net::TypeOf(value));
     for (const Field& unused : but)
-      EXPECT_EQ(said.substr(unused.begin, unused.end - unused.begin), std::string(unused.end - unused.begin, '\0')) << name;
+      EXPECT_EQ(encoded.substr(unused.begin, unused.end - unused.begin), std::string(unused.end - unused.begin, '\0')) << name;
     but.push_back({kBody - sizeof(uint32_t), kBody});  // the body's checksum
-    EXPECT_TRUE(SameBut(said, Golden(name), but)) << name;
+    EXPECT_TRUE(SameBut(encoded, Golden(name), but)) << name;
     net::Frame frame;
     ASSERT_TRUE(net::Decode(GoldenBytes(name), kTag, &frame)) << name;
-    EXPECT_EQ(Text(net::Encode(frame, kTag)), said) << name;
+    EXPECT_EQ(Text(net::Encode(frame, kTag)), encoded) << name;
   }
 }
 
@@ -217,7 +217,7 @@ TEST(Page, TheOldDaemonsIsRead) {
   EXPECT_TRUE(reader->Stale(kHeartbeat + plan::kPageStaleAfter + 1));
 }
 
-TEST(Page, TheOldDaemonsLastWordCounts) {
+TEST(Page, TheOldDaemonsEndOnThePageCounts) {
   const auto reader = OpenGoldenPage("page_ended");
   ASSERT_NE(reader, nullptr);
   EXPECT_TRUE(reader->ended());
@@ -278,8 +278,8 @@ TEST(Ring, OursIsTheOldDaemonsAndWhatTheOldPluginWritesIsTaken) {
   ASSERT_NE(reader, nullptr) << error;
   const std::string head = HeadOf(reader->fd(), kRingHeadBytes);
   // The old plugin looks at none of: the newest cause, the offset of the clock, the newest kind.
-  const Field new_words = {offsetof(plan::RingLayout, newest_cause), offsetof(plan::RingLayout, newest_kind) + sizeof(uint64_t)};
-  EXPECT_TRUE(SameBut(head, Golden("ring"), {kVersions, new_words}));
+  const Field new_reasons = {offsetof(plan::RingLayout, newest_cause), offsetof(plan::RingLayout, newest_kind) + sizeof(uint64_t)};
+  EXPECT_TRUE(SameBut(head, Golden("ring"), {kVersions, new_reasons}));
   EXPECT_EQ(Negotiated(VersionsIn(head).least, VersionsIn(head).newest, kOldRing, kOldRing), kOldRing);
   const std::string filled = Golden("ring_filled");
   ASSERT_EQ(pwrite(reader->fd(), filled.data(), filled.size(), 0), static_cast<ssize_t>(filled.size()));

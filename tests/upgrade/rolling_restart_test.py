@@ -90,7 +90,7 @@ class RollingRestart(unittest.TestCase):
     begun_ns = time.monotonic_ns()
     daemon = self.cluster.daemon(node)
     daemon.send(signal.SIGTERM)
-    self.assertEqual(daemon.wait(PATIENCE_S), 0, daemon.last_words())
+    self.assertEqual(daemon.wait(PATIENCE_S), 0, daemon.last_lines())
     self.cluster.binaries = dataclasses.replace(self.cluster.binaries, daemon=release.daemon)
     self.cluster.start_daemon(node)
     self.cluster.wait_ready(node)
@@ -99,7 +99,7 @@ class RollingRestart(unittest.TestCase):
     time.sleep(max(0.0, STEADY_S - back_ms / 1e3))
     dead = job.dead_rank()
     if dead is not None:
-      self.fail(f"rank {dead} ended: {job.ranks[dead].last_words()}")
+      self.fail(f"rank {dead} ended: {job.ranks[dead].last_lines()}")
     job.follower.poll()
     healthy = stalls.Window(healthy_ns, control_ns)
     stall_ms = stalls.stall_ms(job.follower.rows, begun_ns, healthy, time.monotonic_ns())

@@ -121,7 +121,7 @@ void ClusterDaemons::Carrier(sim::Port port, bool up) {
 
 void ClusterDaemons::Note(int node) {
   const size_t at = static_cast<size_t>(node);
-  judge_.SetHears(node, ended_[at] == 0 && paused_[at] == 0 && apart_[at] == 0);
+  judge_.SetConnected(node, ended_[at] == 0 && paused_[at] == 0 && apart_[at] == 0);
 }
 
 void ClusterDaemons::End(int node, bool killed) {

@@ -50,7 +50,7 @@ class ClusterDaemons final : public sim::Daemons {
   const sim::Network* const ports_;
   const std::string attach_;  // the prefix of the sockets
   cluster::Network network_;
-  cluster::Life wires_;
+  cluster::SimExecutor wires_;
   health::FakeDatagramNet datagrams_{&wires_};
   cluster::PeerDirectory directory_{&network_};
   cluster::StoreServer store_{&network_};

@@ -10,7 +10,7 @@ namespace {
 constexpr Nanos kOwnWithin = 50 * kNanosPerMs;
 // A daemon has its connections to the others and to the store again: 2 s to miss one, and 2 s between two attempts.
 constexpr Nanos kConnectedWithin = 5 * kNanosPerSecond;
-// What a daemon says that has started again is held where its former life was last heard of through the store, as there may be two of its
+// What a daemon says that has started again is held where its former run last reported through the store, as there may be two of its
 // name: for the lease of an entry, and a tick.
 constexpr Nanos kHeldWithin = 12 * kNanosPerSecond;
 // From a daemon's word to the pages of the others that are connected: a commit of the store and two ways are below 10 ms.
@@ -31,7 +31,7 @@ Judge::Judge(const World& world) : world_(world), daemons_(static_cast<size_t>(w
 
 void Judge::Forget(int node) {
   Daemon& daemon = daemons_[static_cast<size_t>(node)];
-  ++daemon.lives;
+  ++daemon.boots;
   daemon.page.clear();
   daemon.broken_paths = 0;
   daemon.verdict.clear();
@@ -43,7 +43,7 @@ void Judge::OnLink(int node, int rail, bool up) {
   up ? void(down.erase(rail)) : void(down.try_emplace(rail, Now()));
 }
 
-void Judge::SetHears(int node, bool hears) { daemons_[static_cast<size_t>(node)].hears_since = hears ? Now() : kNever; }
+void Judge::SetConnected(int node, bool connected) { daemons_[static_cast<size_t>(node)].connected_since = connected ? Now() : kNever; }
 
 void Judge::OnPage(int node, const plan::Plan& plan, Nanos now) {
   Daemon& daemon = daemons_[static_cast<size_t>(node)];
@@ -82,20 +82,20 @@ void Judge::LookAtOwn(int node) const {
       Violation("plan against facts",
                 absl::StrCat(Text(nic), " has weight ", entry.weight, " on its own daemon's page, which has known for ",
                              (Now() - down->second) / kNanosPerMs, " ms that its link is down"));
-    if (const Nanos promised = world_.words->promised_since(nic); promised != 0 && promised < Now())
-      Violation("operator's word", absl::StrCat(Text(nic), " is drained, and has weight ", entry.weight, " on its own daemon's page"));
+    if (const Nanos promised = world_.settings->promised_since(nic); promised != 0 && promised < Now())
+      Violation("operator's setting", absl::StrCat(Text(nic), " is drained, and has weight ", entry.weight, " on its own daemon's page"));
   }
 }
 
-bool Judge::Heard(int node, Nanos least) const {
-  const Nanos since = daemons_[static_cast<size_t>(node)].hears_since;
+bool Judge::ConnectedFor(int node, Nanos least) const {
+  const Nanos since = daemons_[static_cast<size_t>(node)].connected_since;
   return since != kNever && Now() - since > least;
 }
 
 void Judge::LookAtOthers(int node) const {
   for (size_t other = 0; other < daemons_.size(); ++other) {
-    const Nanos least = daemons_[other].lives > 1 ? kHeldWithin : kConnectedWithin;
-    if (static_cast<int>(other) == node || !Heard(static_cast<int>(other), least)) continue;
+    const Nanos least = daemons_[other].boots > 1 ? kHeldWithin : kConnectedWithin;
+    if (static_cast<int>(other) == node || !ConnectedFor(static_cast<int>(other), least)) continue;
     for (const auto& [rail, verdict] : daemons_[other].verdict) {
       const auto& [state, since] = verdict;
       if ((state != v1::FAILED && state != v1::DRAINED) || Now() - since < kOthersWithin) continue;
@@ -123,8 +123,8 @@ void Judge::Look() {
   const bool spreads = store_since_ != kNever && Now() - store_since_ > kConnectedWithin;
   for (size_t i = 0; i < daemons_.size(); ++i) {
     const int node = static_cast<int>(i);
-    if (Heard(node, kOwnWithin)) LookAtOwn(node);
-    if (spreads && Heard(node, kConnectedWithin)) LookAtOthers(node);
+    if (ConnectedFor(node, kOwnWithin)) LookAtOwn(node);
+    if (spreads && ConnectedFor(node, kConnectedWithin)) LookAtOthers(node);
   }
   LookAtLinks();
   for (const sim::Process* const process : processes_) {
@@ -136,7 +136,7 @@ void Judge::Look() {
 void Judge::LookAtReader(const sim::Process& process) {
   const int node = process.node();
   if (!process.begun() || process.stopped() || process.dead() || process.exiting()) return void(awake_since_.erase(process.host()));
-  if (Now() - awake_since_.try_emplace(process.host(), Now()).first->second < kReadWithin || !Heard(node, kConnectedWithin)) return;
+  if (Now() - awake_since_.try_emplace(process.host(), Now()).first->second < kReadWithin || !ConnectedFor(node, kConnectedWithin)) return;
   const std::map<Nic, Entry>& page = daemons_[static_cast<size_t>(node)].page;
   for (size_t other = 0; other < daemons_.size(); ++other) {
     const cluster::Node& of = *(*world_.nodes)[other];
@@ -158,7 +158,7 @@ void Judge::LookAtReader(const sim::Process& process) {
 
 // A job leaves a drained rail while it has another one. With keys it may have none for this message: some devices refuse its buffer.
 void Judge::ChunkLeaves(int sender, int receiver, const Nic& from, const Nic& to) {
-  if (processes_[static_cast<size_t>(sender)]->io().options.keys || !Heard(from.node, kJobsWithin)) return;
+  if (processes_[static_cast<size_t>(sender)]->io().options.keys || !ConnectedFor(from.node, kJobsWithin)) return;
   const std::map<Nic, Entry>& page = daemons_[static_cast<size_t>(from.node)].page;
   const auto weight = [&](const Nic& nic) -> const Entry* {
     const auto entry = page.find(nic);
@@ -166,7 +166,7 @@ void Judge::ChunkLeaves(int sender, int receiver, const Nic& from, const Nic& to
   };
   std::optional<Nic> off;
   for (const Nic& nic : {from, to}) {
-    const Nanos promised = world_.words->promised_since(nic);
+    const Nanos promised = world_.settings->promised_since(nic);
     const Entry* const entry = weight(nic);
     if (promised != 0 && Now() - promised > kJobsWithin && entry != nullptr && entry->weight == 0) off = nic;
   }
@@ -178,8 +178,8 @@ void Judge::ChunkLeaves(int sender, int receiver, const Nic& from, const Nic& to
     const Entry* const here = weight({from.node, links.local_rail(link)});
     const Entry* const there = weight({to.node, links.remote_rail(link)});
     if (here == nullptr || there == nullptr || here->weight == 0 || there->weight == 0) continue;
-    return Violation("operator's word", absl::StrCat("a chunk leaves by ", Text(from), " to ", Text(to), ", ", Text(*off),
-                                                     " is drained, and link ", link, " is up"));
+    return Violation("operator's setting", absl::StrCat("a chunk leaves by ", Text(from), " to ", Text(to), ", ", Text(*off),
+                                                        " is drained, and link ", link, " is up"));
   }
 }
 
@@ -188,7 +188,7 @@ std::string Judge::Unrested() const {
     if (vanished_.contains(static_cast<int>(i))) continue;
     const Daemon& daemon = daemons_[i];
     const std::string node = cluster::NodeName(static_cast<int>(i));
-    if (daemon.hears_since == kNever) return absl::StrCat("the daemon of ", node, " does not run");
+    if (daemon.connected_since == kNever) return absl::StrCat("the daemon of ", node, " does not run");
     if (daemon.broken_paths > 0) return absl::StrCat("the page of ", node, " forbids ", daemon.broken_paths, " paths");
     for (size_t other = 0; other < daemons_.size(); ++other)
       for (int rail = 0; rail < (*world_.nodes)[other]->rails(); ++rail) {

@@ -2,7 +2,7 @@
 //   - a page gives no weight to a NIC whose link its own daemon has heard to be down;
 //   - a verdict of a daemon on its own NIC is on the other daemons' pages in time;
 //   - a job reads on its daemon's page what the daemon has written;
-//   - what an operator was promised is kept, over the lives of the daemon, and by the jobs;
+//   - what an operator was promised is kept over restarts of the daemon, and by the jobs;
 //   - nothing of a former run of a job reaches the next one, or counts as its own;
 //   - of a world in which nothing is broken nobody says anything bad.
 #ifndef R2CC_TESTS_WORLD_JUDGE_H_
@@ -27,7 +27,7 @@ class Judge final : public cluster::Observer {
     const sim::Timeline* timeline;
     sim::Checker* checker;
     const std::vector<std::unique_ptr<cluster::Node>>* nodes;
-    const Operator* words;
+    const Operator* settings;
     int count;  // of the nodes
     bool calm;  // nothing is ever broken
   };
@@ -39,8 +39,8 @@ class Judge final : public cluster::Observer {
   void OnPage(int node, const plan::Plan& plan, Nanos now) override;
   void OnView(const v1::NodeView& view, int node, Nanos now) override;
   void OnLink(int node, int rail, bool up) override;
-  // The node's daemon is there, runs, and hears of others; or not.
-  void SetHears(int node, bool hears);
+  // True: the node's daemon runs and is connected to others.
+  void SetConnected(int node, bool connected);
   // It is gone for ever, and what the others say of it is their affair.
   void Vanish(int node) { vanished_.insert(node); }
   void SetStore(bool up) { store_since_ = up ? Now() : kNever; }
@@ -70,12 +70,12 @@ class Judge final : public cluster::Observer {
     Nanos since = 0;  // that its weight is not 0, or is 0
   };
   struct Daemon {
-    std::map<Nic, Entry> page;  // the last one of this life
+    std::map<Nic, Entry> page;  // the last one of this run
     size_t broken_paths = 0;
     std::map<int, Nanos> down_since;                        // by rail: as it has heard of its kernel
     std::map<int, std::pair<v1::NicState, Nanos>> verdict;  // by rail: as it has published last, and since when
-    Nanos hears_since = kNever;
-    int lives = 0;
+    Nanos connected_since = kNever;
+    int boots = 0;
   };
   Nanos Now() const { return world_.timeline->now(); }
   void LookAtOwn(int node) const;
@@ -86,7 +86,7 @@ class Judge final : public cluster::Observer {
   const sim::Process* Known(int node, const v1::Job& job) const;
   // For how long it has had its turns; 0: it has none.
   Nanos AwakeFor(const sim::Process& process) const;
-  bool Heard(int node, Nanos least) const;
+  bool ConnectedFor(int node, Nanos least) const;
   void Violation(const char* checker, const std::string& what) const { world_.checker->Violation(checker, what); }
 
   const World world_;

@@ -44,7 +44,7 @@ void Judge::OnJobs(int node, const v1::ListJobsReply& jobs, size_t places) {
     const sim::Process* const process = Known(node, job);
     if (process == nullptr) return;
     listed.insert(process->host());
-    if (process->dead() && Now() - process->died_at() > kEndWithin && Heard(node, kEndWithin))
+    if (process->dead() && Now() - process->died_at() > kEndWithin && ConnectedFor(node, kEndWithin))
       Violation("former run", absl::StrCat(daemon, " still lists process ", process->host(), ", which ended ",
                                            (Now() - process->died_at()) / kNanosPerMs, " ms ago"));
     const Nanos begun = process->io().options.clock.At(process->begun_at());
@@ -56,11 +56,11 @@ void Judge::OnJobs(int node, const v1::ListJobsReply& jobs, size_t places) {
       Violation("former run", absl::StrCat("process ", process->host(), " is said to be of ", job.run()));
   }
   for (const sim::Process* const process : processes_)
-    if (process->node() == node && AwakeFor(*process) > kAttachedWithin && Heard(node, kAttachedWithin) &&
+    if (process->node() == node && AwakeFor(*process) > kAttachedWithin && ConnectedFor(node, kAttachedWithin) &&
         !listed.contains(process->host()))
       Violation("former run", absl::StrCat(daemon, " does not list process ", process->host(), ", which runs there"));
   // One that asks has a place, too. A daemon that was stopped has them all ask at once.
-  if (places > listed.size() + 1 && Heard(node, kEndWithin))
+  if (places > listed.size() + 1 && ConnectedFor(node, kEndWithin))
     Violation("former run", absl::StrCat(daemon, " counts ", places, " places for ", listed.size(), " processes"));
 }
 

@@ -21,13 +21,13 @@ class Operator {
   // Bits of `how`: 1: also the last NIC that carries traffic; 2: it asks another daemon than the NIC's own; 4: at once. A NIC that is
   // drained twice has to be taken back twice.
   void Drain(const Nic& nic, int how, bool drained);
-  // Nothing is left to be said.
+  // Every request has its answer.
   bool answered() const;
   // Since when the daemon has promised to keep traffic off the NIC; 0: it has not, or it may take it back.
   Nanos promised_since(const Nic& nic) const;
 
  private:
-  struct Word {
+  struct Setting {
     int wanted = 0;  // drains that are in force
     int how = 0;
     bool settled = true;  // the last answer is the one to what is wanted
@@ -35,12 +35,12 @@ class Operator {
     Nanos promised_since = 0;
   };
   void Ask(const Nic& nic);
-  void Heard(const Nic& nic, bool drain, const absl::StatusOr<v1::NicActionReply>& reply);
+  void Answered(const Nic& nic, bool drain, const absl::StatusOr<v1::NicActionReply>& reply);
   cluster::Node* DaemonFor(const Nic& nic, int how) const;
 
   sim::Timeline* const timeline_;
   const std::vector<std::unique_ptr<cluster::Node>>* const nodes_;
-  std::map<Nic, Word> words_;
+  std::map<Nic, Setting> settings_;
 };
 
 }  // namespace r2cc::world

@@ -51,7 +51,7 @@ TEST(Shrink, ListsAreReadBack) {
   for (const char* wrong : {"3;7", "x", "3,x", ","}) EXPECT_FALSE(sim::ParseList(wrong, &list)) << wrong;
 }
 
-// A daemon that keeps no word on its disk: it takes a drain and a kill to see it, whatever else happens.
+// A daemon that keeps no setting on its disk: it takes a drain and a kill to see it, whatever else happens.
 TEST(Shrink, AHistoryOfTenFaultsComesDownToTheTwoThatMatter) {
   ASSERT_EQ(chdir(testing::TempDir().c_str()), 0);
   SetMinSeverity(Severity::kError);
@@ -66,10 +66,10 @@ TEST(Shrink, AHistoryOfTenFaultsComesDownToTheTwoThatMatter) {
     scenario.faults.push_back({.kind = FaultKind::kReset, .at = (3 + i) * kSecond, .a = i % 2, .b = 1 - i % 2, .degree = 3});
   scenario.faults.push_back({.kind = FaultKind::kDaemonKilled, .at = 6 * kSecond, .duration = kSecond / 10, .a = 0});
   ASSERT_TRUE(RunWorld(scenario, seed, false).violations.empty());
-  cluster::bug = cluster::Bug::kWordForgotten;
+  cluster::bug = cluster::Bug::kSettingForgotten;
   const auto fails = [&](const sim::Scenario& less) {
     const std::vector<std::string> violations = RunWorld(less, seed, false).violations;
-    return !violations.empty() && violations.front().starts_with("[operator's word]");
+    return !violations.empty() && violations.front().starts_with("[operator's setting]");
   };
   EXPECT_TRUE(fails(scenario));
   EXPECT_EQ(sim::Shrink(scenario, fails), (std::vector<size_t>{4, 9}));

@@ -45,14 +45,14 @@ const char* log_net_name = "?";
 
 void OnSignal(int) { stop_wanted = 1; }
 
-void Log(abi::LogLevel level, unsigned long, const char*, int, const char* format, ...) {
-  if (level != abi::LogLevel::kWarn && !log_info) return;
+void Log(abi::DebugLogLevel level, unsigned long, const char*, int, const char* format, ...) {
+  if (level != abi::DebugLogLevel::kWarn && !log_info) return;
   char text[1024];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof(text), format, arguments);
   va_end(arguments);
-  fprintf(stderr, "r2cc-perf[%d] NET/%s %s %s\n", log_rank, log_net_name, level == abi::LogLevel::kWarn ? "WARN" : "INFO", text);
+  fprintf(stderr, "r2cc-perf[%d] NET/%s %s %s\n", log_rank, log_net_name, level == abi::DebugLogLevel::kWarn ? "WARN" : "INFO", text);
 }
 
 template <typename T>

@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(DeviceMappingsTest, ThoseOfDeviceFilesAreFound) {
+TEST(DeviceMappingsTest, MappingsOfDeviceFilesAreFound) {
   std::istringstream maps(
       "55d0c0a00000-55d0c0a01000 r--p 00000000 fe:00 42    /usr/bin/job\n"
       "7f0010000000-7f0010001000 rw-s 00000000 00:06 123   /dev/infiniband/uverbs0\n"

@@ -266,7 +266,7 @@ void FakeFabric::Complete(CompletionQueueId id, const FakeCompletion& completion
   // One draw for each pair of receives, so that a seed's other events stay where they are.
   if (options.reorder && n >= 2 && plain(n - 1) && plain(n - 2) && time_->Below(2) == 0 && mark(n - 1) && mark(n - 2))
     std::swap(queue.queue[n - 1], queue.queue[n - 2]);
-  if (std::exchange(queue.armed, false) && queue.channel != ChannelId{}) ++channels_[queue.channel];
+  if (std::exchange(queue.armed, false) && queue.channel != CompletionChannelId{}) ++channels_[queue.channel];
   Wake(at.host);
 }
 

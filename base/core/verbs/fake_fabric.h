@@ -96,7 +96,7 @@ struct FakeCompletion {
 };
 struct FakeCompletionQueue {
   ContextId context{};
-  ChannelId channel{};
+  CompletionChannelId channel{};
   uint32_t entries = 0;
   bool armed = false, broken = false;
   std::deque<FakeCompletion> queue;
@@ -213,7 +213,7 @@ class FakeFabric {
     QueuePairId queue_pair{};
     FakePortName port;
     uint32_t number = 0;  // the queue pair's
-    RegionId region{};
+    MemoryRegionId region{};
     std::byte* to = nullptr;
     std::vector<std::byte> bytes;
   };
@@ -274,9 +274,9 @@ class FakeFabric {
   uint64_t last_id_ = 0;
   std::map<ContextId, FakeContext> contexts_;
   std::map<DomainId, ContextId> domains_;
-  std::map<RegionId, FakeRegion> regions_;
+  std::map<MemoryRegionId, FakeRegion> regions_;
   std::map<ContextId, std::vector<uint32_t>> free_keys_;
-  std::map<ChannelId, int> channels_;  // -> events
+  std::map<CompletionChannelId, int> channels_;  // -> events
   std::map<CompletionQueueId, FakeCompletionQueue> queues_;
   std::map<QueuePairId, FakeQueuePair> pairs_;
   std::map<uint64_t, Placement> placements_;

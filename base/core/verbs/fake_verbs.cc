@@ -104,7 +104,7 @@ int FakeVerbs::Register(DomainId domain, void* base, uint64_t bytes, uint32_t ac
     number = free.back();
     free.pop_back();
   }
-  *region = {static_cast<RegionId>(id), number << 8 | 1, number << 8 | 2};
+  *region = {static_cast<MemoryRegionId>(id), number << 8 | 1, number << 8 | 2};
   fabric_->regions_[region->id] = {*region, it->second, domain, static_cast<std::byte*>(base), bytes, access};
   return 0;
 }
@@ -119,7 +119,7 @@ int FakeVerbs::RegisterDmaBuf(DomainId domain, int fd, uint64_t, uint64_t bytes,
   return Register(domain, reinterpret_cast<void*>(base), bytes, access, region);
 }
 
-int FakeVerbs::Deregister(RegionId id) {
+int FakeVerbs::Deregister(MemoryRegionId id) {
   const auto it = fabric_->regions_.find(id);
   if (it == fabric_->regions_.end()) return EINVAL;
   const bool dead = fabric_->Dead(it->second.context);
@@ -129,22 +129,22 @@ int FakeVerbs::Deregister(RegionId id) {
   return dead ? EIO : 0;
 }
 
-int FakeVerbs::CreateChannel(ContextId context, ChannelId* channel, int* fd) {
+int FakeVerbs::CreateChannel(ContextId context, CompletionChannelId* channel, int* fd) {
   if (fabric_->Dead(context)) return EIO;
-  fabric_->channels_[*channel = NewId<ChannelId>()] = 0;
+  fabric_->channels_[*channel = NewId<CompletionChannelId>()] = 0;
   *fd = -1;
   return 0;
 }
 
-int FakeVerbs::DestroyChannel(ChannelId channel) { return fabric_->channels_.erase(channel) == 1 ? 0 : EINVAL; }
+int FakeVerbs::DestroyChannel(CompletionChannelId channel) { return fabric_->channels_.erase(channel) == 1 ? 0 : EINVAL; }
 
-int FakeVerbs::TakeCompletionEvents(ChannelId channel) {
+int FakeVerbs::TakeCompletionEvents(CompletionChannelId channel) {
   const auto it = fabric_->channels_.find(channel);
   if (it == fabric_->channels_.end()) return EINVAL;
   return std::exchange(it->second, 0) > 0 ? 0 : EAGAIN;
 }
 
-int FakeVerbs::CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) {
+int FakeVerbs::CreateCompletionQueue(ContextId context, uint32_t entries, CompletionChannelId channel, CompletionQueueId* queue) {
   const FakeDevice* const device = DeviceOf(context);
   if (device == nullptr) return EIO;
   if (entries == 0 || entries > device->limits.completions) return EINVAL;

@@ -114,7 +114,7 @@ TEST_F(Fake, WrongKeyEndsBothEnds) {
   Make();
   Receive(1, 1);
   Receive(1, 2);
-  const RegionId region = ends_[1].region.id;
+  const MemoryRegionId region = ends_[1].region.id;
   ASSERT_EQ(ends_[1].verbs->Deregister(region), 0);
   ASSERT_EQ(Send(SendKind::kWrite, 1, 0, 100), 0);
   time_.RunFor(kNanosPerMs);

@@ -85,13 +85,13 @@ int FaultyVerbs::RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64
   return error != 0 ? error : under_->RegisterDmaBuf(domain, fd, offset, bytes, base, access, region);
 }
 
-int FaultyVerbs::Deregister(RegionId region) {
+int FaultyVerbs::Deregister(MemoryRegionId region) {
   const int error = Fault(Call::kDeregister);
   if (error == 0 && Pretends(Call::kDeregister)) return 0;
   return error != 0 ? error : under_->Deregister(region);
 }
 
-int FaultyVerbs::CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) {
+int FaultyVerbs::CreateCompletionQueue(ContextId context, uint32_t entries, CompletionChannelId channel, CompletionQueueId* queue) {
   const int error = Fault(Call::kCreateCompletionQueue);
   return error != 0 ? error : under_->CreateCompletionQueue(context, entries, channel, queue);
 }

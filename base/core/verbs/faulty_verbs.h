@@ -82,11 +82,13 @@ class FaultyVerbs : public Verbs {
   int Register(DomainId domain, void* base, uint64_t bytes, uint32_t access, MemoryRegion* region) override;
   int RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64_t bytes, uint64_t base, uint32_t access,
                      MemoryRegion* region) override;
-  int Deregister(RegionId region) override;
-  int CreateChannel(ContextId context, ChannelId* channel, int* fd) override { return under_->CreateChannel(context, channel, fd); }
-  int DestroyChannel(ChannelId channel) override { return under_->DestroyChannel(channel); }
-  int TakeCompletionEvents(ChannelId channel) override { return under_->TakeCompletionEvents(channel); }
-  int CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) override;
+  int Deregister(MemoryRegionId region) override;
+  int CreateChannel(ContextId context, CompletionChannelId* channel, int* fd) override {
+    return under_->CreateChannel(context, channel, fd);
+  }
+  int DestroyChannel(CompletionChannelId channel) override { return under_->DestroyChannel(channel); }
+  int TakeCompletionEvents(CompletionChannelId channel) override { return under_->TakeCompletionEvents(channel); }
+  int CreateCompletionQueue(ContextId context, uint32_t entries, CompletionChannelId channel, CompletionQueueId* queue) override;
   int DestroyCompletionQueue(CompletionQueueId queue) override { return under_->DestroyCompletionQueue(queue); }
   int Arm(CompletionQueueId queue, bool solicited_only) override { return under_->Arm(queue, solicited_only); }
   int Poll(CompletionQueueId queue, std::span<Completion> completions, size_t* taken) override;

@@ -39,8 +39,8 @@ Id IdOf(Object* object) {
 
 ibv_context* Of(ContextId id) { return reinterpret_cast<ibv_context*>(id); }
 ibv_pd* Of(DomainId id) { return reinterpret_cast<ibv_pd*>(id); }
-ibv_mr* Of(RegionId id) { return reinterpret_cast<ibv_mr*>(id); }
-ibv_comp_channel* Of(ChannelId id) { return reinterpret_cast<ibv_comp_channel*>(id); }
+ibv_mr* Of(MemoryRegionId id) { return reinterpret_cast<ibv_mr*>(id); }
+ibv_comp_channel* Of(CompletionChannelId id) { return reinterpret_cast<ibv_comp_channel*>(id); }
 ibv_cq* Of(CompletionQueueId id) { return reinterpret_cast<ibv_cq*>(id); }
 ibv_qp* Of(QueuePairId id) { return reinterpret_cast<ibv_qp*>(id); }
 
@@ -245,7 +245,7 @@ int Libibverbs::Register(DomainId domain, void* base, uint64_t bytes, uint32_t a
                                                         static_cast<unsigned>(flags) | IBV_ACCESS_RELAXED_ORDERING)
                                : library_->reg_mr(Of(domain), base, bytes, flags);
   if (made == nullptr) return NoObject();
-  *region = {.id = IdOf<RegionId>(made), .local_key = made->lkey, .remote_key = made->rkey};
+  *region = {.id = IdOf<MemoryRegionId>(made), .local_key = made->lkey, .remote_key = made->rkey};
   return 0;
 }
 
@@ -256,13 +256,13 @@ int Libibverbs::RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64_
   const int relaxed = (access & kRelaxedOrdering) != 0 ? IBV_ACCESS_RELAXED_ORDERING : 0;
   ibv_mr* const made = library_->reg_dmabuf_mr(Of(domain), offset, bytes, base, fd, AccessFlags(access) | relaxed);
   if (made == nullptr) return NoObject();
-  *region = {.id = IdOf<RegionId>(made), .local_key = made->lkey, .remote_key = made->rkey};
+  *region = {.id = IdOf<MemoryRegionId>(made), .local_key = made->lkey, .remote_key = made->rkey};
   return 0;
 }
 
-int Libibverbs::Deregister(RegionId region) { return Error(library_->dereg_mr(Of(region))); }
+int Libibverbs::Deregister(MemoryRegionId region) { return Error(library_->dereg_mr(Of(region))); }
 
-int Libibverbs::CreateChannel(ContextId context, ChannelId* channel, int* fd) {
+int Libibverbs::CreateChannel(ContextId context, CompletionChannelId* channel, int* fd) {
   errno = 0;
   ibv_comp_channel* const made = library_->create_comp_channel(Of(context));
   if (made == nullptr) return NoObject();
@@ -271,17 +271,17 @@ int Libibverbs::CreateChannel(ContextId context, ChannelId* channel, int* fd) {
     return error;
   }
   fork_guard::Add(made->fd);
-  *channel = IdOf<ChannelId>(made);
+  *channel = IdOf<CompletionChannelId>(made);
   *fd = made->fd;
   return 0;
 }
 
-int Libibverbs::DestroyChannel(ChannelId channel) {
+int Libibverbs::DestroyChannel(CompletionChannelId channel) {
   fork_guard::Remove(Of(channel)->fd);
   return Error(library_->destroy_comp_channel(Of(channel)));
 }
 
-int Libibverbs::TakeCompletionEvents(ChannelId channel) {
+int Libibverbs::TakeCompletionEvents(CompletionChannelId channel) {
   ibv_cq* queue = nullptr;
   void* user = nullptr;
   bool any = false;
@@ -292,7 +292,7 @@ int Libibverbs::TakeCompletionEvents(ChannelId channel) {
   return any ? 0 : NoObject();
 }
 
-int Libibverbs::CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) {
+int Libibverbs::CreateCompletionQueue(ContextId context, uint32_t entries, CompletionChannelId channel, CompletionQueueId* queue) {
   if (entries > INT_MAX) return EINVAL;
   errno = 0;
   ibv_cq* const made =

@@ -46,11 +46,11 @@ class Libibverbs : public Verbs {
   int Register(DomainId domain, void* base, uint64_t bytes, uint32_t access, MemoryRegion* region) override;
   int RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64_t bytes, uint64_t base, uint32_t access,
                      MemoryRegion* region) override;
-  int Deregister(RegionId region) override;
-  int CreateChannel(ContextId context, ChannelId* channel, int* fd) override;
-  int DestroyChannel(ChannelId channel) override;
-  int TakeCompletionEvents(ChannelId channel) override;
-  int CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) override;
+  int Deregister(MemoryRegionId region) override;
+  int CreateChannel(ContextId context, CompletionChannelId* channel, int* fd) override;
+  int DestroyChannel(CompletionChannelId channel) override;
+  int TakeCompletionEvents(CompletionChannelId channel) override;
+  int CreateCompletionQueue(ContextId context, uint32_t entries, CompletionChannelId channel, CompletionQueueId* queue) override;
   int DestroyCompletionQueue(CompletionQueueId queue) override;
   int Arm(CompletionQueueId queue, bool solicited_only) override;
   int Poll(CompletionQueueId queue, std::span<Completion> completions, size_t* taken) override;

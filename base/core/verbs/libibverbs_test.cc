@@ -58,7 +58,7 @@ class LibibverbsTest : public testing::Test {
     EXPECT_EQ(verbs_.missing(), "");
     EXPECT_EQ(verbs_.Open("stub0", &context_, &async_fd_), 0);
     EXPECT_EQ(verbs_.AllocateDomain(context_, &domain_), 0);
-    EXPECT_EQ(verbs_.CreateCompletionQueue(context_, 100, ChannelId{}, &queue_), 0);
+    EXPECT_EQ(verbs_.CreateCompletionQueue(context_, 100, CompletionChannelId{}, &queue_), 0);
     EXPECT_EQ(verbs_.CreateQueuePair(domain_, {.send_completions = queue_, .receive_completions = queue_}, &pair_), 0);
   }
 
@@ -184,7 +184,7 @@ TEST_F(LibibverbsTest, EventsAreReadAndAcknowledgedWithTheirSubject) {
 }
 
 TEST_F(LibibverbsTest, CompletionEventsAreTakenAndAcknowledged) {
-  ChannelId channel{};
+  CompletionChannelId channel{};
   int fd = -1;
   ASSERT_EQ(verbs_.CreateChannel(context_, &channel, &fd), 0);
   EXPECT_NE(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);

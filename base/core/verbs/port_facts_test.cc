@@ -30,7 +30,7 @@ TEST(PortFacts, GidsNameTheInterface) {
   EXPECT_EQ(Named({9, "eth9", "0000:c1:00.0"}), "mlx4_0:2");
 }
 
-TEST(PortFacts, SoftRoceNamesTheInterfaceThatItStandsOn) { EXPECT_EQ(Named({12, "eth5", ""}), "rxe0:1"); }
+TEST(PortFacts, SoftRoceNamesTheInterfaceThatItUses) { EXPECT_EQ(Named({12, "eth5", ""}), "rxe0:1"); }
 
 TEST(PortFacts, ThePciFunctionDecidesWhereNoGidDoes) {
   EXPECT_EQ(Named({4, "ib1", "0000:81:00.1"}), "mlx5_1:1");

@@ -25,8 +25,8 @@ namespace r2cc::verbs {
 
 enum class ContextId : uint64_t {};
 enum class DomainId : uint64_t {};
-enum class RegionId : uint64_t {};
-enum class ChannelId : uint64_t {};
+enum class MemoryRegionId : uint64_t {};
+enum class CompletionChannelId : uint64_t {};
 enum class CompletionQueueId : uint64_t {};
 enum class QueuePairId : uint64_t {};
 
@@ -86,7 +86,7 @@ enum Access : uint32_t {
 };
 
 struct MemoryRegion {
-  RegionId id{};
+  MemoryRegionId id{};
   uint32_t local_key = 0;
   uint32_t remote_key = 0;
 };
@@ -258,15 +258,15 @@ class Verbs {
   virtual int RegisterDmaBuf(DomainId domain, int fd, uint64_t offset, uint64_t bytes, uint64_t base, uint32_t access,
                              MemoryRegion* region) = 0;
   // 0: the device does not reach it any more, and will not.
-  virtual int Deregister(RegionId region) = 0;
+  virtual int Deregister(MemoryRegionId region) = 0;
 
   // Completion events come readable on `*fd`, which is non-blocking and belongs to the channel.
-  virtual int CreateChannel(ContextId context, ChannelId* channel, int* fd) = 0;
-  virtual int DestroyChannel(ChannelId channel) = 0;
+  virtual int CreateChannel(ContextId context, CompletionChannelId* channel, int* fd) = 0;
+  virtual int DestroyChannel(CompletionChannelId channel) = 0;
   // Takes and acknowledges what is there. EAGAIN: nothing was. Never blocks.
-  virtual int TakeCompletionEvents(ChannelId channel) = 0;
+  virtual int TakeCompletionEvents(CompletionChannelId channel) = 0;
   // `channel`: 0 for none. MAY BLOCK.
-  virtual int CreateCompletionQueue(ContextId context, uint32_t entries, ChannelId channel, CompletionQueueId* queue) = 0;
+  virtual int CreateCompletionQueue(ContextId context, uint32_t entries, CompletionChannelId channel, CompletionQueueId* queue) = 0;
   virtual int DestroyCompletionQueue(CompletionQueueId queue) = 0;
   // The next completion makes one event of the channel. One that came before shows only in Poll(): poll once more after this.
   virtual int Arm(CompletionQueueId queue, bool solicited_only) = 0;

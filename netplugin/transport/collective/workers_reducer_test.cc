@@ -51,7 +51,7 @@ TEST_P(WorkersReducerTest, OperationAndTypeAreHandedOn) {
   EXPECT_EQ(one, std::vector<float>(kCount, 0x1p127f));
 }
 
-TEST_P(WorkersReducerTest, SeveralAreUnderWayAtATimeAndEachSaysWhenItIsDone) {
+TEST_P(WorkersReducerTest, SeveralAreUnderWayAtATimeAndEachReportsItsEnd) {
   std::vector<std::vector<float>*> outs;
   std::vector<std::unique_ptr<collnet::Reducer::Reduction>> begun;
   for (int i = 0; i < 8; ++i) {

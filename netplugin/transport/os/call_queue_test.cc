@@ -46,7 +46,7 @@ TEST(CallQueue, CallsAreDoneInOrder) {
   EXPECT_EQ(done, (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
-TEST(CallQueue, WhatACallThrowsIsTheCallersAndTheOthersAreDone) {
+TEST(CallQueue, AnExceptionOfACallReachesItsCallerAndTheOthersAreDone) {
   std::atomic<int> wakes{0};
   CallQueue queue([&] { ++wakes; });
   bool thrown = false, other = false;
@@ -78,7 +78,7 @@ TEST(CallQueue, TheEndLeavesNobodyWaiting) {
   EXPECT_TRUE(done);
 }
 
-TEST(CallQueue, WhatIsPostedIsDoneByTheThreadAndNotAfterTheEnd) {
+TEST(CallQueue, PostedCallsAreMadeByTheThreadAndNotAfterTheEnd) {
   int woken = 0, done = 0;
   CallQueue calls([&] { ++woken; });
   calls.Post([&] {

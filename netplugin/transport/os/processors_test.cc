@@ -35,7 +35,7 @@ TEST(Processors, AThreadThatWasPinnedHasThoseOfTheMainThreadAgain) {
   }).join();
 }
 
-TEST(Processors, WhatTheMainThreadMayNotUseIsNotTheirs) {
+TEST(Processors, UsesOnlyTheProcessorsOfTheMainThread) {
   const cpu_set_t all = MaskOf(0);
   cpu_set_t one = all;
   KeepOne(&one);

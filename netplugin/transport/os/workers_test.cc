@@ -88,7 +88,7 @@ TEST_F(WorkersTest, PlacesAreSharedOutAmongTheThreads) {
   EXPECT_NE(task->thread.load(), second->thread.load());
 }
 
-TEST_F(WorkersTest, WhatHasArrivedDoesNotWaitForASender) {
+TEST_F(WorkersTest, ArrivedBytesDoNotWaitForASender) {
   const auto workers = Make(2);
   task->held = true;
   workers->Wake(workers->Add(Workers::Way::kSend, 0, one.get(), task));

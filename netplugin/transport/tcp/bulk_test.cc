@@ -115,7 +115,7 @@ TEST_P(BulkPair, EveryByteOfEverySizeArrivesOnceAndInOrder) {
   }
 }
 
-TEST_P(BulkPair, WhatIsForgottenIsReadAndNotWritten) {
+TEST_P(BulkPair, ADiscardedChunkIsReadAndNotWritten) {
   discard_ = true;
   Add(200'000);
   Add(3);
@@ -165,7 +165,7 @@ TEST_P(BulkPair, AHalfSentMessageGoesOnFromItsCopy) {
   EXPECT_EQ(received_[0], copy);
 }
 
-TEST_P(BulkPair, WhoeverLooksInWhicheverWayEveryByteArrivesOnce) {
+TEST_P(BulkPair, EveryByteArrivesOnceWithEachMixOfReaders) {
   constexpr BulkReceiver::Look kLooks[] = {BulkReceiver::Look::kAhead, BulkReceiver::Look::kInPlace};
   uint64_t sent = 0;
   for (int i = 0; i < 5000; ++i) {

@@ -33,7 +33,7 @@ TEST(RailCongestionControl, IsWhatIsAskedFor) {
   EXPECT_EQ((Kernel{"cubic", {"bbr", "reno"}}.Choose("bbr")), "bbr");
 }
 
-TEST(RailCongestionControl, WhatCannotBeHadIsRefusedByName) {
+TEST(RailCongestionControl, AMissingAlgorithmIsRefusedByName) {
   Kernel kernel{"cubic", {"reno"}};
   EXPECT_EQ(kernel.Choose("vegas"), std::nullopt);
   EXPECT_EQ(kernel.error,

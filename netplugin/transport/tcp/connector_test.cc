@@ -49,7 +49,7 @@ class CallTest : public testing::Test {
     for (int i = 0; i < kPatienceMs && !outcome_.has_value(); ++i) poller_.Wait(1);
     ASSERT_TRUE(outcome_.has_value());
   }
-  void Say(int fd, const Bytes& bytes) { ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
+  void SendText(int fd, const Bytes& bytes) { ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size())); }
 
   Poller poller_;
   Source source_;
@@ -66,7 +66,7 @@ TEST_F(CallTest, AReplyEndsItWithTheConnection) {
   Dial();
   UniqueFd other = Answer();
   ASSERT_TRUE(other);
-  Say(other.get(), Encode(HelloReply{.accepted = true, .reason = "welcome"}));
+  SendText(other.get(), Encode(HelloReply{.accepted = true, .reason = "welcome"}));
   Await();
   EXPECT_EQ(*outcome_, Connector::Outcome::kReplied);
   EXPECT_EQ(reason_, "welcome");
@@ -92,7 +92,7 @@ TEST_F(CallTest, SomethingElseAnswers) {
   const UniqueFd other = Answer();
   ASSERT_TRUE(other);
   const std::string text = "HTTP/1.1 400 Bad Request\r\n\r\n";
-  Say(other.get(), Bytes(text.begin(), text.end()));
+  SendText(other.get(), Bytes(text.begin(), text.end()));
   Await();
   EXPECT_NE(*outcome_, Connector::Outcome::kReplied);
 }

@@ -70,7 +70,7 @@ PacketStream::State ControlSocket::Service() {
   const PacketStream::State state = stream_->Read([&](std::span<const uint8_t> packet) {
     Frame frame;
     sound = Decode(packet, tag_, &frame);
-    if (sound) sink_.heard(frame);
+    if (sound) sink_.received(frame);
     return sound;
   });
   return sound ? state : PacketStream::State::kGarbled;

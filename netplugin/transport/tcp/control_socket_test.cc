@@ -24,7 +24,7 @@ struct ControlSocketTest : testing::Test {
   }
 
   // The peer reads all that there is.
-  std::vector<Frame> Heard() {
+  std::vector<Frame> Received() {
     std::vector<Frame> frames;
     for (bool more = true; more;) {
       const size_t before = frames.size();
@@ -56,14 +56,14 @@ TEST_F(ControlSocketTest, TheAnswerToAFenceGoesWholeOrNotAtAll) {
   socket.Queue(frames::Ping{});
   socket.Queue(FlowReport{});
   ASSERT_TRUE(socket.Flush());
-  const std::vector<Frame> heard = Heard();
-  ASSERT_EQ(heard.size(), parts.size() + 1);
+  const std::vector<Frame> received = Received();
+  ASSERT_EQ(received.size(), parts.size() + 1);
   FencedParts collected;
-  for (size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(collected.Add(std::get<frames::Fenced>(heard[i])), i + 1 == parts.size());
-  EXPECT_EQ(TypeOf(heard.back()), FrameType::kAck);
+  for (size_t i = 0; i < parts.size(); ++i) EXPECT_EQ(collected.Add(std::get<frames::Fenced>(received[i])), i + 1 == parts.size());
+  EXPECT_EQ(TypeOf(received.back()), FrameType::kAck);
   socket.Queue(frames::Ping{});
   ASSERT_TRUE(socket.Flush());
-  EXPECT_EQ(Heard().size(), 1u);
+  EXPECT_EQ(Received().size(), 1u);
 }
 
 }  // namespace

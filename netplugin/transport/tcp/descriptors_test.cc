@@ -20,17 +20,17 @@ TEST(OutOfDescriptors, NamesTheLimit) {
 
 TEST(DescriptorWatch, WarnsAndRemembers) {
   FakeClock clock;
-  std::vector<std::string> said;
+  std::vector<std::string> logged;
   DescriptorWatch watch(&clock, [&](LogLevel level, const std::string& line) {
     EXPECT_EQ(level, LogLevel::kWarn);
-    said.push_back(line);
+    logged.push_back(line);
   });
   watch.Failed(ETIMEDOUT);
-  EXPECT_TRUE(said.empty());
+  EXPECT_TRUE(logged.empty());
   EXPECT_EQ(watch.Trouble(), "");
   watch.Failed(EMFILE);
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0].find("R2CC: no connection can be made or taken: this process has all "), 0u) << said[0];
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_EQ(logged[0].find("R2CC: no connection can be made or taken: this process has all "), 0u) << logged[0];
   EXPECT_EQ(watch.Trouble(), OutOfDescriptors(EMFILE, DescriptorsMost()));
   clock.Advance(60 * kNanosPerSecond);
   EXPECT_EQ(watch.Trouble(), "") << "long ago";

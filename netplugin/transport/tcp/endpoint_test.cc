@@ -16,7 +16,7 @@ TEST(TcpEndpoint, ARailComesBackAsItWas) {
   }
 }
 
-TEST(TcpEndpoint, WhatIsNoAddressIsRefused) {
+TEST(TcpEndpoint, AnInvalidAddressIsRefused) {
   EXPECT_FALSE(AddressOf({}).has_value());
   EXPECT_FALSE(AddressOf({1, 2}).has_value());
   EXPECT_FALSE(AddressOf({1, 2, 'x', 0, 'y'}).has_value());

@@ -39,7 +39,7 @@ struct ListenerTest : testing::Test {
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length), 0);
     return fd;
   }
-  static void Say(const UniqueFd& fd, uint64_t session) {
+  static void Greet(const UniqueFd& fd, uint64_t session) {
     const Bytes hello = Encode(Hello{.session = session});
     EXPECT_EQ(send(fd.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
   }
@@ -51,60 +51,60 @@ struct ListenerTest : testing::Test {
   FakeClock clock;
   Poller poller;
   SocketAddress address;
-  std::set<uint64_t> heard;
+  std::set<uint64_t> greeted;
   std::vector<std::unique_ptr<Connection>> kept;
-  std::vector<std::string> said;
-  DescriptorWatch descriptors{&clock, [this](LogLevel, const std::string& line) { said.push_back(line); }};
+  std::vector<std::string> logged;
+  DescriptorWatch descriptors{&clock, [this](LogLevel, const std::string& line) { logged.push_back(line); }};
   TcpListener listener{&poller, &clock, kWaitingMax,
                        [this](const Hello& hello, std::unique_ptr<Connection>* connection) {
-                         heard.insert(hello.session);
+                         greeted.insert(hello.session);
                          kept.push_back(std::move(*connection));
                          return HelloReply{.accepted = true};
                        },
                        &descriptors};
 };
 
-TEST_F(ListenerTest, WhoHasSpokenIsHeardHoweverManyComeAtOnce) {
+TEST_F(ListenerTest, AGreetingIsReadHoweverManyConnectionsComeAtOnce) {
   std::vector<UniqueFd> callers;
   for (const size_t count : {200u, 300u}) {
     const size_t before = callers.size();
     for (size_t i = 0; i < count; ++i) {
       callers.push_back(Connected());
-      Say(callers.back(), callers.size());
+      Greet(callers.back(), callers.size());
     }
     Look();
-    EXPECT_EQ(heard.size(), before + count);
+    EXPECT_EQ(greeted.size(), before + count);
   }
   EXPECT_EQ(listener.refused(), 0u);
 }
 
-TEST_F(ListenerTest, WhoHasSpokenWhenOthersNeedHisPlaceIsHeard) {
+TEST_F(ListenerTest, AGreetingIsReadWhenOthersNeedThePlace) {
   std::vector<UniqueFd> callers;
   for (size_t i = 0; i < kWaitingMax; ++i) callers.push_back(Connected());
   Look();
-  EXPECT_TRUE(heard.empty());
+  EXPECT_TRUE(greeted.empty());
   // The others come first, so that the poller tells of them first.
   std::vector<UniqueFd> silent;
   for (size_t i = 0; i < kWaitingMax; ++i) silent.push_back(Connected());
-  for (size_t i = 0; i < callers.size(); ++i) Say(callers[i], i + 1);
+  for (size_t i = 0; i < callers.size(); ++i) Greet(callers[i], i + 1);
   Look();
-  EXPECT_EQ(heard.size(), callers.size());
+  EXPECT_EQ(greeted.size(), callers.size());
   EXPECT_EQ(listener.refused(), 0u);
 }
 
-TEST_F(ListenerTest, OfTheSilentTheOldestMakeRoom) {
+TEST_F(ListenerTest, TheOldestSilentConnectionsMakeRoom) {
   constexpr size_t kMore = 10;
   std::vector<UniqueFd> callers;
   for (size_t i = 0; i < kWaitingMax + kMore; ++i) callers.push_back(Connected());
   Look();
   EXPECT_EQ(listener.refused(), kMore);
-  for (size_t i = kMore; i < callers.size(); ++i) Say(callers[i], i);
+  for (size_t i = kMore; i < callers.size(); ++i) Greet(callers[i], i);
   Look();
-  EXPECT_EQ(heard.size(), kWaitingMax);
-  EXPECT_FALSE(heard.contains(kMore - 1));
+  EXPECT_EQ(greeted.size(), kWaitingMax);
+  EXPECT_FALSE(greeted.contains(kMore - 1));
 }
 
-TEST_F(ListenerTest, WhoStaysSilentIsGivenUp) {
+TEST_F(ListenerTest, ASilentConnectionIsGivenUp) {
   const UniqueFd silent = Connected();
   Look();
   clock.Advance(tuning::kSpeaksWithin - 1);
@@ -117,9 +117,9 @@ TEST_F(ListenerTest, WhoStaysSilentIsGivenUp) {
   EXPECT_EQ(recv(silent.get(), &byte, 1, 0), 0);
 }
 
-TEST_F(ListenerTest, ForWantOfDescriptorsItWaitsAndSaysSo) {
+TEST_F(ListenerTest, WithoutDescriptorsItWaitsAndLogsIt) {
   const UniqueFd caller = Connected();
-  Say(caller, 1);
+  Greet(caller, 1);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit none = before;
@@ -127,12 +127,12 @@ TEST_F(ListenerTest, ForWantOfDescriptorsItWaitsAndSaysSo) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   Look();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(heard.empty());
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_NE(said[0].find("has all " + std::to_string(none.rlim_cur) + " descriptors open"), std::string::npos) << said[0];
+  EXPECT_TRUE(greeted.empty());
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_NE(logged[0].find("has all " + std::to_string(none.rlim_cur) + " descriptors open"), std::string::npos) << logged[0];
   listener.Tick(clock.Now());
   Look();
-  EXPECT_TRUE(heard.contains(1)) << "who came meanwhile was not lost";
+  EXPECT_TRUE(greeted.contains(1)) << "who came meanwhile was not lost";
 }
 
 TEST(Listener, PlacesAreAShareOfWhatTheProcessMayOpen) {

@@ -7,13 +7,13 @@
 namespace r2cc::net {
 namespace {
 
-TEST(QuickAckPolicy, OfSmallMessagesTheyMayBeLate) {
+TEST(QuickAckPolicy, SmallMessagesMayBeAcknowledgedLate) {
   QuickAckPolicy quick_ack;
   EXPECT_EQ(quick_ack.Read(false), true);
   EXPECT_EQ(quick_ack.Read(false), std::nullopt);
 }
 
-TEST(QuickAckPolicy, OfBulkNothingIsSaidToANewConnection) {
+TEST(QuickAckPolicy, BulkOnANewConnectionChangesNothing) {
   QuickAckPolicy quick_ack;
   EXPECT_EQ(quick_ack.Read(true), std::nullopt);
 }
@@ -26,7 +26,7 @@ TEST(QuickAckPolicy, BulkEndsItOnce) {
   EXPECT_EQ(quick_ack.Read(false), true);
 }
 
-TEST(QuickAckPolicy, TheKernelIsToldAgainNowAndThen) {
+TEST(QuickAckPolicy, TheOptionIsSetAgainNowAndThen) {
   QuickAckPolicy quick_ack;
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(quick_ack.Read(false), true) << round;

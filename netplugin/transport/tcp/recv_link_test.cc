@@ -178,7 +178,7 @@ TEST_F(RecvLinkTest, ASocketThatIsLookedAtNowAndThenStaysWithThePoller) {
 
 TEST_F(RecvLinkTest, ASocketThatIsLookedAtAllTheTimeWakesNobody) { EXPECT_FALSE(WakesAfterLooks(kLooksMost)); }
 
-TEST_F(RecvLinkTest, APollReadsWhatItIsNotToldOf) {
+TEST_F(RecvLinkTest, APollReadsBytesWithoutAnEvent) {
   ASSERT_FALSE(WakesAfterLooks(kLooksMost));
   Post();
   Send();
@@ -201,7 +201,7 @@ TEST_F(RecvLinkTest, WithTheTickAllSocketsAreWatchedAgain) {
   EXPECT_FALSE(WakesAfterLooks(kLooksMost));
 }
 
-TEST_F(RecvLinkTest, TheJobHasItsMessageBeforeTheSenderHearsOfIt) {
+TEST_F(RecvLinkTest, TheJobHasItsMessageBeforeTheSenderGetsTheAcknowledgement) {
   constexpr MessageId kTogether = kEagerWindow / 2;
   for (MessageId i = 0; i < kTogether; ++i) Post();
   ASSERT_EQ(LastAcknowledged(), 0u);
@@ -216,7 +216,7 @@ TEST_F(RecvLinkTest, TheJobHasItsMessageBeforeTheSenderHearsOfIt) {
   EXPECT_EQ(LastAcknowledged(), kTogether);
 }
 
-TEST_F(RecvLinkTest, ASenderThatWaitsHearsOfItsMessageInTheSameTurn) {
+TEST_F(RecvLinkTest, AWaitingSenderGetsTheAcknowledgementInTheSameTurn) {
   Post();
   Send(false);
   peer->Progress(kFlow);
@@ -237,7 +237,7 @@ struct TwoSocketsTest : RecvLinkTest {
   char received[64 * 1024];
 };
 
-TEST_F(TwoSocketsTest, WhereBulkCameFromNobodyLooksForTheSmallMessagesAfterIt) {
+TEST_F(TwoSocketsTest, TheSocketOfBulkIsNotPolledForLaterSmallMessages) {
   Send(kFlow, 0, 16 * 1024, 1);
   EXPECT_TRUE(peer->Service());
   ASSERT_EQ(comm.done_through, 1u);
@@ -252,7 +252,7 @@ TEST_F(TwoSocketsTest, WhereBulkCameFromNobodyLooksForTheSmallMessagesAfterIt) {
   EXPECT_EQ(comm.done_through, 2u);
 }
 
-TEST_F(TwoSocketsTest, WhileBulkIsAboutTheSenderHearsInTheSameTurn) {
+TEST_F(TwoSocketsTest, DuringBulkTheSenderGetsTheAcknowledgementInTheSameTurn) {
   constexpr MessageId kTogether = kEagerWindow / 2;
   Send(kFlow, 0, 16 * 1024, 1);
   EXPECT_TRUE(peer->Service());
@@ -281,13 +281,13 @@ struct TcpSocketsTest : TwoSocketsTest {
   }
 };
 
-TEST_F(TcpSocketsTest, OfSmallMessagesTheKernelMayTellTheSenderLater) {
+TEST_F(TcpSocketsTest, TheKernelMayAcknowledgeSmallMessagesLater) {
   ASSERT_TRUE(Quick());
   Move(8);
   EXPECT_FALSE(Quick());
 }
 
-TEST_F(TcpSocketsTest, OfBulkItTellsHimAtOnce) {
+TEST_F(TcpSocketsTest, TheKernelAcknowledgesBulkAtOnce) {
   Move(16 * 1024);
   EXPECT_TRUE(Quick());
   for (int i = 0; i < tuning::kSmallMessagesMost; ++i) Move(8);
@@ -348,7 +348,7 @@ TEST_F(RecvWorkersTest, NobodyButAWorkerMovesWhatComesByAnyButTheFirstSocket) {
   EXPECT_EQ(received, large);
 }
 
-TEST_F(RecvWorkersTest, WhatComesByTheFirstIsTheCallers) {
+TEST_F(RecvWorkersTest, TheCallerReadsTheFirstSocket) {
   constexpr uint32_t kSmallBytes = 8;
   Load(0, kSmallBytes);
   EXPECT_EQ(Write(0), BulkSender::Result::kMore);

@@ -11,8 +11,9 @@ TcpOob::TcpOob(TcpPort* port, const OobAddress& peer, OobOwner* owner)
     : port_(port),
       owner_(owner),
       address_(peer),
-      control_(port->poller(), port->key().tag,
-               {[owner](const Frame& frame) { owner->OobHeard(frame); }, [this](plan::EvidenceCause) { Lost(ProbeResult::kSilent); }}) {
+      control_(
+          port->poller(), port->key().tag,
+          {[owner](const Frame& frame) { owner->OobFrameReceived(frame); }, [this](plan::EvidenceCause) { Lost(ProbeResult::kSilent); }}) {
   ParseAddress(peer.host, peer.port, &peer_);
 }
 
@@ -57,9 +58,9 @@ void TcpOob::Close() {
   connector_.reset();
 }
 
-void TcpOob::Probe(Nanos heard) {
+void TcpOob::Probe(Nanos last_received) {
   if (peer_.length == 0) return;
-  question_ = {port_->Now(), heard};
+  question_ = {port_->Now(), last_received};
   port_->probes()->Ask(address_, *question_);
 }
 

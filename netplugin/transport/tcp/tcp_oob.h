@@ -23,7 +23,7 @@ class TcpOob final : public Oob {
   void Attach(std::unique_ptr<Connection> greeted, const HelloReply& reply) override;
   void Close() override;
   ControlChannel* control() override { return &control_; }
-  void Probe(Nanos heard) override;
+  void Probe(Nanos last_received) override;
   void Tick() override;
 
  private:

@@ -26,8 +26,8 @@ class TcpProbesTest : public testing::Test {
     peer_ = {"127.0.0.1", address.port()};
     return fd;
   }
-  std::optional<ProbeResult> Ask(Nanos heard = 0) {
-    const Probes::Question question{clock_.Now(), heard};
+  std::optional<ProbeResult> Ask(Nanos last_received = 0) {
+    const Probes::Question question{clock_.Now(), last_received};
     probes_.Ask(peer_, question);
     std::optional<ProbeResult> result;
     while (!result.has_value() && clock_.Now() - question.asked < kAnswerLimit) {
@@ -72,7 +72,7 @@ TEST_F(TcpProbesTest, AProcessThatIsGoneRefuses) {
   EXPECT_EQ(Ask(), ProbeResult::kRefused);
 }
 
-TEST_F(TcpProbesTest, AProcessThatWasHeardSinceIsAskedAnew) {
+TEST_F(TcpProbesTest, AProcessThatSentAFrameSinceIsAskedAgain) {
   UniqueFd listener = StoppedListener();
   EXPECT_EQ(Ask(), ProbeResult::kAnswers);
   int failure = 0;
@@ -94,7 +94,7 @@ TEST_F(TcpProbesTest, AFullQueueIsSilent) {
   EXPECT_EQ(Ask(), ProbeResult::kSilent);
 }
 
-TEST_F(TcpProbesTest, WhatIsNoAddressIsSilent) {
+TEST_F(TcpProbesTest, AnInvalidAddressIsSilent) {
   peer_ = {"nowhere", 1};
   EXPECT_EQ(Ask(), ProbeResult::kSilent);
 }

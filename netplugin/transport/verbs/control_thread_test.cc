@@ -14,7 +14,7 @@
 namespace r2cc::net::verbs {
 namespace {
 
-ControlJob Says(std::string* out, char what) {
+ControlJob Appends(std::string* out, char what) {
   return [out, what](Nanos) -> std::optional<Nanos> {
     *out += what;
     return std::nullopt;
@@ -24,10 +24,10 @@ ControlJob Says(std::string* out, char what) {
 TEST(JobQueue, ClosesBeforeOpensAndNothingEarly) {
   JobQueue queue;
   std::string done;
-  queue.Add(JobKind::kOpen, 1, Says(&done, 'a'));
-  queue.Add(JobKind::kClose, 5, Says(&done, 'b'));
-  queue.Add(JobKind::kOpen, 2, Says(&done, 'c'));
-  queue.Add(JobKind::kClose, 9, Says(&done, 'd'));
+  queue.Add(JobKind::kOpen, 1, Appends(&done, 'a'));
+  queue.Add(JobKind::kClose, 5, Appends(&done, 'b'));
+  queue.Add(JobKind::kOpen, 2, Appends(&done, 'c'));
+  queue.Add(JobKind::kClose, 9, Appends(&done, 'd'));
   EXPECT_EQ(queue.next(), 1);
   while (auto next = queue.Take(5)) next->second(5);
   EXPECT_EQ(done, "bac");
@@ -48,7 +48,7 @@ TEST(FakeControlThread, StepsAreApartAndOthersRunBetween) {
     takes = kNanosPerMs;
     return 2 * kNanosPerMs;
   });
-  thread.Submit(JobKind::kClose, Says(&done, 'x'));
+  thread.Submit(JobKind::kClose, Appends(&done, 'x'));
   time.RunFor(100 * kNanosPerMs);
   EXPECT_EQ(done, "x");
   ASSERT_EQ(steps.size(), 3u);
@@ -88,7 +88,7 @@ TEST(RealControlThread, EndsWithJobsUndone) {
   }
 }
 
-TEST(RealControlThread, WhatClosesWaitsForNothingThatOpens) {
+TEST(RealControlThread, ACloseWaitsForNoOpening) {
   const SteadyClock clock;
   RealControlThread thread(&clock, "r2cc-verbs-test");
   thread.Start();
@@ -105,12 +105,12 @@ TEST(RealControlThread, WhatClosesWaitsForNothingThatOpens) {
   EXPECT_TRUE(opened.get_future().get());
 }
 
-TEST(JobQueue, WhoDidNotAnswerTheLastTimeIsJoinedLast) {
+TEST(JobQueue, APeerThatDidNotAnswerTheLastTimeIsJoinedLast) {
   JobQueue queue;
   std::string done;
-  queue.Add(JobKind::kJoinAgain, 1, Says(&done, 'a'));
-  queue.Add(JobKind::kJoin, 2, Says(&done, 'b'));
-  queue.Add(JobKind::kOpen, 3, Says(&done, 'c'));
+  queue.Add(JobKind::kJoinAgain, 1, Appends(&done, 'a'));
+  queue.Add(JobKind::kJoin, 2, Appends(&done, 'b'));
+  queue.Add(JobKind::kOpen, 3, Appends(&done, 'c'));
   while (auto next = queue.Take(5)) next->second(5);
   EXPECT_EQ(done, "cba");
 }

@@ -24,8 +24,8 @@ using plan::EvidenceCause;
 
 constexpr uint32_t kTag = 0x5eed;
 
-struct FakeClock final : Clock {
-  explicit FakeClock(const FakeTimeline* of) : time(of) {}
+struct TimelineClock final : Clock {
+  explicit TimelineClock(const FakeTimeline* of) : time(of) {}
   Nanos Now() const override { return time->now(); }
   const FakeTimeline* const time;
 };
@@ -49,7 +49,7 @@ struct RecordingVerbs final : FaultyVerbs {
 class CoreEnd final : public LinkOwner, public LinkCore::User {
  public:
   std::shared_ptr<void> KeepAlive() override { return std::make_shared<int>(0); }
-  void Heard(const LinkName&, const Frame&) override {}
+  void FrameReceived(const LinkName&, const Frame&) override {}
   void Trouble(const LinkName&, EvidenceCause cause) override { troubles.push_back(cause); }
   void LinkClosed(LinkName, bool ok) override { closed.push_back(ok); }
   void Ready(const LinkName&) override {}
@@ -59,7 +59,7 @@ class CoreEnd final : public LinkOwner, public LinkCore::User {
   }
   void Created() override { created = true; }
   void Joined() override { joined = true; }
-  void Heard(const Frame& frame) override { frames.push_back(frame); }
+  void FrameReceived(const Frame& frame) override { frames.push_back(frame); }
   bool IsOpen(FlowId) override { return true; }
   void Credited() override { ++credited; }
   bool Mark(uint32_t, uint32_t) override { return false; }
@@ -144,13 +144,13 @@ class LinkCoreTest : public testing::Test {
       for (CoreEnd& one : ends_)
         if (one.core != nullptr) one.core->Look();
   }
-  void Say(int host, const Frame& frame) {
+  void Send(int host, const Frame& frame) {
     ends_[host].core->Queue(frame);
     EXPECT_TRUE(ends_[host].core->Flush());
   }
 
   FakeTimeline time_;
-  const FakeClock clock_;
+  const TimelineClock clock_;
   FakeFabric fabric_;
   CoreEnd ends_[2];
   std::vector<std::string> lines_;

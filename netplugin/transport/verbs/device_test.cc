@@ -28,17 +28,17 @@ class DeviceTest : public testing::Test {
     for (uint64_t i = 0; i < 4; ++i) {
       Device::Listener listener{
           static_cast<uint8_t>(1 + i / 2), static_cast<QueuePairId>(100 + i), static_cast<CompletionQueueId>(200 + i), nullptr, {}};
-      listener.notify = [this, i](Device::Trouble trouble) { told_.push_back({i, trouble}); };
+      listener.notify = [this, i](Device::Trouble trouble) { notified_.push_back({i, trouble}); };
       tokens_.push_back(device_->Listen(std::move(listener)));
     }
   }
   std::vector<std::pair<uint64_t, Device::Trouble>> After(const AsyncEvent& event) {
     faulty_.Inject(device_->context(), event);
     device_->ReadEvents([this](uint8_t port) { changed_.push_back(port); });
-    return std::exchange(told_, {});
+    return std::exchange(notified_, {});
   }
 
-  using Told = std::vector<std::pair<uint64_t, Device::Trouble>>;
+  using Notified = std::vector<std::pair<uint64_t, Device::Trouble>>;
   FakeTimeline time_;
   FakeFabric fabric_;
   FakeVerbs fake_;
@@ -46,7 +46,7 @@ class DeviceTest : public testing::Test {
   std::string error_;
   std::shared_ptr<Device> device_;
   std::vector<Device::Token> tokens_;
-  Told told_;
+  Notified notified_;
   std::vector<uint8_t> changed_;
 };
 
@@ -54,25 +54,25 @@ TEST_F(DeviceTest, EventsGoToWhomTheyAreAbout) {
   ASSERT_NE(device_ = Open(&error_), nullptr) << error_;
   ListenAll();
   using enum Device::Trouble;
-  EXPECT_EQ(After({.kind = AsyncKind::kPortError, .port = 2}), (Told{{2, kPort}, {3, kPort}}));
-  EXPECT_EQ(After({.kind = AsyncKind::kQueuePairFatal, .queue_pair = QueuePairId{101}}), (Told{{1, kQueuePair}}));
-  EXPECT_EQ(After({.kind = AsyncKind::kCompletionQueueError, .completion_queue = CompletionQueueId{203}}), (Told{{3, kDevice}}));
-  EXPECT_EQ(After({.kind = AsyncKind::kQueuePairAccessError, .queue_pair = QueuePairId{999}}), Told{});
-  EXPECT_EQ(After({.kind = AsyncKind::kOther}), Told{});
+  EXPECT_EQ(After({.kind = AsyncKind::kPortError, .port = 2}), (Notified{{2, kPort}, {3, kPort}}));
+  EXPECT_EQ(After({.kind = AsyncKind::kQueuePairFatal, .queue_pair = QueuePairId{101}}), (Notified{{1, kQueuePair}}));
+  EXPECT_EQ(After({.kind = AsyncKind::kCompletionQueueError, .completion_queue = CompletionQueueId{203}}), (Notified{{3, kDevice}}));
+  EXPECT_EQ(After({.kind = AsyncKind::kQueuePairAccessError, .queue_pair = QueuePairId{999}}), Notified{});
+  EXPECT_EQ(After({.kind = AsyncKind::kOther}), Notified{});
   device_->Unlisten(tokens_[2]);
-  EXPECT_EQ(After({.kind = AsyncKind::kPortError, .port = 2}), (Told{{3, kPort}}));
+  EXPECT_EQ(After({.kind = AsyncKind::kPortError, .port = 2}), (Notified{{3, kPort}}));
   EXPECT_TRUE(changed_.empty());
-  EXPECT_EQ(After({.kind = AsyncKind::kPortActive, .port = 1}), Told{});
-  EXPECT_EQ(After({.kind = AsyncKind::kGidChange, .port = 2}), Told{});
+  EXPECT_EQ(After({.kind = AsyncKind::kPortActive, .port = 1}), Notified{});
+  EXPECT_EQ(After({.kind = AsyncKind::kGidChange, .port = 2}), Notified{});
   EXPECT_EQ(changed_, (std::vector<uint8_t>{1, 2}));
   EXPECT_FALSE(device_->lost());
   EXPECT_EQ(After({.kind = AsyncKind::kDeviceFatal}).size(), 3u);
   EXPECT_TRUE(device_->lost());
-  EXPECT_EQ(After({.kind = AsyncKind::kDeviceFatal}), Told{});  // once
+  EXPECT_EQ(After({.kind = AsyncKind::kDeviceFatal}), Notified{});  // once
 }
 
 // Acknowledged in the reader: what an event is about can be destroyed by whoever hears of it.
-TEST_F(DeviceTest, EventsAreAcknowledgedBeforeTheyAreTold) {
+TEST_F(DeviceTest, EventsAreAcknowledgedBeforeTheyAreReported) {
   ASSERT_NE(device_ = Open(&error_), nullptr);
   CompletionQueueId queue{};
   QueuePairInfo pair;
@@ -89,7 +89,7 @@ TEST_F(DeviceTest, EventsAreAcknowledgedBeforeTheyAreTold) {
   EXPECT_EQ(fake_.DestroyCompletionQueue(queue), 0);
 }
 
-TEST_F(DeviceTest, TheGidIsReadAnew) {
+TEST_F(DeviceTest, TheGidIsReadAgain) {
   ASSERT_NE(device_ = Open(&error_), nullptr);
   PortInfo info;
   GidEntry gid;
@@ -105,7 +105,7 @@ TEST_F(DeviceTest, TheGidIsReadAnew) {
   EXPECT_EQ(device_->LookAt(9, {}, &info, &gid), EINVAL);
 }
 
-TEST_F(DeviceTest, WhatCannotBeOpenedIsSaidInOneLine) {
+TEST_F(DeviceTest, ADeviceThatCannotBeOpenedIsLoggedInOneLine) {
   faulty_.FailCall(Call::kOpen, 1, EACCES);
   EXPECT_EQ(Open(&error_), nullptr);
   EXPECT_NE(error_.find("mlx5_0"), std::string::npos);
@@ -117,7 +117,7 @@ TEST_F(DeviceTest, WhatCannotBeOpenedIsSaidInOneLine) {
 }
 
 // A fact of the device, not of a call: mlx5 says EIO of a command in a bad state, too.
-TEST_F(DeviceTest, IsGoneIfItHasSaidSoAndAnswersNoQuery) {
+TEST_F(DeviceTest, IsGoneAfterAFatalEventIfItAnswersNoQuery) {
   ASSERT_NE(device_ = Open(&error_), nullptr);
   const bool fails = true;
   faulty_.FailWhile(Call::kQueryDevice, &fails, EIO);
@@ -131,14 +131,14 @@ TEST_F(DeviceTest, IsGoneIfItHasSaidSoAndAnswersNoQuery) {
   EXPECT_TRUE(device_->gone());
 }
 
-TEST_F(DeviceTest, WhoUsesADomainHearsThatItIsRetired) {
+TEST_F(DeviceTest, UsersOfADomainAreNotifiedThatItIsRetired) {
   ASSERT_NE(device_ = Open(&error_), nullptr);
   int failed = 0;
   const auto domain = Domain::Allocate(device_, &failed), other = Domain::Allocate(device_, &failed);
   for (const Domain* const of : {domain.get(), other.get()})
-    device_->Listen({1, {}, {}, of, [this, of, &other](Device::Trouble trouble) { told_.push_back({of == other.get(), trouble}); }});
+    device_->Listen({1, {}, {}, of, [this, of, &other](Device::Trouble trouble) { notified_.push_back({of == other.get(), trouble}); }});
   device_->Retire(other.get());
-  EXPECT_EQ(told_, (Told{{1, Device::Trouble::kQueuePair}}));
+  EXPECT_EQ(notified_, (Notified{{1, Device::Trouble::kQueuePair}}));
 }
 
 // Its last user may be a job of its own control thread: a fence of a device that was lost and replaced, which takes long.

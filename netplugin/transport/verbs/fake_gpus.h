@@ -17,8 +17,8 @@ namespace r2cc::net::verbs {
 
 class FakeGpus : public testing::Test {
  protected:
-  struct FakeClock final : Clock {
-    explicit FakeClock(const FakeTimeline* of) : time(of) {}
+  struct TimelineClock final : Clock {
+    explicit TimelineClock(const FakeTimeline* of) : time(of) {}
     Nanos Now() const override { return time->now(); }
     const FakeTimeline* const time;
   };
@@ -61,7 +61,7 @@ class FakeGpus : public testing::Test {
   }
 
   FakeTimeline time_;
-  const FakeClock clock_{&time_};
+  const TimelineClock clock_{&time_};
   FakeFabric fabric_{&time_};
   FakeVerbs fake_{&fabric_, 0};
   FaultyVerbs faulty_{&fake_};

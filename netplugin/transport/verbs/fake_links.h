@@ -29,7 +29,7 @@ template <typename Owner>
 class FakeOwner : public Owner {
  public:
   std::shared_ptr<void> KeepAlive() override { return std::make_shared<int>(0); }
-  void Heard(const LinkName&, const Frame& frame) override {
+  void FrameReceived(const LinkName&, const Frame& frame) override {
     frames.push_back(frame);
     if (const auto* const report = std::get_if<FlowReport>(&frame)) acknowledged = std::max(acknowledged, report->placed_through);
   }
@@ -111,8 +111,8 @@ class FakeLinks : public testing::Test {
     Memory memory;
     Counter carried;
   };
-  struct FakeClock final : Clock {
-    explicit FakeClock(const FakeTimeline* of) : time(of) {}
+  struct TimelineClock final : Clock {
+    explicit TimelineClock(const FakeTimeline* of) : time(of) {}
     Nanos Now() const override { return time->now(); }
     const FakeTimeline* const time;
   };
@@ -206,7 +206,7 @@ class FakeLinks : public testing::Test {
   }
 
   FakeTimeline time_;
-  const FakeClock clock_;
+  const TimelineClock clock_;
   FakeFabric fabric_;
   std::vector<std::string> lines_;
   End ends_[2];

@@ -140,7 +140,7 @@ TEST_F(FenceOnFake, ASlowStepIsWaitedFor) {
   }
 }
 
-TEST_F(FenceOnFake, WhatIsNotFlushedInTimeProvesNothing) {
+TEST_F(FenceOnFake, ALateFlushProvesNothing) {
   Begin("rdma_rxe");
   fabric_->options.placement_late_one_in = 1;
   fabric_->options.placement_late_most = 10 * kNanosPerSecond;
@@ -232,7 +232,7 @@ TEST_F(FenceOnFake, AnErrorCodeIsNoProofThatTheDeviceIsGone) {
     }
 }
 
-TEST_F(FenceOnFake, AQueuePairThatLivesWaitsForTheSecondLine) {
+TEST_F(FenceOnFake, AQueuePairThatCannotBeEndedWaitsForTheRevocation) {
   Begin("mlx5_core");
   const bool fails = true;
   for (const Call call : {Call::kError, Call::kDestroyQueuePair, Call::kDeregister}) faulty_->FailWhile(call, &fails, EIO);
@@ -278,7 +278,7 @@ TEST_F(FenceOnFake, ADeviceThatIsGonePlacesNothing) {
 }
 
 // Its calls fail before its event is read.
-TEST_F(FenceOnFake, ADeviceThatSaysItSoonIsWaitedFor) {
+TEST_F(FenceOnFake, ALostDeviceIsWaitedForUntilItsEvent) {
   Begin("mlx5_core");
   fabric_->LoseDevice(1, "mlx5_0");
   RunFence("mlx5_core", 20 * kNanosPerMs);

@@ -33,7 +33,7 @@ class FlusherTest : public FakeGpus {
   std::vector<MessageId> done_;
 };
 
-TEST_F(FlusherTest, WhatIsFlushedIsSeenAndToldInOrder) {
+TEST_F(FlusherTest, FlushedBytesAreSeenAndReportedInOrder) {
   EXPECT_TRUE(Poll());
   gpu_.Placing("mlx5_0", memory_, 4);
   std::memcpy(memory_, "here", 4);
@@ -62,7 +62,7 @@ TEST_F(FlusherTest, AnotherDevicesBytesAreNotSeen) {
   EXPECT_EQ(Seen(memory_, 4), std::string(4, '\0'));
 }
 
-TEST_F(FlusherTest, WithoutAQueuePairItFailsAndALineSaysWhy) {
+TEST_F(FlusherTest, WithoutAQueuePairItFailsAndALogLineHasTheReason) {
   faulty_.FailCall(Call::kCreateQueuePair, 1, ENOSPC);
   Flush(0);
   time_.RunFor(kNanosPerMs);

@@ -33,7 +33,7 @@ TEST(Gid, LinkLocalLastAndOfTheInterface) {
   EXPECT_EQ(Chosen(two, {.interface_index = 3}), 0u);
 }
 
-TEST(Gid, OfTheRightTypeOrNone) {
+TEST(Gid, ChoosesTheRightTypeOrNone) {
   const std::vector<GidEntry> old = {Entry(0, "10.0.0.1", GidType::kRoceV1)};
   EXPECT_FALSE(ChooseGid(old, {}).has_value());
   EXPECT_FALSE(ChooseGid({}, {}).has_value());

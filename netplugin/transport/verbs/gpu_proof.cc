@@ -50,7 +50,7 @@ std::string GpuProof::Try(Means* means) const {
     Verbs* verbs;
     MemoryRegion region = {};
     ~Registered() {
-      if (region.id != RegionId{}) verbs->Deregister(region.id);
+      if (region.id != MemoryRegionId{}) verbs->Deregister(region.id);
     }
   };
   // What is sent, and room for what comes.

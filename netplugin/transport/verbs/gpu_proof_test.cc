@@ -36,7 +36,7 @@ TEST_F(GpuProofTest, BytesThatDoNotArriveAreFoundOut) {
             "R2CC: the RDMA device mlx5_0 does not reach the memory of GPU 0 by peer memory: what is written there does not arrive");
 }
 
-TEST_F(GpuProofTest, WhatFailsIsALineAndNothingMore) {
+TEST_F(GpuProofTest, AFailureIsALogLineAndNothingMore) {
   faulty_.FailCall(Call::kRegister, 2, EFAULT);
   EXPECT_FALSE(Show(MemoryKind::kDmaBuf));
   EXPECT_EQ(error_,

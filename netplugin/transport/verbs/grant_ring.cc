@@ -197,7 +197,7 @@ GrantReader::Result GrantReader::Read(const Record& record, FlowReport* report) 
   return Result::kReport;
 }
 
-void GrantReader::Heard(const FlowReport& report) {
+void GrantReader::Received(const FlowReport& report) {
   if (!IsOpen(report.flow)) return;
   Known& known = known_[report.flow];
   if (report.grants && report.placed_through + report.capacities.size() >= known.first + known.capacities.size()) {

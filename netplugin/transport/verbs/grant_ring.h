@@ -94,7 +94,7 @@ class GrantReader {
   };
   Result Read(const Record& record, FlowReport* report);
   // The report came as a frame.
-  void Heard(const FlowReport& report);
+  void Received(const FlowReport& report);
 
  private:
   struct Known {

@@ -131,7 +131,7 @@ TEST(GrantRing, FramesGoWhereRecordsDoNot) {
 }
 
 // As a writer does that has forgotten what it has said.
-TEST(GrantRing, WhatIsSaidAgainSaysItsNewKeys) {
+TEST(GrantRing, ARepeatedReportHasItsNewKeys) {
   GrantReader reader(kAllOpen);
   FlowReport report;
   for (const uint32_t generation : {1, 2, 1}) {
@@ -144,7 +144,7 @@ TEST(GrantRing, WhatIsSaidAgainSaysItsNewKeys) {
   EXPECT_EQ(report.places[0].generation, 2u) << "an older one that was late";
 }
 
-TEST(GrantRing, WhatIsSaidOfAClosedFlowIsNothing) {
+TEST(GrantRing, ARecordOfAClosedFlowIsIgnored) {
   std::set<FlowId> open = {1};
   GrantReader reader([&open](FlowId flow) { return open.contains(flow); });
   FlowReport report;
@@ -156,7 +156,7 @@ TEST(GrantRing, WhatIsSaidOfAClosedFlowIsNothing) {
   // Whatever else is not known of it: nobody waits for that.
   record.message += 5;
   EXPECT_EQ(reader.Read(record, &report), GrantReader::Result::kNothing);
-  reader.Heard(GrantOf(1, 0, 10));
+  reader.Received(GrantOf(1, 0, 10));
   // And it takes no memory.
   for (FlowId flow = 0; flow < 2 * kFlowSlots; ++flow) {
     open = {flow};
@@ -184,7 +184,7 @@ TEST(GrantRing, ARecordWaitsForTheFrameBeforeIt) {
   ASSERT_TRUE(records && records->size() == 1);
   FlowReport report;
   EXPECT_EQ(reader.Read(records->front(), &report), GrantReader::Result::kLater);
-  reader.Heard(first);
+  reader.Received(first);
   ASSERT_EQ(reader.Read(records->front(), &report), GrantReader::Result::kReport);
   EXPECT_EQ(report.capacities.size(), 11u);
 }
@@ -201,7 +201,7 @@ TEST(GrantRing, AnotherCapacityIsGarbled) {
   EXPECT_EQ(reader.Read(record, &report), GrantReader::Result::kGarbled);
 }
 
-TEST(GrantRing, AStrangersFlowsAreLimited) {
+TEST(GrantRing, FlowNumbersFromAPeerAreLimited) {
   GrantReader reader(kAllOpen);
   FlowReport report;
   Record record = SomeRecord();
@@ -233,7 +233,7 @@ TEST(GrantRing, ManyFlowsOnBothWays) {
         ring.pop_front();
       }
       if (!frames_too || frames.empty()) return;
-      reader.Heard(frames.front());
+      reader.Received(frames.front());
       ledgers[frames.front().flow].Take(frames.front());
       frames.pop_front();
     };

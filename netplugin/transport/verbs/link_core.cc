@@ -13,8 +13,8 @@ namespace {
 
 using plan::EvidenceCause;
 
-// Kinds of words. A frame that does not fit into one word comes in parts.
-constexpr uint8_t kPart = 1, kLastPart = 2, kProofWord = 3;
+// Kinds of control messages. A frame that does not fit into one message comes in parts.
+constexpr uint8_t kPart = 1, kLastPart = 2, kProof = 3;
 constexpr size_t kPartBytes = kFrameSlotBytes - 8;
 
 // Retry counters that ran out say that the other device has answered nothing, as often as it was asked.
@@ -91,7 +91,7 @@ void LinkCore::Trouble(EvidenceCause cause) {
 // ---- the control thread's part ----
 
 QueuePairOptions LinkCore::Options() const {
-  QueuePairOptions options{.life = ++shared_->lives, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
+  QueuePairOptions options{.number = ++shared_->queue_pairs_made, .port = rail_.port, .gid = rail_.gid, .psn = shared_->random()};
   options.site = shared_->traffic_class.For(shared_->site);
   if (IsActive(Mutant::kSuccessorTheSame)) options.psn = 1;
   return options;
@@ -146,7 +146,7 @@ void LinkCore::Join(const Offer& remote) {
     const bool ok = state->pair->Join(remote, &error);
     history->silent = !ok;
     const uint32_t own = state->pair->offer().mtu_bytes;
-    if (ok && own != remote.mtu_bytes && !history->mtu_said.exchange(true))
+    if (ok && own != remote.mtu_bytes && !history->mtu_logged.exchange(true))
       log(LogLevel::kWarn, "R2CC: device=" + state->pair->device()->info().name + ": the MTU is " + std::to_string(own) + " here and " +
                                std::to_string(remote.mtu_bytes) + " at the peer; the link uses " +
                                std::to_string(state->pair->mtu_bytes()) + ". Set both ports to the larger one for full speed");
@@ -217,7 +217,7 @@ bool LinkCore::Close() {
   return false;
 }
 
-// ---- words ----
+// ---- control messages ----
 
 void LinkCore::Queue(const Frame& frame) {
   if (broken_) return;
@@ -239,9 +239,9 @@ void LinkCore::Queue(const Frame& frame) {
 }
 
 void LinkCore::SendProof(uint32_t crc) {
-  Word word{kProofWord, std::vector<uint8_t>(sizeof(crc))};
-  std::memcpy(word.bytes.data(), &crc, sizeof(crc));
-  out_.push_back(std::move(word));
+  Control proof{kProof, std::vector<uint8_t>(sizeof(crc))};
+  std::memcpy(proof.bytes.data(), &crc, sizeof(crc));
+  out_.push_back(std::move(proof));
   Flush();
 }
 
@@ -262,13 +262,13 @@ bool LinkCore::Flush() {
   QueuePair* const of = pair();
   if (of == nullptr || !joined() || !other_ready_ || broken_) return true;
   if (WriteRecords() != 0) return false;
-  for (; !out_.empty() && of->CanSendWord(); out_.pop_front())
-    if (of->SendWord(out_.front().kind, out_.front().bytes) != 0) return false;
+  for (; !out_.empty() && of->CanSendControl(); out_.pop_front())
+    if (of->SendControl(out_.front().kind, out_.front().bytes) != 0) return false;
   return records_->ReturnCredit() == 0;
 }
 
-void LinkCore::OnWord(uint8_t kind, std::span<const uint8_t> bytes) {
-  if (kind == kProofWord && bytes.size() == sizeof(uint32_t)) {
+void LinkCore::OnControl(uint8_t kind, std::span<const uint8_t> bytes) {
+  if (kind == kProof && bytes.size() == sizeof(uint32_t)) {
     uint32_t crc;
     std::memcpy(&crc, bytes.data(), sizeof(crc));
     return user_->ProofCame(crc);
@@ -280,8 +280,8 @@ void LinkCore::OnWord(uint8_t kind, std::span<const uint8_t> bytes) {
   Frame frame;
   const Bytes packet = std::exchange(in_, {});
   if (PacketLength(packet) != packet.size() || !Decode(packet, key_.tag, &frame)) return Trouble(EvidenceCause::kGarbled);
-  if (const auto* const report = std::get_if<FlowReport>(&frame)) reader_.Heard(*report);
-  user_->Heard(frame);
+  if (const auto* const report = std::get_if<FlowReport>(&frame)) reader_.Received(*report);
+  user_->FrameReceived(frame);
 }
 
 void LinkCore::ReadRecords() {
@@ -293,22 +293,22 @@ void LinkCore::ReadRecords() {
     if (result == GrantReader::Result::kGarbled) return Trouble(EvidenceCause::kGarbled);
     if (result == GrantReader::Result::kLater) return;
     records_->Took(record);
-    if (result == GrantReader::Result::kReport) user_->Heard(std::move(report));
+    if (result == GrantReader::Result::kReport) user_->FrameReceived(std::move(report));
     if (broken_) return;
   }
 }
 
-bool LinkCore::IsMute(const QueuePair& pair) {
+bool LinkCore::IsSilent(const QueuePair& pair) {
   if (out_.empty() || !pair.awaits()) {
-    mute_since_ = 0;
+    silent_since_ = 0;
     return false;
   }
   const Nanos now = shared_->clock->Now();
-  if (mute_since_ == 0 || mute_at_ != pair.retired()) {
-    mute_since_ = now;
-    mute_at_ = pair.retired();
+  if (silent_since_ == 0 || silent_at_ != pair.retired()) {
+    silent_since_ = now;
+    silent_at_ = pair.retired();
   }
-  return now - mute_since_ >= ReportsWithin(shared_->site);
+  return now - silent_since_ >= ReportsWithin(shared_->site);
 }
 
 void LinkCore::Look() {
@@ -318,9 +318,9 @@ void LinkCore::Look() {
   const uint32_t credit = of->credit();
   const bool ok = of->Poll([this](const QueuePair::Event& event) {
     switch (event.kind) {
-      case QueuePair::Event::Kind::kWord:
+      case QueuePair::Event::Kind::kControl:
         other_ready_ = true;
-        OnWord(event.word_kind, event.bytes);
+        OnControl(event.control_kind, event.bytes);
         break;
       case QueuePair::Event::Kind::kMark:
         if (!user_->Mark(event.immediate, event.immediate_bytes)) Trouble(EvidenceCause::kGarbled);
@@ -335,7 +335,7 @@ void LinkCore::Look() {
   if (!broken_ && credit == 0 && of->credit() > 0) user_->Credited();
   if (!broken_ && !Flush()) Trouble(EvidenceCause::kSocketError);
   // The initiator's session finds that sooner while the peer answers elsewhere. An acceptor's would wait for ever to say its last words.
-  if (!broken_ && IsMute(*of)) Trouble(EvidenceCause::kSilence);
+  if (!broken_ && IsSilent(*of)) Trouble(EvidenceCause::kSilence);
 }
 
 }  // namespace r2cc::net::verbs

@@ -1,4 +1,4 @@
-// Holds what both ends of a verbs link have in common: the life of its queue pair, its control channel, and its close.
+// Holds what both ends of a verbs link have in common: its queue pair from creation to end, its control channel, and its close.
 //
 // Grants and acknowledgements go as records into the other end's memory, where they cost it neither a receive nor a completion. They go as
 // frames when its ring is full, or when a record cannot carry them. A record may overtake a frame; if it continues that frame, it waits for
@@ -39,7 +39,7 @@ struct VerbsShared {
   std::function<void(uint16_t rail)> keys_revoked;
   SiteSettings site;
   TrafficClass traffic_class;
-  std::atomic<uint32_t> lives{0};  // how many queue pairs were made
+  std::atomic<uint32_t> queue_pairs_made{0};  // how many queue pairs were made
   RegionTable regions;
   struct RailDevice {
     std::shared_ptr<Domain> domain;  // everything of the rail is made in it; null: it has no device now
@@ -66,7 +66,7 @@ struct LinkHistory {
   // The other host did not answer when the queue pair was joined.
   std::atomic<bool> silent{false};
   // The line that both ends' MTU differ is logged.
-  std::atomic<bool> mtu_said{false};
+  std::atomic<bool> mtu_logged{false};
 };
 
 class LinkCore final : public ControlChannel {
@@ -77,7 +77,7 @@ class LinkCore final : public ControlChannel {
     virtual ~User() = default;
     virtual void Created() = 0;
     virtual void Joined() = 0;
-    virtual void Heard(const Frame& frame) = 0;
+    virtual void FrameReceived(const Frame& frame) = 0;
     // See SendOwner::IsOpen().
     virtual bool IsOpen(FlowId flow) = 0;
     // There is credit again.
@@ -126,7 +126,7 @@ class LinkCore final : public ControlChannel {
     std::atomic<int> opening{0};  // jobs that make or join the pair; the closer waits for them
     LinkCore* core = nullptr;
   };
-  struct Word {
+  struct Control {
     uint8_t kind = 0;
     std::vector<uint8_t> bytes;
   };
@@ -134,12 +134,12 @@ class LinkCore final : public ControlChannel {
   static void CallAlive(const std::shared_ptr<State>& state, LinkOwner* owner, const std::function<void(LinkCore*)>& what);
   // The options of a queue pair of the rail as it is now.
   QueuePairOptions Options() const;
-  void OnWord(uint8_t kind, std::span<const uint8_t> bytes);
+  void OnControl(uint8_t kind, std::span<const uint8_t> bytes);
   void ReadRecords();
   // How many more records can be queued.
   size_t RecordRoom() const;
   // Frames wait, and the device has reported no completion for longer than its retries take.
-  bool IsMute(const QueuePair& pair);
+  bool IsSilent(const QueuePair& pair);
   // Writes all that is queued, as far as the other end takes it. 0 or an errno.
   int WriteRecords();
 
@@ -156,9 +156,9 @@ class LinkCore final : public ControlChannel {
   Nanos joined_ = 0;  // when; 0: not yet
   bool ready_ = false, other_ready_ = false, broken_ = false;
   bool repeats_wait_ = false;
-  std::deque<Word> out_;
-  Nanos mute_since_ = 0;     // since when frames wait and nothing completes; 0: none wait
-  uint64_t mute_at_ = 0;     // what had completed by then
+  std::deque<Control> out_;
+  Nanos silent_since_ = 0;   // since when frames wait and nothing completes; 0: none wait
+  uint64_t silent_at_ = 0;   // what had completed by then
   std::vector<uint8_t> in_;  // parts of a frame
   // Carries grants and acknowledgements, while the other end's ring takes them. Nothing: the queue pair is not created yet.
   std::optional<RecordChannel> records_;

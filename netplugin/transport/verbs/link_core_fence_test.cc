@@ -80,7 +80,7 @@ TEST_F(LinkCoreFenced, ErrorCodesOfALivingDeviceAreNoProof) {
 }
 
 // The device gives released keys out again, as mlx5 does. The queue pair that could not be ended must not reach memory by them.
-TEST_F(LinkCoreFenced, WhatIsRegisteredAgainIsOutOfTheOldOnesReach) {
+TEST_F(LinkCoreFenced, NewRegistrationsAreOutOfReachOfAnUnendedQueuePair) {
   fabric_.options.reuse_keys = true;
   Begin(8, 1 << 16, 200'000);
   ends_[1].faulty->FailCall(Call::kError, 1, EINVAL);
@@ -94,7 +94,7 @@ TEST_F(LinkCoreFenced, WhatIsRegisteredAgainIsOutOfTheOldOnesReach) {
 }
 
 // In the old domain nothing is reached any more: the other links of the rail end, and begin again in the new one.
-TEST_F(LinkCoreFenced, OtherLinksOfTheRailHearThatItsDomainIsRevoked) {
+TEST_F(LinkCoreFenced, OtherLinksOfTheRailAreNotifiedThatItsDomainIsRevoked) {
   Begin(1, 64, kNanosPerMs);
   int troubles = 0;
   VerbsShared& shared = ends_[1].shared;

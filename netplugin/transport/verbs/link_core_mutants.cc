@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   constexpr r2cc::net::BugCase kCases[] = {
       {Mutant::kErrorIsGone, "LinkCoreFenced.ErrorCodesOfALivingDeviceAreNoProof"},
       {Mutant::kNoOwnReceive, "LinkCoreFenced.AllReceivesAreUsedAndNoKeyIsRevoked"},
-      {Mutant::kSameDomain, "LinkCoreFenced.WhatIsRegisteredAgainIsOutOfTheOldOnesReach"},
+      {Mutant::kSameDomain, "LinkCoreFenced.NewRegistrationsAreOutOfReachOfAnUnendedQueuePair"},
   };
   return r2cc::net::RunBugCases(argc, argv, kCases);
 }

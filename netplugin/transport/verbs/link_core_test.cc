@@ -21,8 +21,8 @@ TEST_F(LinkCoreTest, ALongFrameComesWhole) {
   JoinBoth();
   FlowReport frame{.flow = 5, .placed_through = 9, .grants = true};
   for (uint64_t i = 0; i < 1000; ++i) frame.capacities.push_back(i * 77);
-  Say(0, frame);
-  Say(0, frames::Ping{.number = 4});
+  Send(0, frame);
+  Send(0, frames::Ping{.number = 4});
   LookFor(5 * kNanosPerMs);
   ASSERT_EQ(ends_[1].frames.size(), 2u);
   EXPECT_EQ(std::get<FlowReport>(ends_[1].frames[0]).capacities, frame.capacities);
@@ -31,9 +31,9 @@ TEST_F(LinkCoreTest, ALongFrameComesWhole) {
 
 TEST_F(LinkCoreTest, AnAcceptorSpeaksWhenItWasSpokenTo) {
   JoinBoth();
-  Say(1, frames::Ping{.number = 1});
+  Send(1, frames::Ping{.number = 1});
   EXPECT_FALSE(ends_[1].core->flushed());
-  Say(0, frames::Ping{.number = 2});
+  Send(0, frames::Ping{.number = 2});
   LookFor(5 * kNanosPerMs);
   EXPECT_TRUE(ends_[1].core->flushed());
   ASSERT_EQ(ends_[0].frames.size(), 1u);
@@ -50,35 +50,35 @@ TEST_F(LinkCoreTest, AnInitiatorThatNeverSpeaksIsGivenUp) {
   EXPECT_TRUE(ends_[0].troubles.empty());
 }
 
-TEST_F(LinkCoreTest, WhatIsRepeatedAnywayCostsNoMemory) {
+TEST_F(LinkCoreTest, QueuedRepeatsCostNoMemory) {
   JoinBoth();
   // Also what is long: regions and their answers.
   frames::RegionAnnounced region{};
   region.region = std::make_shared<Region>(Region{1, 1, 0x10000, 4096, {}});
   for (uint64_t i = 0; i < 1000; ++i) {
-    Say(1, frames::Ping{.number = i});
-    Say(1, region);
-    Say(1, frames::RegionKnown{.region = 1, .generation = 1});
+    Send(1, frames::Ping{.number = i});
+    Send(1, region);
+    Send(1, frames::RegionKnown{.region = 1, .generation = 1});
   }
-  Say(1, frames::RailUp{.rail = 6});
-  Say(0, frames::Ping{});
+  Send(1, frames::RailUp{.rail = 6});
+  Send(0, frames::Ping{});
   LookFor(20 * kNanosPerMs);
   ASSERT_LT(ends_[0].frames.size(), 300u);
   EXPECT_EQ(TypeOf(ends_[0].frames.back()), FrameType::kRailUp);
   // And they go again once there is no backlog.
-  Say(1, frames::Ping{.number = 7777});
+  Send(1, frames::Ping{.number = 7777});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(std::get<frames::Ping>(ends_[0].frames.back()).number, 7777u);
 }
 
 // What was said arrives, and nothing more can be said.
-TEST_F(LinkCoreTest, ADeviceThatReportsNothingIsTroubleOnceWordsWait) {
+TEST_F(LinkCoreTest, ADeviceThatReportsNothingIsTroubleOnceFramesWait) {
   JoinBoth();
   fabric_.StallDevice(0, "mlx5_0", FakeStall::kCompletesNothing);
-  Say(0, frames::Ping{});
+  Send(0, frames::Ping{});
   LookFor(20 * kNanosPerSecond);
   EXPECT_TRUE(ends_[0].troubles.empty()) << "nothing waits";
-  for (uint32_t i = 0; i < kFrameSlots; ++i) Say(0, frames::Ping{});
+  for (uint32_t i = 0; i < kFrameSlots; ++i) Send(0, frames::Ping{});
   LookFor(4 * kNanosPerSecond);
   EXPECT_EQ(ends_[1].frames.size(), kFrameSlots);
   EXPECT_TRUE(ends_[0].troubles.empty()) << "retries may take as long";
@@ -88,7 +88,7 @@ TEST_F(LinkCoreTest, ADeviceThatReportsNothingIsTroubleOnceWordsWait) {
 
 TEST_F(LinkCoreTest, MoreThanThereIsCreditForComesInOrder) {
   JoinBoth();
-  for (uint64_t i = 0; i < 1000; ++i) Say(0, frames::RailUp{.rail = i});
+  for (uint64_t i = 0; i < 1000; ++i) Send(0, frames::RailUp{.rail = i});
   LookFor(50 * kNanosPerMs);
   ASSERT_EQ(ends_[1].frames.size(), 1000u);
   for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(std::get<frames::RailUp>(ends_[1].frames[i]).rail, i);
@@ -98,17 +98,17 @@ TEST_F(LinkCoreTest, MoreThanThereIsCreditForComesInOrder) {
 // A grant costs the other end neither a receive nor a completion.
 TEST_F(LinkCoreTest, GrantsAndAcknowledgementsGoAsRecords) {
   JoinBoth();
-  Say(0, frames::Ping{});
+  Send(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   const auto before = ends_[0].verbs->counts().completions;
   for (MessageId message = 0; message < 1000; ++message) {
-    Say(1, FlowReport{.flow = 5, .placed_through = message, .grants = true, .capacities = {message + 77}});
+    Send(1, FlowReport{.flow = 5, .placed_through = message, .grants = true, .capacities = {message + 77}});
     LookFor(2 * kNanosPerMs);
     ASSERT_EQ(ends_[0].frames.size(), message + 1);
     EXPECT_EQ(std::get<FlowReport>(ends_[0].frames.back()).placed_through, message);
     EXPECT_EQ(std::get<FlowReport>(ends_[0].frames.back()).capacities, std::vector<uint64_t>{message + 77});
   }
-  Say(1, FlowReport{.flow = 5, .placed_through = 1000});
+  Send(1, FlowReport{.flow = 5, .placed_through = 1000});
   LookFor(2 * kNanosPerMs);
   EXPECT_EQ(TypeOf(ends_[0].frames.back()), FrameType::kAck);
   // What it was told of is its own words on what it has read.
@@ -119,12 +119,13 @@ TEST_F(LinkCoreTest, GrantsAndAcknowledgementsGoAsRecords) {
 // An initiator that looks at nothing for a while: its ring is full, and frames wait for credit. All of it is heard in the end.
 TEST_F(LinkCoreTest, GrantsGoAsFramesWhenTheRingIsFull) {
   JoinBoth();
-  Say(0, frames::Ping{});
+  Send(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   constexpr FlowId kFlows = 2 * kSlots;
-  for (FlowId flow = 1; flow <= kFlows; ++flow) Say(1, FlowReport{.flow = flow, .placed_through = 0, .grants = true, .capacities = {flow}});
   for (FlowId flow = 1; flow <= kFlows; ++flow)
-    Say(1, FlowReport{.flow = flow, .placed_through = 0, .grants = true, .capacities = {flow, flow}});
+    Send(1, FlowReport{.flow = flow, .placed_through = 0, .grants = true, .capacities = {flow}});
+  for (FlowId flow = 1; flow <= kFlows; ++flow)
+    Send(1, FlowReport{.flow = flow, .placed_through = 0, .grants = true, .capacities = {flow, flow}});
   LookFor(50 * kNanosPerMs);
   std::map<FlowId, size_t> granted;
   for (const Frame& frame : ends_[0].frames)
@@ -139,7 +140,7 @@ TEST_F(LinkCoreTest, GrantsGoAsFramesWhenTheRingIsFull) {
 // Its ring says the second half before it has heard the first, which is a frame.
 TEST_F(LinkCoreTest, ARecordThatOvertakesItsFrameWaits) {
   JoinBoth();
-  Say(0, frames::Ping{});
+  Send(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   FlowReport grant{.flow = 5, .placed_through = 0, .grants = true};
   for (uint64_t i = 0; i < kMessagesPerFlow + 1; ++i) grant.capacities.push_back(100 + i);
@@ -147,7 +148,7 @@ TEST_F(LinkCoreTest, ARecordThatOvertakesItsFrameWaits) {
   grant.placed_through = 2;
   grant.capacities.erase(grant.capacities.begin(), grant.capacities.begin() + 2);
   grant.capacities.push_back(9);
-  Say(1, grant);
+  Send(1, grant);
   for (int i = 0; i < 5000; ++i) {
     time_.RunFor(1'000);
     for (CoreEnd& end : ends_) end.core->Look();
@@ -158,15 +159,15 @@ TEST_F(LinkCoreTest, ARecordThatOvertakesItsFrameWaits) {
   EXPECT_TRUE(ends_[0].troubles.empty());
 }
 
-TEST_F(LinkCoreTest, CreditThatIsBackIsTold) {
+TEST_F(LinkCoreTest, CreditThatIsBackIsReported) {
   JoinBoth();
   const uint8_t byte = 1;
   for (uint32_t i = 0; i < kReceives; ++i) {
-    while (ends_[0].core->pair()->room() == 0 || !ends_[0].core->pair()->CanSendWord()) {
+    while (ends_[0].core->pair()->room() == 0 || !ends_[0].core->pair()->CanSendControl()) {
       time_.RunFor(kNanosPerMs);
       ends_[0].core->Look();
     }
-    ASSERT_EQ(ends_[0].core->pair()->SendWord(1, std::span(&byte, 1)), 0);
+    ASSERT_EQ(ends_[0].core->pair()->SendControl(1, std::span(&byte, 1)), 0);
   }
   EXPECT_EQ(ends_[0].core->pair()->credit(), 0u);
   const int before = ends_[0].credited;
@@ -174,11 +175,11 @@ TEST_F(LinkCoreTest, CreditThatIsBackIsTold) {
   EXPECT_EQ(ends_[0].credited, before + 1);
 }
 
-TEST_F(LinkCoreTest, AnUnknownWordIsTroubleOnce) {
+TEST_F(LinkCoreTest, AnUnknownControlMessageIsTroubleOnce) {
   JoinBoth();
   const uint8_t bytes[] = {1, 2, 3};
-  ASSERT_EQ(ends_[0].core->pair()->SendWord(9, bytes), 0);
-  Say(0, frames::Ping{});
+  ASSERT_EQ(ends_[0].core->pair()->SendControl(9, bytes), 0);
+  Send(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
   EXPECT_TRUE(ends_[1].frames.empty());
@@ -186,7 +187,7 @@ TEST_F(LinkCoreTest, AnUnknownWordIsTroubleOnce) {
 
 TEST_F(LinkCoreTest, AFrameOfAnotherSessionIsTrouble) {
   JoinBoth(kTag + 1);
-  Say(0, frames::Ping{});
+  Send(0, frames::Ping{});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
   EXPECT_TRUE(ends_[1].frames.empty());
@@ -196,8 +197,8 @@ TEST_F(LinkCoreTest, PartsWithoutAnEndAreTrouble) {
   JoinBoth();
   const std::vector<uint8_t> part(kFrameSlotBytes - 8, 1);
   for (size_t bytes = 0; bytes <= kPacketBytesMax && ends_[1].troubles.empty(); bytes += part.size()) {
-    while (!ends_[0].core->pair()->CanSendWord()) LookFor(kNanosPerMs);
-    ASSERT_EQ(ends_[0].core->pair()->SendWord(1, part), 0);
+    while (!ends_[0].core->pair()->CanSendControl()) LookFor(kNanosPerMs);
+    ASSERT_EQ(ends_[0].core->pair()->SendControl(1, part), 0);
   }
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].troubles, std::vector{EvidenceCause::kGarbled});
@@ -218,7 +219,7 @@ TEST_F(LinkCoreTest, AnOtherLinkLayerIsRefusedWithALine) {
 TEST_F(LinkCoreTest, ASmallerMtuAtOneEndIsTheLinks) {
   fabric_.port({1, "mlx5_0", 1})->info.mtu_bytes = 512;
   JoinBoth();
-  Say(0, frames::Ping{.number = 3});
+  Send(0, frames::Ping{.number = 3});
   LookFor(5 * kNanosPerMs);
   EXPECT_EQ(ends_[1].frames.size(), 1u);
   ASSERT_EQ(lines_.size(), 2u) << "each end says it, once";
@@ -299,9 +300,9 @@ TEST_F(LinkCoreTest, OnlyTheNumberOfTheOneBeforeIsAvoided) {
   ends_[1].closed.clear();
 }
 
-TEST_F(LinkCoreTest, AfterItsCloseNothingIsTold) {
+TEST_F(LinkCoreTest, AfterItsCloseNothingIsReported) {
   JoinBoth();
-  Say(0, frames::Ping{});
+  Send(0, frames::Ping{});
   EXPECT_FALSE(ends_[1].core->Close());
   EXPECT_EQ(ends_[1].core->pair(), nullptr);
   LookFor(100 * kNanosPerMs);

@@ -27,7 +27,8 @@ bool LoopbackPair::Make(std::string* error) {
     page_ = std::make_unique<Page>();
     return verbs->Register(domain_->id(), page_->bytes.data(), page_->bytes.size(), kLocalWrite, &region_);
   });
-  step("make a completion queue on", [&] { return verbs->CreateCompletionQueue(device_->context(), kRequests, ChannelId{}, &queue_); });
+  step("make a completion queue on",
+       [&] { return verbs->CreateCompletionQueue(device_->context(), kRequests, CompletionChannelId{}, &queue_); });
   step("make a queue pair on", [&] { return verbs->CreateQueuePair(domain_->id(), {queue_, queue_, kRequests, 1, 1, 1, 0}, &info_); });
   step("begin a queue pair on", [&] { return verbs->Init(info_.id, options_.port, 0, kRemoteRead | kRemoteWrite); });
   step("join a queue pair to itself on", [&] {
@@ -49,7 +50,7 @@ LoopbackPair::~LoopbackPair() {
   Verbs* const verbs = device_->verbs();
   if (info_.id != QueuePairId{}) verbs->DestroyQueuePair(info_.id);
   if (queue_ != CompletionQueueId{}) verbs->DestroyCompletionQueue(queue_);
-  if (region_.id == RegionId{}) return;
+  if (region_.id == MemoryRegionId{}) return;
   // The device may still write it.
   if (verbs->Deregister(region_.id) != 0 && !device_->IsGone()) static_cast<void>(page_.release());
 }

@@ -27,7 +27,7 @@ class LoopbackPairTest : public FakeGpus {
   const MemoryRegion region_ = Register(domain_.get(), memory_, 4096);
 };
 
-TEST_F(LoopbackPairTest, WhatItWroteIsSeenByTheGpuAfterTheFlush) {
+TEST_F(LoopbackPairTest, TheGpuSeesItsWritesAfterTheFlush) {
   LoopbackPair pair(domain_, {});
   ASSERT_TRUE(pair.Make(&error_)) << error_;
   char text[] = "bytes";
@@ -40,7 +40,7 @@ TEST_F(LoopbackPairTest, WhatItWroteIsSeenByTheGpuAfterTheFlush) {
   EXPECT_EQ(Seen(memory_, 5), "bytes");
 }
 
-TEST_F(LoopbackPairTest, ItTakesSoManyAndThenMoreAgain) {
+TEST_F(LoopbackPairTest, TakesItsLimitOfRequestsAndThenMoreAgain) {
   LoopbackPair pair(domain_, {});
   ASSERT_TRUE(pair.Make(&error_)) << error_;
   for (uint32_t i = 0; i < LoopbackPair::kRequests; ++i) ASSERT_EQ(pair.Flush(memory_, region_.remote_key), 0) << i;

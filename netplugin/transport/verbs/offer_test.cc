@@ -35,7 +35,7 @@ TEST(Offer, ComesBackWithinAnEndpoint) {
   EXPECT_EQ(key, 0xdeadbeef);
 }
 
-TEST(Offer, OfAnotherLengthOrKindIsNone) {
+TEST(Offer, AnotherLengthOrKindIsNoOffer) {
   Offer offer;
   RailAddress address;
   uint32_t key = 0;

@@ -15,12 +15,12 @@
 namespace r2cc::net::verbs {
 namespace {
 
-// Of a word: {kind 1, zero 3, receives posted 4}.
-constexpr size_t kWordHeaderBytes = 8;
+// The header of a control message: {kind 1, zero 3, receives posted 4}.
+constexpr size_t kControlHeaderBytes = 8;
 // Completions that one poll takes.
 constexpr size_t kPolledMost = 32;
 
-bool Says(std::string* error, const char* what, const std::string& device, int failed) {
+bool Fail(std::string* error, const char* what, const std::string& device, int failed) {
   *error = std::string("R2CC: cannot ") + what + " on the RDMA device " + device + ": " + std::strerror(failed);
   *error += LockedMemoryAdvice(failed);
   return false;
@@ -40,24 +40,24 @@ bool QueuePair::Make(std::string* error) {
   const std::string& name = device_->info().name;
   // All that may complete at a time: every receive and every send once, and their flushes.
   const uint32_t entries = 2 * (kReceives + 1 + kSends);
-  if (entries > device_->limits().completions) return Says(error, "make so long a completion queue", name, EINVAL);
+  if (entries > device_->limits().completions) return Fail(error, "make so long a completion queue", name, EINVAL);
   memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, kMemoryBytes)));
-  if (memory_ == nullptr) return Says(error, "find memory for a link", name, ENOMEM);
+  if (memory_ == nullptr) return Fail(error, "find memory for a link", name, ENOMEM);
   std::memset(memory_.get(), 0, kMemoryBytes);
   int failed = verbs->CreateChannel(device_->context(), &channel_, &channel_fd_);
-  if (failed != 0) return Says(error, "make a completion channel", name, failed);
+  if (failed != 0) return Fail(error, "make a completion channel", name, failed);
   if ((failed = verbs->CreateCompletionQueue(device_->context(), entries, channel_, &queue_)) != 0)
-    return Says(error, "make a completion queue", name, failed);
+    return Fail(error, "make a completion queue", name, failed);
   if ((failed = verbs->Register(domain_->id(), memory_.get(), kMemoryBytes, kLocalWrite | kRemoteWrite, &region_)) != 0)
-    return Says(error, "register a link's memory", name, failed);
+    return Fail(error, "register a link's memory", name, failed);
   // Two segments are never needed: tails and frames have slots of their own. One receive is the fence's.
   const QueuePairLimits limits{queue_, queue_, kSends, kReceives + 1, 1, 1, static_cast<uint32_t>(kRecordPlaceBytes)};
-  if ((failed = verbs->CreateQueuePair(domain_->id(), limits, &info_)) != 0) return Says(error, "make a queue pair", name, failed);
+  if ((failed = verbs->CreateQueuePair(domain_->id(), limits, &info_)) != 0) return Fail(error, "make a queue pair", name, failed);
   if ((failed = verbs->Init(info_.id, options_.port, options_.site.pkey_index, kRemoteWrite)) != 0)
-    return Says(error, "begin a queue pair", name, failed);
+    return Fail(error, "begin a queue pair", name, failed);
   std::vector<uint32_t> all(kReceives);
   for (uint32_t i = 0; i < kReceives; ++i) all[i] = i;
-  if ((failed = PostReceives(all)) != 0) return Says(error, "post receives", name, failed);
+  if ((failed = PostReceives(all)) != 0) return Fail(error, "post receives", name, failed);
   announced_ = received_;
   return true;
 }
@@ -66,9 +66,9 @@ bool QueuePair::Create(std::string* error) {
   const std::string& name = device_->info().name;
   PortInfo port;
   const int failed = device_->LookAt(options_.port, options_.gid, &port, &gid_);
-  if (failed != 0) return Says(error, failed == ENETUNREACH ? "find the rail's GID" : "query the port", name, failed);
+  if (failed != 0) return Fail(error, failed == ENETUNREACH ? "find the rail's GID" : "query the port", name, failed);
   // To join it would take the device a second of asking for the peer's address.
-  if (port.state != PortState::kActive) return Says(error, "use the port", name, ENETDOWN);
+  if (port.state != PortState::kActive) return Fail(error, "use the port", name, ENETDOWN);
   if (!Make(error)) return false;
   const auto at = [this](size_t offset) { return RemoteMemory{reinterpret_cast<uintptr_t>(memory_.get()) + offset, region_.remote_key}; };
   offer_.address = {port.link_layer, gid_.gid, port.lid};
@@ -87,7 +87,7 @@ bool QueuePair::Join(const Offer& remote, std::string* error) {
   Verbs* const verbs = device_->verbs();
   const std::string& name = device_->info().name;
   if (remote.address.link_layer != offer_.address.link_layer)
-    return Says(error, "join a link to a peer of another link layer", name, EPROTONOSUPPORT);
+    return Fail(error, "join a link to a peer of another link layer", name, EPROTONOSUPPORT);
   remote_ = remote;
   credit_through_ = remote.receives;
   ReadyToReceive receive;
@@ -98,9 +98,9 @@ bool QueuePair::Join(const Offer& remote, std::string* error) {
   receive.receive_psn = remote.psn;
   receive.mtu_bytes = mtu_bytes();
   may_place_ = true;  // whatever the call says
-  if (const int failed = verbs->MakeReadyToReceive(info_.id, receive); failed != 0) return Says(error, "join a queue pair", name, failed);
+  if (const int failed = verbs->MakeReadyToReceive(info_.id, receive); failed != 0) return Fail(error, "join a queue pair", name, failed);
   const ReadyToSend send{.send_psn = offer_.psn, .timeout = options_.site.timeout, .retry_cnt = options_.site.retry_cnt};
-  if (const int failed = verbs->MakeReadyToSend(info_.id, send); failed != 0) return Says(error, "start a queue pair", name, failed);
+  if (const int failed = verbs->MakeReadyToSend(info_.id, send); failed != 0) return Fail(error, "start a queue pair", name, failed);
   return true;
 }
 
@@ -117,8 +117,8 @@ QueuePair::~QueuePair() {
   Verbs* const verbs = device_->verbs();
   if (info_.id != QueuePairId{} && !fenced_) verbs->DestroyQueuePair(info_.id);
   if (queue_ != CompletionQueueId{}) verbs->DestroyCompletionQueue(queue_);
-  if (channel_ != ChannelId{}) verbs->DestroyChannel(channel_);
-  if (region_.id == RegionId{}) return;
+  if (channel_ != CompletionChannelId{}) verbs->DestroyChannel(channel_);
+  if (region_.id == MemoryRegionId{}) return;
   if (verbs->Deregister(region_.id) != 0 && !device_->IsGone()) KeepForGood(memory_.release());
 }
 
@@ -148,22 +148,22 @@ int QueuePair::Reuse(uint32_t slot) {
 
 // ---- sends ----
 
-int QueuePair::SendWord(uint8_t kind, std::span<const uint8_t> bytes) {
-  R2CC_CHECK(bytes.size() + kWordHeaderBytes <= kFrameSlotBytes);
+int QueuePair::SendControl(uint8_t kind, std::span<const uint8_t> bytes) {
+  R2CC_CHECK(bytes.size() + kControlHeaderBytes <= kFrameSlotBytes);
   const uint32_t slot = next_slot_++ % kFrameSlots;
   std::byte* const at = memory_.get() + kFramesAt + size_t{slot} * kFrameSlotBytes;
-  std::memset(at, 0, kWordHeaderBytes);
+  std::memset(at, 0, kControlHeaderBytes);
   at[0] = std::byte{kind};
   const uint32_t receives = AnnounceReceives();
   std::memcpy(at + 4, &receives, sizeof(receives));
-  if (!bytes.empty()) std::memcpy(at + kWordHeaderBytes, bytes.data(), bytes.size());
-  const Segment segment{at, static_cast<uint32_t>(kWordHeaderBytes + bytes.size()), region_.local_key};
+  if (!bytes.empty()) std::memcpy(at + kControlHeaderBytes, bytes.data(), bytes.size());
+  const Segment segment{at, static_cast<uint32_t>(kControlHeaderBytes + bytes.size()), region_.local_key};
   SendRequest request{.kind = SendKind::kSend, .segments = std::span(&segment, 1)};
-  // Words are rare, and their slots few.
+  // Control messages are rare, and their slots few.
   const int failed = Write(std::span(&request, 1), 1, true);
   if (failed != 0) return failed;
-  ++words_out_;
-  words_.push_back(posted_);
+  ++controls_out_;
+  controls_.push_back(posted_);
   return 0;
 }
 
@@ -200,8 +200,8 @@ bool QueuePair::Poll(const std::function<bool(const Event&)>& report) {
 }
 
 bool QueuePair::Handle(const Completion& completion, const std::function<bool(const Event&)>& report) {
-  // Of another life of this number: nobody is asked.
-  if (completion.wr_id >> 32 != options_.life) return true;
+  // Of an earlier queue pair that had this number: it is ignored.
+  if (completion.wr_id >> 32 != options_.number) return true;
   const auto index = static_cast<uint32_t>(completion.wr_id & 0xffffff);
   const auto kind = static_cast<WorkKind>(completion.wr_id >> 24 & 0xff);
   if (completion.status != Status::kSuccess)
@@ -212,7 +212,7 @@ bool QueuePair::Handle(const Completion& completion, const std::function<bool(co
     if (named == signaled_.end()) return true;
     retired_ = *named;
     signaled_.erase(signaled_.begin(), named + 1);
-    for (; !words_.empty() && words_.front() <= retired_; words_.pop_front()) --words_out_;
+    for (; !controls_.empty() && controls_.front() <= retired_; controls_.pop_front()) --controls_out_;
     return report({.kind = Event::Kind::kRetired, .through = retired_});
   }
   if (index >= kReceives) return true;
@@ -220,12 +220,13 @@ bool QueuePair::Handle(const Completion& completion, const std::function<bool(co
   bool more = true;
   if (completion.kind == CompletionKind::kReceiveWriteWithImmediate) {
     more = report({.kind = Event::Kind::kMark, .immediate = completion.immediate, .immediate_bytes = completion.bytes});
-  } else if (completion.bytes >= kWordHeaderBytes && completion.bytes <= kFrameSlotBytes) {
+  } else if (completion.bytes >= kControlHeaderBytes && completion.bytes <= kFrameSlotBytes) {
     uint32_t receives = 0;
     std::memcpy(&receives, bytes + 4, sizeof(receives));
     Credit(receives);
-    more = report(
-        {.kind = Event::Kind::kWord, .word_kind = bytes[0], .bytes = {bytes + kWordHeaderBytes, completion.bytes - kWordHeaderBytes}});
+    more = report({.kind = Event::Kind::kControl,
+                   .control_kind = bytes[0],
+                   .bytes = {bytes + kControlHeaderBytes, completion.bytes - kControlHeaderBytes}});
   }
   if (!more) return false;
   if (const int failed = Reuse(index); failed != 0) return report({.kind = Event::Kind::kFailed, .status = Status::kFatal});

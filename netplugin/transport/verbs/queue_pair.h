@@ -43,7 +43,7 @@ constexpr uint32_t kRecordPlaces = 129;
 constexpr size_t kRecordPlaceBytes = 64;
 
 struct QueuePairOptions {
-  uint32_t life = 0;  // unique among the queue pairs of the process, so that late completions of another one are recognised
+  uint32_t number = 0;  // unique among the queue pairs of the process, so that late completions of another one are recognised
   uint8_t port = 1;
   GidWish gid;
   uint32_t psn = 0;  // random, 24 bits
@@ -98,22 +98,22 @@ class QueuePair {
   uint32_t unannounced_receives() const { return received_ - announced_; }
   // Free entries of the send queue. An unsignaled request keeps its entry until something later has completed.
   uint32_t room() const { return static_cast<uint32_t>(kSends - (posted_ - retired_)); }
-  // A frame, at most kFrameSlotBytes with its header of kWordHeaderBytes. False: no room or credit now.
-  bool CanSendWord() const { return credit() > 0 && room() > 1 && words_out_ < kFrameSlots; }
-  int SendWord(uint8_t kind, std::span<const uint8_t> bytes);
+  // A control message: at most kFrameSlotBytes with its header of kControlHeaderBytes. False: no room or credit now.
+  bool CanSendControl() const { return credit() > 0 && room() > 1 && controls_out_ < kFrameSlots; }
+  int SendControl(uint8_t kind, std::span<const uint8_t> bytes);
   // Posts writes, in one list; `uses` of them consume a receive of the other end. `signaled`: their completion is reported. Otherwise it
   // may show when something later has completed, or not at all. 0 or an errno.
   int Write(std::span<SendRequest> requests, uint32_t uses, bool signaled);
 
   struct Event {
     enum class Kind {
-      kWord,     // `bytes` came, of `word_kind`
+      kControl,  // `bytes` came, of `control_kind`
       kMark,     // an immediate came
       kRetired,  // all sends through `through` are complete
       kFailed,   // `status`
     };
     Kind kind = Kind::kFailed;
-    uint8_t word_kind = 0;
+    uint8_t control_kind = 0;
     std::span<const uint8_t> bytes{};  // until the next call
     uint32_t immediate = 0;
     uint32_t immediate_bytes = 0;
@@ -156,7 +156,7 @@ class QueuePair {
 
   std::span<std::byte> memory() const { return {memory_.get(), kMemoryBytes}; }
   uint64_t WorkId(WorkKind kind, uint32_t index) const {
-    return uint64_t{options_.life} << 32 | uint64_t{static_cast<uint8_t>(kind)} << 24 | (index & 0xffffff);
+    return uint64_t{options_.number} << 32 | uint64_t{static_cast<uint8_t>(kind)} << 24 | (index & 0xffffff);
   }
   // The name of a send, in its wr_id. Far fewer are outstanding than there are names.
   static uint32_t NameOf(uint64_t sequence) { return static_cast<uint32_t>(sequence & 0xffffff); }
@@ -170,7 +170,7 @@ class QueuePair {
   const std::shared_ptr<Domain> domain_;
   Device* const device_;
   const QueuePairOptions options_;
-  ChannelId channel_{};
+  CompletionChannelId channel_{};
   int channel_fd_ = -1;
   CompletionQueueId queue_{};
   QueuePairInfo info_;
@@ -190,8 +190,8 @@ class QueuePair {
   uint64_t posted_ = 0, retired_ = 0;
   size_t unsignaled_ = 0;          // since the last signaled one
   std::deque<uint64_t> signaled_;  // sequences of requests that complete
-  std::deque<uint64_t> words_;     // sequences of frames
-  uint32_t words_out_ = 0;
+  std::deque<uint64_t> controls_;  // sequence numbers of control messages
+  uint32_t controls_out_ = 0;
   uint32_t next_slot_ = 0;
 };
 

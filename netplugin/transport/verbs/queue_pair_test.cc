@@ -27,7 +27,7 @@ class QueuePairTest : public testing::Test {
     std::shared_ptr<Device> device;
     std::shared_ptr<Domain> domain;
     std::unique_ptr<QueuePair> pair;
-    std::vector<std::string> words;
+    std::vector<std::string> received;
     std::vector<uint32_t> marks;
     uint64_t retired = 0;
     std::vector<Status> failed;
@@ -41,7 +41,7 @@ class QueuePairTest : public testing::Test {
       end.device = Device::Open(end.faulty.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error_);
       int failed = 0;
       end.domain = Domain::Allocate(end.device, &failed);
-      end.pair = std::make_unique<QueuePair>(end.domain, QueuePairOptions{.life = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
+      end.pair = std::make_unique<QueuePair>(end.domain, QueuePairOptions{.number = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
     }
   }
   void Join() {
@@ -52,7 +52,7 @@ class QueuePairTest : public testing::Test {
     End& end = ends_[host];
     return end.pair->Poll([&end](const QueuePair::Event& event) {
       switch (event.kind) {
-        case QueuePair::Event::Kind::kWord: end.words.emplace_back(event.bytes.begin(), event.bytes.end()); break;
+        case QueuePair::Event::Kind::kControl: end.received.emplace_back(event.bytes.begin(), event.bytes.end()); break;
         case QueuePair::Event::Kind::kMark: end.marks.push_back(event.immediate); break;
         case QueuePair::Event::Kind::kRetired: end.retired = event.through; break;
         case QueuePair::Event::Kind::kFailed: end.failed.push_back(event.status); break;
@@ -60,8 +60,8 @@ class QueuePairTest : public testing::Test {
       return true;
     });
   }
-  int Say(int host, const std::string& text) {
-    return ends_[host].pair->SendWord(1, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  int Send(int host, const std::string& text) {
+    return ends_[host].pair->SendControl(1, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   }
 
   FakeTimeline time_;
@@ -70,14 +70,14 @@ class QueuePairTest : public testing::Test {
   End ends_[2];
 };
 
-TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
+TEST_F(QueuePairTest, ControlMessagesGoBothWaysForAsLongAsBothEndsPoll) {
   Join();
   RecordChannel records[] = {{ends_[0].pair.get(), 0}, {ends_[1].pair.get(), 0}};
   Record none;
-  int said[2] = {};
+  int sent[2] = {};
   for (int round = 0; round < 2000; ++round) {
     for (int host = 0; host < 2; ++host)
-      if (ends_[host].pair->CanSendWord() && Say(host, std::to_string(said[host])) == 0) ++said[host];
+      if (ends_[host].pair->CanSendControl() && Send(host, std::to_string(sent[host])) == 0) ++sent[host];
     time_.RunFor(20'000);
     for (int host = 0; host < 2; ++host) {
       ASSERT_TRUE(Poll(host));
@@ -88,10 +88,10 @@ TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
   time_.RunFor(kNanosPerSecond);
   for (int host = 0; host < 2; ++host) {
     ASSERT_TRUE(Poll(host));
-    const auto& words = ends_[host].words;
-    EXPECT_GT(said[1 - host], 1000);
-    ASSERT_EQ(words.size(), static_cast<size_t>(said[1 - host]));
-    for (size_t i = 0; i < words.size(); ++i) EXPECT_EQ(words[i], std::to_string(i));
+    const auto& received = ends_[host].received;
+    EXPECT_GT(sent[1 - host], 1000);
+    ASSERT_EQ(received.size(), static_cast<size_t>(sent[1 - host]));
+    for (size_t i = 0; i < received.size(); ++i) EXPECT_EQ(received[i], std::to_string(i));
     EXPECT_TRUE(ends_[host].failed.empty());
   }
 }
@@ -100,12 +100,12 @@ TEST_F(QueuePairTest, WordsGoBothWaysForAsLongAsAnybodyPolls) {
 TEST_F(QueuePairTest, ACompletionThatTheDeviceHasLostEndsWithTheNext) {
   Join();
   fabric_.StallDevice(0, "mlx5_0", FakeStall::kCompletesNothing);
-  for (int i = 0; i < 3; ++i) ASSERT_EQ(Say(0, "lost"), 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(Send(0, "lost"), 0);
   time_.RunFor(kNanosPerMs);
   ASSERT_TRUE(Poll(0));
   EXPECT_EQ(ends_[0].retired, 0u);
   fabric_.StallDevice(0, "mlx5_0", FakeStall::kNone);
-  ASSERT_EQ(Say(0, "heard"), 0);
+  ASSERT_EQ(Send(0, "heard"), 0);
   time_.RunFor(kNanosPerMs);
   ASSERT_TRUE(Poll(0));
   EXPECT_EQ(ends_[0].retired, ends_[0].pair->posted());
@@ -117,23 +117,23 @@ TEST_F(QueuePairTest, CreditNeverExceedsWhatIsPosted) {
   Join();
   RecordChannel records[] = {{ends_[0].pair.get(), 0}, {ends_[1].pair.get(), 0}};
   Record none;
-  int said = 0;
+  int sent = 0;
   for (int i = 0; i < 1000; ++i) {
-    for (; ends_[0].pair->CanSendWord() && Say(0, "x") == 0;) ++said;
+    for (; ends_[0].pair->CanSendControl() && Send(0, "x") == 0;) ++sent;
     time_.RunFor(100'000);
     ASSERT_TRUE(Poll(0));
   }
-  EXPECT_EQ(said, static_cast<int>(kReceives));
+  EXPECT_EQ(sent, static_cast<int>(kReceives));
   EXPECT_TRUE(ends_[0].failed.empty());
   // One way alone: what returns the credit is no answer to anything.
   for (int i = 0; i < 1000; ++i) {
-    for (; ends_[0].pair->CanSendWord() && Say(0, "x") == 0;) ++said;
+    for (; ends_[0].pair->CanSendControl() && Send(0, "x") == 0;) ++sent;
     time_.RunFor(100'000);
     for (int host = 0; host < 2; ++host) ASSERT_TRUE(Poll(host));
     ASSERT_EQ(records[1].ReturnCredit(), 0);
     ASSERT_EQ(records[0].Next(&none), RecordChannel::Came::kNothing);
   }
-  EXPECT_GT(said, 1000);
+  EXPECT_GT(sent, 1000);
 }
 
 TEST_F(QueuePairTest, WritesAreRetiredAndMarksCome) {
@@ -161,7 +161,7 @@ TEST_F(QueuePairTest, WritesAreRetiredAndMarksCome) {
 }
 
 // What nobody asked to be told of is told once in so many, and its place in the queue is free again then.
-TEST_F(QueuePairTest, OneInSoManyIsSignaled) {
+TEST_F(QueuePairTest, AFixedShareOfWritesIsSignaled) {
   Join();
   for (uint32_t i = 1; i <= 10 * kSends; ++i) {
     SendRequest request{.kind = SendKind::kWrite};
@@ -185,21 +185,21 @@ TEST_F(QueuePairTest, AFullQueueIsSignaled) {
   EXPECT_EQ(ends_[0].pair->room(), kSends);
 }
 
-TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {
+TEST_F(QueuePairTest, EachFailedStepHasAnErrorAndLeavesNothingBehind) {
   for (const Call call : kMakes) {
     ends_[0].faulty->FailCall(call, 1, EAGAIN);
-    QueuePair pair(ends_[0].domain, {.life = 1});
+    QueuePair pair(ends_[0].domain, {.number = 1});
     EXPECT_FALSE(pair.Create(&error_));
     EXPECT_NE(error_.find("mlx5_0"), std::string::npos) << error_;
   }
   EXPECT_EQ(ends_[0].faulty->injected(), std::size(kMakes));
   for (const Call call : kJoins) {
-    QueuePair pair(ends_[0].domain, {.life = 1});
+    QueuePair pair(ends_[0].domain, {.number = 1});
     ASSERT_TRUE(pair.Create(&error_));
     ends_[0].faulty->FailCall(call, 1, EAGAIN);
     EXPECT_FALSE(pair.Join(pair.offer(), &error_));
   }
-  QueuePair other(ends_[0].domain, {.life = 1});
+  QueuePair other(ends_[0].domain, {.number = 1});
   ASSERT_TRUE(other.Create(&error_));
   Offer infiniband = other.offer();
   infiniband.address.link_layer = LinkLayer::kInfiniBand;
@@ -208,7 +208,7 @@ TEST_F(QueuePairTest, EachStepThatFailsIsSaidAndLeavesNothingBehind) {
 
 TEST_F(QueuePairTest, LeavesNothingBehind) {
   {
-    QueuePair pair(ends_[0].domain, {.life = 1});
+    QueuePair pair(ends_[0].domain, {.number = 1});
     ASSERT_TRUE(pair.Create(&error_));
     EXPECT_EQ(ends_[0].fake->Close(ends_[0].device->context()), EBUSY);
   }
@@ -218,7 +218,7 @@ TEST_F(QueuePairTest, LeavesNothingBehind) {
 
 TEST_F(QueuePairTest, IsFencedByAReceiveOfTheFences) {
   Join();
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(Say(0, "x"), 0);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Send(0, "x"), 0);
   time_.RunFor(100'000);
   ASSERT_TRUE(Poll(1));
   auto fence = ends_[1].pair->NewFence(nullptr);
@@ -235,7 +235,7 @@ TEST_F(QueuePairTest, IsFencedByAReceiveOfTheFences) {
 // An error code does not say that the device writes no more: what it may still write stays.
 TEST_F(QueuePairTest, MemoryThatTheDeviceMayWriteIsKept) {
   Join();
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(Say(0, "x"), 0);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Send(0, "x"), 0);
   for (const Call call : {Call::kDestroyQueuePair, Call::kDeregister}) ends_[1].faulty->FailCall(call, 1, EIO);
   const std::byte* const place = ends_[1].pair->RecordAt(0).data();
   ends_[1].pair.reset();
@@ -246,7 +246,7 @@ TEST_F(QueuePairTest, MemoryThatTheDeviceMayWriteIsKept) {
 }
 
 TEST_F(QueuePairTest, NeedsNoFenceBeforeItIsJoined) {
-  QueuePair pair(ends_[0].domain, {.life = 1});
+  QueuePair pair(ends_[0].domain, {.number = 1});
   ASSERT_TRUE(pair.Create(&error_));
   EXPECT_FALSE(pair.may_place());
   // Whatever the call said.

@@ -32,7 +32,7 @@ class RecordChannelTest : public testing::Test {
       end.device = Device::Open(end.fake.get(), {"mlx5_0", "mlx5_core", 1}, std::make_unique<FakeControlThread>(&time_), &error_);
       int failed = 0;
       end.pair = std::make_unique<QueuePair>(Domain::Allocate(end.device, &failed),
-                                             QueuePairOptions{.life = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
+                                             QueuePairOptions{.number = 7, .psn = 0x1234567u + static_cast<uint32_t>(host)});
       EXPECT_TRUE(end.pair->Create(&error_)) << error_;
       end.records = std::make_unique<RecordChannel>(end.pair.get(), kTag);
     }
@@ -45,7 +45,7 @@ class RecordChannelTest : public testing::Test {
   // Acknowledgements of the next messages.
   void Write(uint32_t count) {
     std::vector<Record> records(count);
-    for (Record& record : records) record = {.kind = RecordKind::kAck, .flow = 1, .placed_through = ++said_};
+    for (Record& record : records) record = {.kind = RecordKind::kAck, .flow = 1, .placed_through = ++sent_};
     size_t written = 0;
     ASSERT_EQ(ends_[1].records->Write(records, &written), 0);
     ASSERT_EQ(written, count);
@@ -53,7 +53,7 @@ class RecordChannelTest : public testing::Test {
   uint32_t ReadAll() {
     uint32_t count = 0;
     for (Record record; ends_[0].records->Next(&record) == Came::kRecord; ++count) {
-      EXPECT_EQ(record.placed_through, ++heard_);
+      EXPECT_EQ(record.placed_through, ++received_);
       ends_[0].records->Took(record);
     }
     return count;
@@ -63,10 +63,10 @@ class RecordChannelTest : public testing::Test {
   FakeFabric fabric_;
   std::string error_;
   End ends_[2];
-  MessageId said_ = 0, heard_ = 0;
+  MessageId sent_ = 0, received_ = 0;
 };
 
-TEST_F(RecordChannelTest, WhatIsWrittenComesInOrderAndOnce) {
+TEST_F(RecordChannelTest, RecordsComeInOrderAndOnce) {
   Write(1);
   Write(kSlots - 1);
   EXPECT_EQ(ends_[1].records->free(), 0u);
@@ -88,7 +88,7 @@ TEST_F(RecordChannelTest, ARecordIsThereUntilItIsTaken) {
 }
 
 // Round the ring, for ever: what was read is told, seldom, and the writer has room again.
-TEST_F(RecordChannelTest, TheReaderTellsWhatItHasRead) {
+TEST_F(RecordChannelTest, TheReaderReportsWhatItHasRead) {
   Record none;
   for (uint32_t i = 0; i < 20 * kSlots; ++i) {
     ASSERT_GT(ends_[1].records->free(), 0u) << i;
@@ -107,7 +107,7 @@ TEST_F(RecordChannelTest, CreditGoesWithEachRecordAndAloneWhenMuchIsDue) {
   // All receives of end 1 are used up, and posted again.
   const uint8_t byte = 1;
   for (uint32_t i = 0; i < kReceives; ++i) {
-    ASSERT_EQ(ends_[0].pair->SendWord(1, std::span(&byte, 1)), 0);
+    ASSERT_EQ(ends_[0].pair->SendControl(1, std::span(&byte, 1)), 0);
     Poll();
   }
   EXPECT_EQ(ends_[0].pair->credit(), 0u);
@@ -117,7 +117,7 @@ TEST_F(RecordChannelTest, CreditGoesWithEachRecordAndAloneWhenMuchIsDue) {
   EXPECT_EQ(ends_[0].pair->credit(), kReceives);
   const auto before = ends_[1].fake->counts().sends;
   for (uint32_t i = 0; i < kReceives; ++i) {
-    ASSERT_EQ(ends_[0].pair->SendWord(1, std::span(&byte, 1)), 0);
+    ASSERT_EQ(ends_[0].pair->SendControl(1, std::span(&byte, 1)), 0);
     Poll();
     ASSERT_EQ(ends_[1].records->ReturnCredit(), 0);
   }
@@ -132,7 +132,7 @@ TEST_F(RecordChannelTest, AStatusWaitsForTheOneBefore) {
   const uint8_t byte = 1;
   const auto use_up_half = [&] {
     for (uint32_t i = 0; i < kReceives / 2; ++i) {
-      ASSERT_EQ(ends_[0].pair->SendWord(1, std::span(&byte, 1)), 0);
+      ASSERT_EQ(ends_[0].pair->SendControl(1, std::span(&byte, 1)), 0);
       Poll();
     }
   };
@@ -145,7 +145,7 @@ TEST_F(RecordChannelTest, AStatusWaitsForTheOneBefore) {
   fabric_.SetSilent({0, "mlx5_0", 1}, false);
   // It is on its way again, and its end not seen yet.
   time_.RunFor(200 * kNanosPerMs);
-  for (uint32_t i = 0; i < kReceives / 2; ++i) ASSERT_EQ(ends_[0].pair->SendWord(1, std::span(&byte, 1)), 0) << i;
+  for (uint32_t i = 0; i < kReceives / 2; ++i) ASSERT_EQ(ends_[0].pair->SendControl(1, std::span(&byte, 1)), 0) << i;
   EXPECT_EQ(ends_[1].records->ReturnCredit(), 0);
   EXPECT_EQ(ends_[1].fake->counts().sends, before + 1);
 }
@@ -167,15 +167,15 @@ TEST_F(RecordChannelTest, ARecordThatWasWrittenOverIsGarbled) {
 }
 
 TEST_F(RecordChannelTest, ARecordOfAnotherSessionIsNone) {
-  RecordChannel stranger(ends_[1].pair.get(), kTag + 1);
+  RecordChannel other(ends_[1].pair.get(), kTag + 1);
   std::vector<Record> records = {{.kind = RecordKind::kAck, .flow = 1, .placed_through = 5}};
   size_t written = 0;
-  ASSERT_EQ(stranger.Write(records, &written), 0);
+  ASSERT_EQ(other.Write(records, &written), 0);
   Poll();
   EXPECT_EQ(ReadAll(), 0u);
 }
 
-TEST_F(RecordChannelTest, WhatTheSendQueueHasNoRoomForWaits) {
+TEST_F(RecordChannelTest, RecordsWaitForRoomInTheSendQueue) {
   std::vector<SendRequest> requests(kSends - 1, SendRequest{.kind = SendKind::kWrite});
   ASSERT_EQ(ends_[1].pair->Write(requests, 0, false), 0);
   std::vector<Record> records(2, {.kind = RecordKind::kAck, .flow = 1, .placed_through = 5});

@@ -57,7 +57,7 @@ TEST_F(RegionTableTest, KnowsKeysByRail) {
   EXPECT_EQ(fake_.Close(device_->context()), 0);  // nothing is registered there any more
 }
 
-TEST_F(RegionTableTest, SaysTheLimitOfLockedMemory) {
+TEST_F(RegionTableTest, TheErrorHasTheLimitOfLockedMemory) {
   faulty_.FailCall(Call::kRegister, 1, ENOMEM);
   EXPECT_FALSE(Register(5, 1));
   EXPECT_NE(error_.find("ulimit -l"), std::string::npos) << error_;
@@ -72,7 +72,7 @@ TEST_F(RegionTableTest, RevokesWhatOneRailReachesAndNothingElse) {
   EXPECT_EQ(table_.size(), 1u);
 }
 
-TEST_F(RegionTableTest, WhatTheDeviceKeepsIsNotRevoked) {
+TEST_F(RegionTableTest, ARegionThatTheDeviceKeepsIsNotRevoked) {
   const bool fails = true;
   ASSERT_TRUE(Register(5, 1) && Register(6, 1));
   faulty_.FailWhile(Call::kDeregister, &fails, EINVAL);
@@ -122,7 +122,7 @@ TEST_F(RegionTableTest, NothingIsRegisteredInARevokedDomain) {
 class Meanwhile final : public FaultyVerbs {
  public:
   using FaultyVerbs::FaultyVerbs;
-  int Deregister(RegionId region) override {
+  int Deregister(MemoryRegionId region) override {
     ++ended[region];
     if (auto what = std::exchange(in_deregister, nullptr)) what();
     return FaultyVerbs::Deregister(region);
@@ -132,7 +132,7 @@ class Meanwhile final : public FaultyVerbs {
     if (auto what = std::exchange(in_register, nullptr)) what();
     return error;
   }
-  std::map<RegionId, int> ended;
+  std::map<MemoryRegionId, int> ended;
   std::function<void()> in_deregister, in_register;
 };
 
@@ -162,7 +162,7 @@ TEST_F(RegionTableMeanwhile, ARegionEndsOnce) {
   for (const auto& [region, times] : verbs_.ended) EXPECT_EQ(times, 1);
 }
 
-TEST_F(RegionTableMeanwhile, WhatIsBeingRegisteredIsRevokedAsWell) {
+TEST_F(RegionTableMeanwhile, ARegionThatIsBeingRegisteredIsRevokedAsWell) {
   int revoked = 0;
   verbs_.in_register = [&] { revoked = table_.RevokeAll(domains_[1].get()); };
   EXPECT_FALSE(Register(5, 1));

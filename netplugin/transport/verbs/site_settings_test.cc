@@ -51,7 +51,7 @@ TEST_F(SiteSettingsTest, UnsetIsOurs) {
   EXPECT_TRUE(warnings_.empty());
 }
 
-TEST_F(SiteSettingsTest, WhatIsNoSuchNumberIsSaidAndLeftOut) {
+TEST_F(SiteSettingsTest, AnInvalidNumberIsLoggedAndLeftOut) {
   const SiteSettings set = Of({{"NCCL_IB_TC", "256"}, {"NCCL_IB_TIMEOUT", "5s"}});
   EXPECT_FALSE(set.traffic_class.has_value());
   EXPECT_EQ(set.timeout, 15);

@@ -23,7 +23,7 @@ TEST(Ticket, NamesTheMessageWhileItMayBePosted) {
       ASSERT_EQ(MessageOf(TicketOf(5, message), placed), message);
 }
 
-TEST(Ticket, FlowsAreToldApart) {
+TEST(Ticket, FlowsAreDistinguished) {
   EXPECT_EQ(FlowSlotOf(TicketOf(4095, 63)), 4095u);
   EXPECT_NE(TicketOf(1, 0), TicketOf(0, 64 + 63));
   EXPECT_EQ(FlowSlot(4096 + 7), FlowSlot(7));

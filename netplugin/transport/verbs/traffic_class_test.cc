@@ -43,7 +43,7 @@ TEST(TrafficClass, LinksThatAreOpenKeepTheirs) {
   EXPECT_EQ(of.For({}).traffic_class, 106);
 }
 
-TEST(TrafficClass, OneThatIsNoneIsSaid) {
+TEST(TrafficClass, AnInvalidClassIsLogged) {
   TrafficClass of;
   EXPECT_NE(of.Named(256, {}).find("want a number from 0 to 255"), std::string::npos);
   EXPECT_FALSE(of.For({}).traffic_class.has_value());

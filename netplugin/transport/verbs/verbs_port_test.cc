@@ -37,7 +37,7 @@ TEST_F(VerbsPortTest, AClosedLinkIsNotLookedAt) {
 }
 
 // Who is no thread of the job's goes to sleep afterwards, and looks once more at what came while the queues were armed.
-TEST_F(VerbsPortTest, WhoGoesToSleepMissesNothing) {
+TEST_F(VerbsPortTest, AThreadThatGoesToSleepMissesNothing) {
   Connect();
   ends_[1].state.jobs_thread = false;
   send_->control()->Queue(frames::RailUp{.rail = 4});

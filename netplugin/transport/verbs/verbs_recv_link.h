@@ -44,7 +44,7 @@ class VerbsRecvLink final : public RecvLink, private LinkCore::User {
   // LinkCore::User:
   void Created() override;
   void Joined() override;
-  void Heard(const Frame& frame) override { owner_->Heard(name_, frame); }
+  void FrameReceived(const Frame& frame) override { owner_->FrameReceived(name_, frame); }
   bool IsOpen(FlowId) override { return false; }  // an initiator grants nothing
   void Credited() override {}                     // only frames wait for credit
   bool Mark(uint32_t immediate, uint32_t bytes) override;

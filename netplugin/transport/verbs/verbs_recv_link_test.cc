@@ -18,7 +18,7 @@ class VerbsRecvLinkTest : public FakeLinks {
   }
 };
 
-TEST_F(VerbsRecvLinkTest, WhatCompletesHasBeenPlaced) {
+TEST_F(VerbsRecvLinkTest, ACompletedChunkHasBeenPlaced) {
   Connect();
   receiver_.placed_through = 70;
   Send(75);
@@ -76,7 +76,7 @@ TEST_F(VerbsRecvLinkTest, AChunkThatIsRefusedIsTrouble) {
 }
 
 // The session has given the incarnation up, and its close has not begun yet.
-TEST_F(VerbsRecvLinkTest, WhoIsNoLongerAliveIsToldOfNoChunk) {
+TEST_F(VerbsRecvLinkTest, AnEndedIncarnationGetsNoChunk) {
   Connect();
   receiver_.alive = false;
   Send(0);
@@ -85,7 +85,7 @@ TEST_F(VerbsRecvLinkTest, WhoIsNoLongerAliveIsToldOfNoChunk) {
   EXPECT_FALSE(recv_->Poll(kFlow));
 }
 
-TEST_F(VerbsRecvLinkTest, PollSaysWhetherAChunkCame) {
+TEST_F(VerbsRecvLinkTest, PollReturnsWhetherAChunkCame) {
   Connect();
   EXPECT_FALSE(recv_->Poll(kFlow));
   sender_.chunks.push_back(ChunkOf(0));
@@ -121,7 +121,7 @@ TEST_F(VerbsRecvLinkTest, AGrantOfAnInitiatorIsNothing) {
   EXPECT_TRUE(receiver_.troubles.empty());
 }
 
-TEST_F(VerbsRecvLinkTest, WhatIsFlushedIsTold) {
+TEST_F(VerbsRecvLinkTest, AFlushIsReported) {
   Connect();
   const Buffer at{ends_[1].bytes.data(), &ends_[1].memory};
   for (MessageId message = 0; message < 3; ++message) recv_->Flush({.flow = kFlow, .message = message, .round = 1}, at);

@@ -172,9 +172,9 @@ bool VerbsSendLink::Post(const Chunk& chunk, bool signaled) {
   return true;
 }
 
-void VerbsSendLink::Heard(const Frame& frame) {
+void VerbsSendLink::FrameReceived(const Frame& frame) {
   const bool had_room = HasRoom();
-  owner_->Heard(name_, frame);
+  owner_->FrameReceived(name_, frame);
   Retire();
   if (waiting_ || (!had_room && HasRoom())) owner_->Ready(name_);
 }

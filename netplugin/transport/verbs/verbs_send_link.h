@@ -43,7 +43,7 @@ class VerbsSendLink final : public SendLink, private LinkCore::User {
   // LinkCore::User:
   void Created() override;
   void Joined() override;
-  void Heard(const Frame& frame) override;
+  void FrameReceived(const Frame& frame) override;
   bool IsOpen(FlowId flow) override { return owner_->IsOpen(flow); }
   void Credited() override { owner_->Ready(name_); }
   bool Mark(uint32_t, uint32_t) override { return false; }  // an acceptor writes no chunk

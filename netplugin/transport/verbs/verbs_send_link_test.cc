@@ -55,7 +55,7 @@ TEST_F(VerbsSendLinkTest, AChunkGoesWhereItIsGrantedOnceItIsStarted) {
 }
 
 // An acknowledgement says no less than the device would: nobody asks that then.
-TEST_F(VerbsSendLinkTest, WhatIsAcknowledgedTakesOneCompletionInSoMany) {
+TEST_F(VerbsSendLinkTest, AcknowledgedWritesNeedFewCompletions) {
   Connect();
   send_->Advise(kFast);
   const auto before = completions();
@@ -93,7 +93,7 @@ TEST_F(VerbsSendLinkTest, ALinkThatIsFullIsSignaled) {
 }
 
 // The flow was closed while the device reads: its end is told, and the link goes on.
-TEST_F(VerbsSendLinkTest, WhatAClosedFlowHasLeftIsReleasedByTheDevice) {
+TEST_F(VerbsSendLinkTest, ChunksOfAClosedFlowAreReleasedByTheDevice) {
   Connect();
   send_->Advise(kFast);
   for (MessageId message = 0; message < 5; ++message) sender_.chunks.push_back(ChunkOf(message));
@@ -109,7 +109,7 @@ TEST_F(VerbsSendLinkTest, WhatAClosedFlowHasLeftIsReleasedByTheDevice) {
 }
 
 // The acknowledgement may come on another link: the last one of a burst is signaled.
-TEST_F(VerbsSendLinkTest, WhereChunksAreDealtOutABurstsEndIsSignaled) {
+TEST_F(VerbsSendLinkTest, TheEndOfABurstIsSignaledWhileChunksAreStriped) {
   Connect();
   LinkAdvice advice = kFast;
   advice.spread = true;
@@ -258,7 +258,7 @@ TEST_F(VerbsSendLinkTest, ATailRecordThatIsStillWantedIsNotWrittenOver) {
   EXPECT_EQ(receiver_.placed.size(), 2u);
 }
 
-TEST_F(VerbsSendLinkTest, WhatIsNotToBeSentIsTrouble) {
+TEST_F(VerbsSendLinkTest, AChunkWithoutAKeyIsTrouble) {
   Connect();
   sender_.has_key = false;
   sender_.chunks.push_back(ChunkOf(0));

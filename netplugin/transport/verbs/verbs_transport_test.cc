@@ -73,7 +73,7 @@ TEST_F(VerbsTransportTest, WithoutAnAddressItIsThereAndNobodyReachesIt) {
   EXPECT_TRUE(own_.empty());
 }
 
-TEST_F(VerbsTransportTest, TooLittleLockedMemoryIsSaidWithItsLimit) {
+TEST_F(VerbsTransportTest, TooLittleLockedMemoryIsAnErrorWithItsLimit) {
   faulty_.FailCall(Call::kRegister, 1, ENOMEM);
   EXPECT_FALSE(Listen(0));
   EXPECT_NE(error_.find("the RDMA device mlx5_0 registers no memory: Cannot allocate memory; the limit of locked memory (ulimit -l"),
@@ -83,7 +83,7 @@ TEST_F(VerbsTransportTest, TooLittleLockedMemoryIsSaidWithItsLimit) {
   EXPECT_EQ(error_.find('\n'), std::string::npos);
 }
 
-TEST_F(VerbsTransportTest, TheLimitOfLockedMemoryIsToldOnce) {
+TEST_F(VerbsTransportTest, TheLimitOfLockedMemoryIsLoggedOnce) {
   faulty_.FailCall(Call::kRegister, 1, ENOMEM, 1);
   EXPECT_FALSE(Listen(0));
   EXPECT_FALSE(Listen(1));
@@ -125,7 +125,7 @@ class VerbsTransportRunning : public VerbsTransportTest {
   }
 };
 
-TEST_F(VerbsTransportRunning, WhatAPortSaysIsOfItsRailAloneAndLookedAtElsewhere) {
+TEST_F(VerbsTransportRunning, AnEventOfAPortConcernsItsRailAlone) {
   Begin();
   Listen(1);
   const Endpoint before = own_;
@@ -154,7 +154,7 @@ TEST_F(VerbsTransportRunning, AnAddressThatIsSetIsLookedAtElsewhere) {
   EXPECT_TRUE(changed_.empty());
 }
 
-TEST_F(VerbsTransportRunning, ALostDeviceIsOpenedAgainAndItsMemoryRegisteredAnew) {
+TEST_F(VerbsTransportRunning, ALostDeviceIsOpenedAgainAndItsMemoryRegisteredAgain) {
   Begin();
   const Memory buffer{.id = 1, .base = at_, .bytes = 4096};
   ASSERT_TRUE(transport_->Register(buffer, 0, &own_, &error_));
@@ -182,7 +182,7 @@ TEST_F(VerbsTransportRunning, ALostDeviceIsLookedForLessAndLessOften) {
   faulty_.Mend();
 }
 
-TEST_F(VerbsTransportTest, BothRailsOfADeviceThatIsBackAreRegisteredAnew) {
+TEST_F(VerbsTransportTest, BothRailsOfADeviceThatIsBackAreRegisteredAgain) {
   options_.device_of = [](const Rail& rail, uint8_t* port) {
     *port = static_cast<uint8_t>(rail.index + 1);
     return std::string("mlx5_9");
@@ -231,7 +231,7 @@ TEST_F(VerbsTransportTest, MemoryOfAGpuIsRegisteredByItsDmaBufOrElsePlainly) {
   EXPECT_EQ(gpu_.copies, 4) << "it is proved already";
 }
 
-TEST_F(VerbsTransportTest, WhatIsNotProvedIsNotRegistered) {
+TEST_F(VerbsTransportTest, UnprovedGpuMemoryIsNotRegistered) {
   ASSERT_TRUE(Listen(0)) << error_;
   astray_ = true;
   EXPECT_FALSE(RegisterGpu(MemoryKind::kDmaBuf, 0));

@@ -128,7 +128,7 @@ class Process {
       if (recv(kCommandsFd, &command, sizeof(command), 0) != sizeof(command)) return;
       if (command.kind == Command::Kind::kEnd) {
         engine_.reset();
-        return Say(Answer{.ok = true});
+        return Reply(Answer{.ok = true});
       }
       Do(command);
     }
@@ -136,7 +136,7 @@ class Process {
 
  private:
   template <typename T>
-  void Say(const T& packet) {
+  void Reply(const T& packet) {
     if (send(kCommandsFd, &packet, sizeof(packet), MSG_NOSIGNAL) != sizeof(packet)) Die("the test is gone");
   }
 
@@ -150,12 +150,12 @@ class Process {
       case Command::Kind::kCloseSend:
         engine_->Close(std::move(sends_.at(command.flow)));
         sends_.erase(command.flow);
-        return Say(Answer{.ok = true});
+        return Reply(Answer{.ok = true});
       case Command::Kind::kCloseReceive:
         engine_->Close(std::move(receives_.at(command.flow)));
         receives_.erase(command.flow);
         sizes_.erase(command.flow);
-        return Say(Answer{.ok = true});
+        return Reply(Answer{.ok = true});
       case Command::Kind::kPublish: return Publish(command);
       case Command::Kind::kLoseDaemon: {
         const std::lock_guard lock(strings_.mutex);
@@ -174,7 +174,7 @@ class Process {
     listens_[command.flow] = engine_->Listen(&handle);
     Answer answer{.ok = true};
     std::memcpy(answer.handle, &handle, sizeof(handle));
-    Say(answer);
+    Reply(answer);
   }
 
   void Connect(const Command& command) {
@@ -187,7 +187,7 @@ class Process {
       sends_[command.flow] = std::move(comm);
     }
     if (!answer.ok) std::snprintf(answer.error, sizeof(answer.error), "%s", error.c_str());
-    Say(answer);
+    Reply(answer);
   }
 
   void Register(const Command& command) {
@@ -220,7 +220,7 @@ class Process {
   void ForkHolder() {
     const pid_t pid = fork();
     for (; pid == 0;) pause();
-    Say(Answer{.ok = pid > 0, .pid = pid});
+    Reply(Answer{.ok = pid > 0, .pid = pid});
   }
 
   void Poll() {
@@ -248,7 +248,7 @@ class Process {
       std::copy_n(strings_.records.begin(), status->record_count, status->records);
       strings_.records.erase(strings_.records.begin(), strings_.records.begin() + status->record_count);
     }
-    Say(*status);
+    Reply(*status);
   }
 
   // As NCCL tests its oldest request: who waits helps.

@@ -22,17 +22,17 @@ constexpr size_t kAlignment = 64;
 // An end that does not answer for so long is a bug of its own: nothing in an engine may block.
 constexpr int kAnswerPatienceMs = 20'000;
 
-bool Translate(const plan::EvidenceRecord& record, Told* told) {
+bool Translate(const plan::EvidenceRecord& record, RailReport* report) {
   switch (static_cast<plan::EvidenceRecordKind>(record.kind)) {
-    case plan::EvidenceRecordKind::kLinkUp: told->what = Told::What::kLinkUp; break;
-    case plan::EvidenceRecordKind::kLinkFenced: told->what = Told::What::kLinkFenced; break;
-    case plan::EvidenceRecordKind::kRailSlow: told->what = Told::What::kRailSlow; break;
-    case plan::EvidenceRecordKind::kRailSteady: told->what = Told::What::kRailSteady; break;
+    case plan::EvidenceRecordKind::kLinkUp: report->what = RailReport::What::kLinkUp; break;
+    case plan::EvidenceRecordKind::kLinkFenced: report->what = RailReport::What::kLinkFenced; break;
+    case plan::EvidenceRecordKind::kRailSlow: report->what = RailReport::What::kRailSlow; break;
+    case plan::EvidenceRecordKind::kRailSteady: report->what = RailReport::What::kRailSteady; break;
     default: return false;
   }
-  told->rail = static_cast<int>(record.local_rail);
-  told->cause = plan::CauseName(static_cast<plan::EvidenceCause>(record.cause));
-  told->replayed_bytes = record.replayed_bytes;
+  report->rail = static_cast<int>(record.local_rail);
+  report->cause = plan::CauseName(static_cast<plan::EvidenceCause>(record.cause));
+  report->replayed_bytes = record.replayed_bytes;
   return true;
 }
 
@@ -96,7 +96,7 @@ std::string ProcessWorld::RailsOf(End end) const {
   return names;
 }
 
-void ProcessWorld::Tell(End end, const Command& command) {
+void ProcessWorld::SendCommand(End end, const Command& command) {
   if (processes_[end].pid <= 0) return;
   EXPECT_EQ(send(processes_[end].commands, &command, sizeof(command), MSG_NOSIGNAL), static_cast<ssize_t>(sizeof(command)))
       << "process " << end << " is gone";
@@ -105,7 +105,7 @@ void ProcessWorld::Tell(End end, const Command& command) {
 template <typename T>
 bool ProcessWorld::Ask(End end, const Command& command, T* answer) {
   if (!Talks(end)) return false;
-  Tell(end, command);
+  SendCommand(end, command);
   pollfd waiting = {processes_[end].commands, POLLIN, 0};
   if (poll(&waiting, 1, kAnswerPatienceMs) == 1 && recv(processes_[end].commands, answer, sizeof(*answer), 0) == sizeof(*answer))
     return true;
@@ -127,7 +127,7 @@ void ProcessWorld::Poll(End end) {
   Process& process = processes_[end];
   if (!Ask(end, {.kind = Command::Kind::kPoll}, &process.status)) return;
   for (uint32_t i = 0; i < process.status.record_count; ++i)
-    if (Told told; Translate(process.status.records[i], &told)) process.told.push_back(told);
+    if (RailReport report; Translate(process.status.records[i], &report)) process.reports.push_back(report);
   for (int flow = 0; flow < static_cast<int>(flows_.size()); ++flow) {
     Flow& mine = flows_[static_cast<size_t>(flow)];
     if (EndOf(flow, false) == end && !mine.receive_closed) mine.received = process.status.receive[flow].done_through;
@@ -161,7 +161,7 @@ std::byte* ProcessWorld::Allocate(End end, size_t bytes) {
   std::byte* const data = process.memory + process.allocated;
   process.allocated += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   EXPECT_LE(process.allocated, kMemoryBytes);
-  Tell(end, {.kind = Command::Kind::kRegister, .offset = static_cast<uint64_t>(data - process.memory), .bytes = bytes});
+  SendCommand(end, {.kind = Command::Kind::kRegister, .offset = static_cast<uint64_t>(data - process.memory), .bytes = bytes});
   return data;
 }
 
@@ -187,13 +187,15 @@ FlowState ProcessWorld::StateOf(int flow, bool sender) const {
 
 void ProcessWorld::Send(int flow, const std::byte* data, size_t bytes) {
   const End end = EndOf(flow, true);
-  Tell(end, {.kind = Command::Kind::kSend, .flow = flow, .offset = static_cast<uint64_t>(data - processes_[end].memory), .bytes = bytes});
+  SendCommand(end,
+              {.kind = Command::Kind::kSend, .flow = flow, .offset = static_cast<uint64_t>(data - processes_[end].memory), .bytes = bytes});
 }
 
 void ProcessWorld::Receive(int flow, std::byte* data, size_t capacity) {
   const End end = EndOf(flow, false);
-  Tell(end,
-       {.kind = Command::Kind::kReceive, .flow = flow, .offset = static_cast<uint64_t>(data - processes_[end].memory), .bytes = capacity});
+  SendCommand(
+      end,
+      {.kind = Command::Kind::kReceive, .flow = flow, .offset = static_cast<uint64_t>(data - processes_[end].memory), .bytes = capacity});
 }
 
 void ProcessWorld::Close(int flow, bool sender) {
@@ -244,9 +246,9 @@ void ProcessWorld::Publish(End end, const std::vector<Verdict>& verdicts) {
   Command command{.kind = Command::Kind::kPublish, .verdict_count = static_cast<int32_t>(verdicts.size())};
   ASSERT_LE(verdicts.size(), std::size(command.verdicts));
   std::copy(verdicts.begin(), verdicts.end(), command.verdicts);
-  Tell(end, command);
+  SendCommand(end, command);
 }
 
-void ProcessWorld::LoseDaemon(End end) { Tell(end, {.kind = Command::Kind::kLoseDaemon}); }
+void ProcessWorld::LoseDaemon(End end) { SendCommand(end, {.kind = Command::Kind::kLoseDaemon}); }
 
 }  // namespace r2cc::contract

@@ -52,7 +52,7 @@ class ProcessWorld : public World {
   void LoseDaemon(End end) override;
 
   uint64_t LeftBytes(End end, int rail) const override { return processes_[end].status.left_bytes[rail]; }
-  const std::vector<Told>& told(End end) const override { return processes_[end].told; }
+  const std::vector<RailReport>& reports(End end) const override { return processes_[end].reports; }
 
  private:
   struct Flow {
@@ -69,14 +69,14 @@ class ProcessWorld : public World {
     uint64_t allocated = 0;
     bool stopped = false;
     Status status{};
-    std::vector<Told> told;
+    std::vector<RailReport> reports;
   };
 
   void Start(End end);
   std::string RailsOf(End end) const;
   bool Talks(End end) const { return processes_[end].pid > 0 && !processes_[end].stopped; }
-  void Tell(End end, const Command& command);
-  // Tells, and waits for what the process answers.
+  void SendCommand(End end, const Command& command);
+  // Sends the command, and waits for the answer of the process.
   template <typename T>
   bool Ask(End end, const Command& command, T* answer);
   void Poll(End end);

@@ -179,7 +179,7 @@ void SimWorld::EndProcess(End end) {
 
 // ---- faults ----
 
-void SimWorld::Tell(End end, int rail, bool up) {
+void SimWorld::ReportLink(End end, int rail, bool up) {
   if (rail == kOob) return;
   timeline_.After(timeline_.random().Between(50'000, 1'000'000), [this, end, rail, up] { processes_[end]->RailState(rail, up); });
 }
@@ -187,7 +187,7 @@ void SimWorld::Tell(End end, int rail, bool up) {
 void SimWorld::Cut(End end, int rail) {
   ports_[{end, rail}].cut = true;
   network_.BlockPort({end, rail});
-  Tell(end, rail, false);
+  ReportLink(end, rail, false);
 }
 
 void SimWorld::Silence(End end, int rail) {
@@ -200,7 +200,7 @@ void SimWorld::Heal(End end, int rail) {
   if (std::exchange(port.silenced, false)) network_.UnblockPort({end, rail});
   if (!std::exchange(port.cut, false)) return;
   network_.UnblockPort({end, rail});
-  Tell(end, rail, true);
+  ReportLink(end, rail, true);
 }
 
 bool SimWorld::Lose(End end, int rail, Loss loss) {
@@ -231,20 +231,20 @@ void SimWorld::Publish(End end, const std::vector<Verdict>& verdicts) {
 // ---- observation ----
 
 void SimWorld::Recorded(int sender, int, int rail, const net::SessionAction& action) {
-  Told told{.rail = rail};
+  RailReport report{.rail = rail};
   switch (action.kind) {
     case net::SessionAction::Kind::kLinkUp: break;
     case net::SessionAction::Kind::kLinkFenced:
-      told.what = Told::What::kLinkFenced;
-      told.cause = plan::CauseName(action.report.cause);
-      told.replayed_bytes = action.report.replayed_bytes;
+      report.what = RailReport::What::kLinkFenced;
+      report.cause = plan::CauseName(action.report.cause);
+      report.replayed_bytes = action.report.replayed_bytes;
       break;
     case net::SessionAction::Kind::kLinkSlow:
-      told.what = action.number < plan::kFullWeightPermille ? Told::What::kRailSlow : Told::What::kRailSteady;
+      report.what = action.number < plan::kFullWeightPermille ? RailReport::What::kRailSlow : RailReport::What::kRailSteady;
       break;
     default: return;
   }
-  told_[sender].push_back(told);
+  reports_[sender].push_back(report);
 }
 
 Transport SimTransport() {

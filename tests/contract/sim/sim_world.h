@@ -64,7 +64,7 @@ class SimWorld final : public World, private sim::Tap {
   void LoseDaemon(End end) override { Publish(end, {}); }
 
   uint64_t LeftBytes(End end, int rail) const override { return processes_[end]->sent_bytes(rail); }
-  const std::vector<Told>& told(End end) const override { return told_[end]; }
+  const std::vector<RailReport>& reports(End end) const override { return reports_[end]; }
 
  private:
   struct Side {
@@ -99,8 +99,8 @@ class SimWorld final : public World, private sim::Tap {
   void Call(End end, std::function<void()> what);
   void Progress(End end);
   void Look(End end, Flow* flow);
-  // The link monitor hears of it a moment later.
-  void Tell(End end, int rail, bool up);
+  // The link monitor reports it a moment later.
+  void ReportLink(End end, int rail, bool up);
 
   const bool eager_;
   sim::Timeline timeline_;
@@ -110,7 +110,7 @@ class SimWorld final : public World, private sim::Tap {
   std::vector<Flow> flows_;
   std::map<std::pair<End, int>, PortState> ports_;
   plan::Plan pages_[2];
-  std::vector<Told> told_[2];
+  std::vector<RailReport> reports_[2];
   // What was allocated is registered.
   net::Buffer BufferAt(End end, const std::byte* data) const;
   std::vector<std::unique_ptr<std::byte[]>> memory_;

@@ -130,7 +130,7 @@ class StubLink : public Base, public Polled, private ControlChannel {
     }
     if (now() < *closes_at_) return;
     const bool fails = *port_->fabric->hosts[port_->host].close_fails;
-    if (std::exchange(told_, fails) && fails) return;
+    if (std::exchange(reported_, fails) && fails) return;
     if (!fails) End();
     owner_->LinkClosed(name_, !fails);
   }
@@ -144,11 +144,11 @@ class StubLink : public Base, public Polled, private ControlChannel {
   void HalfClose() override { wire_->closed[kSide] = true; }
   void Poll() override {
     if (wire_->rate() == 0) return;
-    for (auto& frames = wire_->frames[kSide]; !frames.empty(); frames.pop_front()) owner_->Heard(name_, frames.front());
+    for (auto& frames = wire_->frames[kSide]; !frames.empty(); frames.pop_front()) owner_->FrameReceived(name_, frames.front());
     if (wire_->closed[1 - kSide] || wire_->fabric->network->Dead(wire_->port[1 - kSide].host)) Trouble(EvidenceCause::kSocketError);
   }
 
-  bool told_ = false;  // that the close failed
+  bool reported_ = false;  // that the close failed
 };
 
 class StubSendLink final : public StubLink<SendLink, SendOwner, 0> {

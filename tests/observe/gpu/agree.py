@@ -100,7 +100,7 @@ def run(results, program, quick, only=None):
   expected = f"step {flips[1]['step']}: points.5:hash: rank 1 of {name} differs"
   same_steps = len({flip["step"] for flip in flips}) == 1
   passed = not early and same_steps and code == 1 and line == expected and named_s <= 1
-  results.say(f"agree: {line!r}, expected {expected!r}, {counters}")
+  results.print_line(f"agree: {line!r}, expected {expected!r}, {counters}")
   results.add("taps-agree", "flip", passed=passed, steps_without_flip=[one["steps"] for one in counters], false=int(early),
               named=line == expected, line=re.sub(r"agree-\d+", "RUN", line)[:300], named_s=round(named_s, 3), code=code,
               took_s=round(time.monotonic() - begin_s, 1))

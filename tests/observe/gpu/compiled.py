@@ -110,7 +110,7 @@ def round_as_eager(yes):
   inductor.emulate_precision_casts = yes
 
 
-def own(plan, say):
+def own(plan, print_line):
   """A Llama-like model in plain PyTorch."""
   steps, dtype = plan["steps"], getattr(torch, plan["dtype"])
   model = Model(dtype, plan["in_place"]).eval()
@@ -162,8 +162,8 @@ def own(plan, say):
         wrong.append(f"step {at}: the tag token is another step's")
       if at == 20:
         wrong += unlike(model, loop, tokens, at, item, dtype)
-  say(f"{plan['run']}: steps seen {seen}, breaks {found_breaks} {reasons}, skips {found_skips}, {counters}, self-check "
-      f"{sorted(set(taps.self_check.values()))}")
+  print_line(f"{plan['run']}: steps seen {seen}, breaks {found_breaks} {reasons}, skips {found_skips}, {counters}, self-check "
+             f"{sorted(set(taps.self_check.values()))}")
   exact = seen == [1, 2, 3, 4, 5, 6, steps] and records == steps
   # In fused kernels a tapped tensor is rounded to bf16 and an untapped one is not: what differs there is the compiler's choice.
   is_same = tokens == plain or (dtype is torch.bfloat16 and not plan["rounds"])
@@ -198,7 +198,7 @@ def unlike(model, loop, tokens, step, item, dtype):
   return lines
 
 
-def generate(plan, say):
+def generate(plan, print_line):
   """Hugging Face's `generate`, static cache, which compiles the decode step."""
   import transformers  # pylint: disable=import-outside-toplevel
   torch.manual_seed(1)
@@ -233,7 +233,7 @@ def generate(plan, say):
   with reader:
     records = sum(step.number >= before for step in reader.steps())
   steps = counters["steps"] - before
-  say(f"generate: {counters}, {steps} steps, breaks {found_breaks} {reasons}")
+  print_line(f"generate: {counters}, {steps} steps, breaks {found_breaks} {reasons}")
   passed = (torch.equal(plain, tapped) and steps == tokens and records == tokens and error is None and found_breaks <= plain_breaks and
             found_skips <= plain_skips)
   return dict(passed=passed, transformers=transformers.__version__, same_tokens=torch.equal(plain, tapped), steps=steps, asked_steps=tokens,
@@ -256,12 +256,12 @@ def run(results, program, quick, only=None):
         import transformers  # pylint: disable=import-outside-toplevel,unused-import
       except ImportError as error:
         results.add("taps-compile", name, passed=None, not_run=f"transformers is not installed: {error}")
-        results.say("taps-compile generate: NOT RUN: transformers is not installed")
+        results.print_line("taps-compile generate: NOT RUN: transformers is not installed")
         continue
-    results.say(f"taps-compile {name}")
+    results.print_line(f"taps-compile {name}")
     try:
       with torch.no_grad():
-        row = function(dict(plan, steps=steps, run=f"compile-{name}-{os.getpid()}-{int(time.time())}"), results.say)
+        row = function(dict(plan, steps=steps, run=f"compile-{name}-{os.getpid()}-{int(time.time())}"), results.print_line)
     except Exception as error:  # pylint: disable=broad-except  # a compiler's errors are of many classes
       row = dict(passed=False, error=f"{type(error).__name__}: {error}"[:3000])
     results.add("taps-compile", name, **row)

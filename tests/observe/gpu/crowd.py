@@ -52,7 +52,7 @@ class Model(torch.nn.Module):
 HABITS = ("quick", "slow", "slow", "copies")
 
 
-def crowd(plan, program, say):
+def crowd(plan, program, print_line):
   begin_s, chance = time.monotonic(), random.Random(plan["seed"])
   model = Model(plan["rows_most"])
   policy = observe.Policy(device_mib=4, host_mib=plan["host_mib"], reader_timeout_ms=20)
@@ -101,7 +101,7 @@ def crowd(plan, program, say):
     reports = [card.line_of(reader) for reader in readers]
   finally:
     card.end(*[reader for reader in readers if reader is not None])
-  say(f"{plan['run']}: producer {counters}, readers {reports}")
+  print_line(f"{plan['run']}: producer {counters}, readers {reports}")
   dropped = counters["dropped_device"] + counters["dropped_host"]
   most = max(report["bytes"] for report in reports)
   row = dict(steps=counters["steps"], records=counters["records"], dropped=dropped, dropped_device=counters["dropped_device"],
@@ -166,7 +166,7 @@ def kill_one(plan, program):
     card.end(*[process for process in (running, holder) if process is not None])
 
 
-def kills(plan, program, say):
+def kills(plan, program, print_line):
   """Several at a time."""
   import concurrent.futures  # pylint: disable=import-outside-toplevel
   begin_s = time.monotonic()
@@ -175,7 +175,7 @@ def kills(plan, program, say):
              for i in range(plan["kills"])]
     rows = list(pool.map(lambda its: kill_one(its, program), plans))
   for row in rows:
-    say(f"kill: {row}")
+    print_line(f"kill: {row}")
   passed = all(row["broken"] == 0 and row["whole"] >= 100 and row["last_in_a_row"] and row["missing_at_the_end"] <= 1 and
                row.get("files_whole", True) for row in rows)
   return dict(passed=passed, kills=len(rows), whole_least=min(row["whole"] for row in rows), broken=sum(row["broken"] for row in rows),
@@ -209,7 +209,7 @@ def bare_copies(size, steps, is_shared):
   return [round(us[len(us) // 2], 1), round(us[int(len(us) * .99)], 1), round(us[-1], 1)]
 
 
-def latency(plan, program, say):
+def latency(plan, program, print_line):
   """From the step's end, as the job sees it by polling an event, to the other process."""
   size, steps = plan["bytes"], plan["steps"]
   model = torch.nn.Sequential(torch.nn.Identity())
@@ -237,7 +237,7 @@ def latency(plan, program, say):
     if watcher is not None:
       card.end(watcher)
   us = sorted((times[step] - ends[step]) / 1000 for step in ends if step in times)
-  say(f"latency {size}: {len(us)} of {steps}")
+  print_line(f"latency {size}: {len(us)} of {steps}")
   p99_us = us[int(len(us) * .99)]
   # What such a copy alone takes, next to it: p50, p99, greatest.
   bare = {}
@@ -260,9 +260,9 @@ def run(results, program, quick, only=None):
   for name, function, plan in parts:
     if only and name not in only and name.partition("-")[0] not in only:
       continue
-    results.say(f"taps-readers {name}")
+    results.print_line(f"taps-readers {name}")
     try:
-      row = function(plan, program, results.say)
+      row = function(plan, program, results.print_line)
     except (observe.Error, RuntimeError, AssertionError, ValueError, OSError, subprocess.TimeoutExpired) as error:
       row = dict(passed=False, error=f"{type(error).__name__}: {error}"[:1500])
     results.add("taps-readers", name, **row)

@@ -65,9 +65,9 @@ def run(results, program, quick, only=None, captures=3, rounds=4, steps=40, dead
     import transformers
   except ImportError as error:
     results.add("taps-hf", "all", passed=None, not_run=f"transformers is not installed: {error}")
-    results.say("taps-hf: NOT RUN: transformers is not installed")
+    results.print_line("taps-hf: NOT RUN: transformers is not installed")
     return 0
-  results.say(f"transformers {transformers.__version__}")
+  results.print_line(f"transformers {transformers.__version__}")
   shape = (4, 2048, 8192, 16, 32768) if quick else (32, 4096, 14336, 32, 128256)
   captures, rounds = (1, 2) if quick else (captures, rounds)
   layers, main = shape[0], ("none", "ours", "control")

@@ -344,7 +344,7 @@ def run_all(results, case, program, configurations, kinds, only, captures, round
         results.add(case, f"{name} {kind}", left_out="no time is left")
         continue
       begin_s = time.monotonic()
-      results.say(f"{case} {name}: {kind}")
+      results.print_line(f"{case} {name}: {kind}")
       try:
         with torch.no_grad():
           failed += compare(results, case, kind, model, options, captures, rounds, steps)

@@ -99,7 +99,7 @@ def wrong_switches(switches, off, steps):
   return wrong
 
 
-def one(plan, program, say):
+def one(plan, program, print_line):
   """One producer's life. Gives its row of results."""
   model = Model(plan)
   policy = observe.Policy(device_mib=plan["device_mib"], host_mib=plan["host_mib"], reader_timeout_ms=120_000,
@@ -149,7 +149,7 @@ def one(plan, program, say):
         reader.kill()
         reader.wait()
   read, off = report.pop("counts"), set(report.pop("off"))
-  say(f"{plan['name']}: {report}, producer {counters}, reader {read}, taps.error {taps.error}")
+  print_line(f"{plan['name']}: {report}, producer {counters}, reader {read}, taps.error {taps.error}")
   equal = all(read[key] == counters[key] for key in ("steps", "dropped_device", "dropped_host", "unwanted")) and (
       read["records"] + read["missed"] == counters["records"])
   steps_right = counters["steps"] == 4 + replays + eager
@@ -192,9 +192,9 @@ def run(results, program, quick, only=None, steps=None):
     if only and name not in only:
       continue
     plan.update(name=name, run=f"match-{name}-{int(time.time())}")
-    results.say(f"taps-match {name}")
+    results.print_line(f"taps-match {name}")
     try:
-      row = one(plan, program, results.say)
+      row = one(plan, program, results.print_line)
     except (observe.Error, RuntimeError, AssertionError, ValueError, subprocess.TimeoutExpired) as error:
       row = dict(passed=False, error=f"{type(error).__name__}: {error}"[:1500])
     results.add("taps-match", name, **row)

@@ -97,7 +97,7 @@ def run(results, program, quick, only=None):
   whole = read["records"] == counters["records"] == counters["steps"] - dropped and dropped == 0
   more_percent = 100 * statistics.median(more)
   passed = whole and error is None and (quick or more_percent <= 3)
-  results.say(f"prefill: {json.dumps(of)}, {counters}, {read}")
+  results.print_line(f"prefill: {json.dumps(of)}, {counters}, {read}")
   results.add("taps-prefill", f"{batch} x {tokens}", passed=passed, base_ms=round(statistics.median(of["base"]), 2),
               more_percent=round(more_percent, 2), least_percent=round(100 * min(more), 2), greatest_percent=round(100 * max(more), 2),
               again_percent=round(100 * statistics.median(again), 2), bytes_a_record=read["bytes"] // max(read["records"], 1),

@@ -82,7 +82,7 @@ class Engine(torch.nn.Module):
     return self.hidden(rows)
 
 
-def produce(plan, program, say):
+def produce(plan, program, print_line):
   engine = Engine(plan["by_index"])
   policy = observe.Policy(device_mib=64, host_mib=2048, reader_timeout_ms=60_000)
   begin_s, schedule, reader, steps = time.monotonic(), Schedule(plan["seed"]), None, 0
@@ -131,7 +131,7 @@ def produce(plan, program, say):
     if reader is not None:
       card.end(reader)
   read = report.pop("counts")
-  say(f"{plan['run']}: {report}, producer {counters}, reader {read}")
+  print_line(f"{plan['run']}: {report}, producer {counters}, reader {read}")
   passed = (not report["wrong"] and report["rows"] >= .99 * plan["rows"] and card.counts_are_equal(read, counters) and error is None and
             report["joined"] > 0 and report["left"] > 0 and report["moved"] > 0 and report["padded"] > 0)
   return dict(passed=passed, **report, steps=steps, records=counters["records"],
@@ -189,9 +189,9 @@ def run(results, program, quick, only=None):
     if only and name not in only:
       continue
     plan = dict(run=f"rows-{name}-{time.monotonic_ns()}", by_index=by_index, seed=5 + by_index, rows=200_000 if quick else 5_000_000)
-    results.say(f"taps-rows {name}")
+    results.print_line(f"taps-rows {name}")
     try:
-      row = produce(plan, program, results.say)
+      row = produce(plan, program, results.print_line)
     except (observe.Error, RuntimeError, AssertionError, ValueError) as error:
       row = dict(passed=False, error=f"{type(error).__name__}: {error}"[:1500])
     results.add("taps-rows", name, **row)

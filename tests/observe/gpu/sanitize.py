@@ -15,7 +15,7 @@ def run(results, program, quick, only=None):
   tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
   if not os.path.exists(tool):
     results.add("taps-sanitize", "memcheck", passed=None, not_run="compute-sanitizer is not on this machine")
-    results.say("taps-sanitize: NOT RUN: compute-sanitizer is not on this machine")
+    results.print_line("taps-sanitize: NOT RUN: compute-sanitizer is not on this machine")
     return 0
   begin_s = time.monotonic()
   out = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"sanitize-{os.getpid()}")
@@ -30,7 +30,7 @@ def run(results, program, quick, only=None):
   rows = re.findall(r'"case": "taps-match", "variant": "([^"]+)", "passed": (true|false)', output)
   passed = found is not None and found[1] == "0" and code == 0 and len(rows) == len(PARTS)
   if not passed:
-    results.say("taps-sanitize: " + output[-3000:])
+    results.print_line("taps-sanitize: " + output[-3000:])
   results.add("taps-sanitize", "memcheck", passed=passed, errors=None if found is None else int(found[1]), code=code, steps=dict(rows),
               took_s=round(time.monotonic() - begin_s, 1))
   return 0 if passed else 1

@@ -36,7 +36,7 @@ class HardwareTest : public testing::Test {
   const std::string sysfs_ = testing::TempDir() + "hardware_sysfs";
 };
 
-TEST_F(HardwareTest, EachWordIsACable) {
+TEST_F(HardwareTest, EachItemIsACable) {
   std::vector<HardwareCable> cables;
   std::string error;
   ASSERT_TRUE(FindHardware("mlx5_0+mlx5_2 mlx5_1+mlx5_3", sysfs_, &cables, &error)) << error;
@@ -58,7 +58,7 @@ TEST_F(HardwareTest, NothingIsNone) {
   }
 }
 
-TEST_F(HardwareTest, WhatIsWrongIsNamedWithTheWayOut) {
+TEST_F(HardwareTest, AnErrorIsNamedWithAdvice) {
   for (const char* const text : {"mlx5_0", "mlx5_0+", "+mlx5_0", "mlx5_0+mlx5_1+mlx5_2", "mlx5_0+../mlx5_1", "mlx5_0,mlx5_1"})
     EXPECT_THAT(Refused(text), HasSubstr(std::string("R2CC_HW: '") + text + "' is not DEVICE+DEVICE, the two ends of a cable, as in"));
   EXPECT_EQ(Refused("mlx5_0+mlx5_9"), "R2CC_HW: this machine has no RDMA device 'mlx5_9'; it has: ib0 mlx5_0 mlx5_1 mlx5_2 mlx5_3");

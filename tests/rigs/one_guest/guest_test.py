@@ -105,7 +105,7 @@ class GuestTest(unittest.TestCase):
     result = self._bash(f"ip link set p0a down; sleep 0.3; {_STATES}", rails=1, wiring="bridge")
     self.assertEqual((result.status, result.output.splitlines()), (0, ["rxe0a DOWN", "rxe0b ACTIVE"]))
 
-  def test_a_command_that_does_not_end_is_stopped_and_the_last_words_told(self):
+  def test_a_command_that_does_not_end_is_stopped_with_its_last_lines(self):
     began_s = time.monotonic()
     with self.assertRaisesRegex(guest.GuestError, r"it still runs the command: .*command: on and on;"):
       self._bash("echo on and on; sleep 1000", limit_s=2, rails=0)
@@ -128,6 +128,6 @@ class GuestTest(unittest.TestCase):
         if number == signal.SIGTERM:  # nobody cleans up after the other but Bazel
           self.assertEqual(list(self.folder.iterdir()), [])
 
-  def test_rails_that_cannot_be_made_are_told(self):
+  def test_rails_that_cannot_be_made_are_reported(self):
     with self.assertRaisesRegex(guest.GuestError, "could not be set up: rails: the wiring is pair or bridge, not ring"):
       self._bash("true", wiring="ring")

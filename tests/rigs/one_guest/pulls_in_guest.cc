@@ -40,7 +40,7 @@ class Cables {
   void PlugIn(const std::string& end) { SetUp(end, true); }
   // Off its bridge it is up, and nothing comes or goes.
   void Silence(const std::string& end) { SetBridge(end, SIOCBRDELIF); }
-  void Hear(const std::string& end) { SetBridge(end, SIOCBRADDIF); }
+  void EndSilence(const std::string& end) { SetBridge(end, SIOCBRADDIF); }
 
  private:
   static ifreq Named(const std::string& name) {
@@ -94,12 +94,12 @@ Stalls Measure(void (Cables::*cut)(const std::string&), void (Cables::*mend)(con
         return job.AwaitMore(4 * kSome) && job.AllLinksUp();
       };
       // A rail that is back may go once more: both directions have used both for a while.
-      EXPECT_TRUE(Await(settled)) << job.Said(0) << job.Said(1);
+      EXPECT_TRUE(Await(settled)) << job.Output(0) << job.Output(1);
       const int64_t now = MonotonicNs();
       (cables.*cut)(end);
       // What is under way by the other rail tells nothing yet.
-      EXPECT_TRUE(Await([&job] { return !job.AllLinksUp(); })) << job.Said(0) << job.Said(1);
-      EXPECT_TRUE(job.AwaitMore(kSome)) << job.Said(0) << job.Said(1);
+      EXPECT_TRUE(Await([&job] { return !job.AllLinksUp(); })) << job.Output(0) << job.Output(1);
+      EXPECT_TRUE(job.AwaitMore(kSome)) << job.Output(0) << job.Output(1);
       stalls.stall_ms.push_back(static_cast<double>(job.LongestWaitNs(now)) * kMs);
       stalls.healthy_p99_ms.push_back(static_cast<double>(job.UsualWaitNs(healthy, now)) * kMs);
       (cables.*mend)(end);
@@ -126,19 +126,19 @@ void Judge(const char* what, const Stalls& stalls, double most_ms) {
 TEST(PullsInGuest, APulledCableCostsFiftyMilliseconds) { Judge("cable pulled", Measure(&Cables::Pull, &Cables::PlugIn), 50); }
 
 TEST(PullsInGuest, ASilentRailCostsTheSilenceAndAHundredMilliseconds) {
-  Judge("rail silent", Measure(&Cables::Silence, &Cables::Hear), kSilenceMs + 100);
+  Judge("rail silent", Measure(&Cables::Silence, &Cables::EndSilence), kSilenceMs + 100);
 }
 
 TEST(PullsInGuest, ARailThatFlapsTenTimesCostsTime) {
   RankPair job(
       {.arguments = {"all_reduce", "-b", "256K", "--seconds", "600"}, .environment = {{"R2CC_TRANSPORT", "verbs"}}, .of_rank = {}});
-  ASSERT_TRUE(job.AwaitMore(4 * kSome)) << job.Said(0) << job.Said(1);
+  ASSERT_TRUE(job.AwaitMore(4 * kSome)) << job.Output(0) << job.Output(1);
   const int64_t since = MonotonicNs();
   for (int flap = 0; flap < 10; ++flap) {
     Shell("ip link set p0b down");
     ASSERT_TRUE(job.AwaitMore(2));
     Shell("ip link set p0b up");
-    ASSERT_TRUE(job.AwaitUp(1, "v0b", flap + 1)) << job.Said(1);
+    ASSERT_TRUE(job.AwaitUp(1, "v0b", flap + 1)) << job.Output(1);
   }
   ASSERT_TRUE(job.AwaitMore(4 * kSome));
   std::printf("10 flaps: longest wait %.0f ms\n", static_cast<double>(job.LongestWaitNs(since)) * kMs);

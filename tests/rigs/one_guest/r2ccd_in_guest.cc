@@ -70,12 +70,12 @@ class Daemon {
   }
   void Mark() { mark_ = Log().size(); }
   std::string Asked(const std::string& command) const {
-    std::string said;
+    std::string output;
     FILE* const out = popen(("client/r2ccctl --socket " + Path("r2ccd.sock") + " " + command + " 2>&1").c_str(), "r");
     std::array<char, 512> part{};
-    while (fgets(part.data(), part.size(), out) != nullptr) said += part.data();
-    EXPECT_EQ(pclose(out), 0) << said;
-    return said;
+    while (fgets(part.data(), part.size(), out) != nullptr) output += part.data();
+    EXPECT_EQ(pclose(out), 0) << output;
+    return output;
   }
 
  private:
@@ -86,7 +86,7 @@ class Daemon {
   size_t mark_ = 0;
 };
 
-TEST(DaemonInGuest, WhatTheDevicesSayIsEvidence) {
+TEST(DaemonInGuest, EventsOfDevicesAreEvidence) {
   Daemon a("a", R"(node: "a" listen: "127.0.0.1:7460" nics { name: "r0" interface: "v0a" } nics { name: "r1" interface: "v1a" })");
   for (const char* device : {"rxe0a", "rxe1a"})
     ASSERT_TRUE(a.AwaitLine(std::string("an RDMA device is watched device=") + device)) << device;
@@ -110,7 +110,7 @@ TEST(DaemonInGuest, WhatTheDevicesSayIsEvidence) {
 }
 
 // IP works and RDMA does not: packets to the port of RoCE are dropped where they come in at node b.
-TEST(DaemonInGuest, WhereUdpIsAnsweredAndRdmaIsNotTheNicsAreDegraded) {
+TEST(DaemonInGuest, TheNicsAreDegradedIfOnlyUdpIsAnswered) {
   const auto config = [](const std::string& node, int port, const std::string& peer, int peer_port) {
     return "node: \"" + node + "\" listen: \"127.0.0.1:" + std::to_string(port) + "\" insecure: true peers { node: \"" + peer +
            "\" address: \"127.0.0.1:" + std::to_string(peer_port) + "\" } nics { name: \"r0\" interface: \"v0" + node +

@@ -38,7 +38,7 @@ class RailsInGuest : public testing::Test {
     ASSERT_TRUE(job.AwaitMore(2 * kSome)) << "before: " << what;
     const int64_t now = MonotonicNs();
     Shell(cut);
-    ASSERT_TRUE(job.AwaitMore(kSome)) << "after: " << what << "\n" << job.Said(0) << job.Said(1);
+    ASSERT_TRUE(job.AwaitMore(kSome)) << "after: " << what << "\n" << job.Output(0) << job.Output(1);
     std::printf("%s: longest wait %.0f ms; the usual one of that run %.0f ms\n", what.c_str(),
                 static_cast<double>(job.LongestWaitNs(now)) * kMs, static_cast<double>(job.UsualWaitNs(healthy, now)) * kMs);
     Shell(mend);
@@ -56,12 +56,12 @@ TEST_F(RailsInGuest, EveryByteIsRightWithoutATcpRail) {
     EXPECT_TRUE(job.EndedWell()) << arguments[0];
     // The plugin's log, r2cc-perf's table and its JSON.
     for (const char* const before : {"R2CC: rails ", ", devices ", "\"devices\":\""})
-      EXPECT_THAT(job.Said(0), HasSubstr(before + std::string("v0a (RDMA, rxe0a), v1a (RDMA, rxe1a)")));
+      EXPECT_THAT(job.Output(0), HasSubstr(before + std::string("v0a (RDMA, rxe0a), v1a (RDMA, rxe1a)")));
   }
 }
 
 // CollNet's control messages lie in memory that nobody has registered.
-TEST_F(RailsInGuest, WhatIsNotRegisteredTravelsToo) {
+TEST_F(RailsInGuest, UnregisteredMemoryTravelsToo) {
   RankPair job({.arguments = {"all_reduce", "--collnet", "-b", "4", "-e", "256K", "-f", "65536", "-n", "2", "-w", "0"},
                 .environment = {{"R2CC_TRANSPORT", "verbs"}, {"R2CC_MODE", "3"}},
                 .of_rank = {}});
@@ -85,8 +85,8 @@ TEST_F(RailsInGuest, CablesPulledAtEitherEndCostTime) {
   ASSERT_TRUE(job.AwaitMore(kSome));
   job.Ask();
   EXPECT_TRUE(job.EndedWell());
-  EXPECT_GE(job.Failovers("a/v0a"), 1) << job.Said(0);
-  EXPECT_GE(job.Failovers("a/v1a"), 1) << job.Said(0);
+  EXPECT_GE(job.Failovers("a/v0a"), 1) << job.Output(0);
+  EXPECT_GE(job.Failovers("a/v1a"), 1) << job.Output(0);
 }
 
 TEST_F(RailsInGuest, ASecondCablePulledWhileTheFirstIsReplayedCostsTime) {
@@ -100,8 +100,8 @@ TEST_F(RailsInGuest, ASecondCablePulledWhileTheFirstIsReplayedCostsTime) {
   ASSERT_TRUE(job.AwaitMore(kSome));
   job.Ask();
   EXPECT_TRUE(job.EndedWell());
-  EXPECT_GE(job.Failovers("a/v0a"), 1) << job.Said(0);
-  EXPECT_GE(job.Failovers("a/v1a"), 1) << job.Said(0);
+  EXPECT_GE(job.Failovers("a/v0a"), 1) << job.Output(0);
+  EXPECT_GE(job.Failovers("a/v1a"), 1) << job.Output(0);
 }
 
 TEST_F(RailsInGuest, AGidThatChangesCostsTime) {
@@ -115,12 +115,12 @@ TEST_F(RailsInGuest, AGidThatChangesCostsTime) {
   };
   Shell(to_new);
   Cut(job, "v0a renumbered", change("10.0.0.1", "10.0.0.11"), "true");
-  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 3 && job.LinksUp(1) >= 3; })) << job.Said(0) << job.Said(1);
+  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 3 && job.LinksUp(1) >= 3; })) << job.Output(0) << job.Output(1);
   // It works by its new GID: there is no other rail.
   Cut(job, "then the cable of v1a pulled", "ip link set p1a down", "ip link set p1a up");
   job.Ask();
   EXPECT_TRUE(job.EndedWell());
-  EXPECT_GE(job.Failovers("a/v0a"), 1) << job.Said(0);
+  EXPECT_GE(job.Failovers("a/v0a"), 1) << job.Output(0);
   Shell(change("10.0.0.11", "10.0.0.1"));
 }
 
@@ -129,16 +129,16 @@ TEST_F(RailsInGuest, PortsAreRailsByThemselves) {
   RankPair job({.arguments = kUntilAsked,
                 .environment = {{"R2CC_TRANSPORT", "auto"}, {"R2CC_LOG", "debug"}},
                 .of_rank = {{{"R2CC_RAILS", "rxe0a,rxe1a"}}, {{"R2CC_RAILS", "rxe0b,rxe1b"}}}});
-  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 2 && job.LinksUp(1) >= 2; })) << job.Said(0) << job.Said(1);
+  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 2 && job.LinksUp(1) >= 2; })) << job.Output(0) << job.Output(1);
   Cut(job, "cable of rxe0a pulled", "ip link set p0a down", "ip link set p0a up");
-  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 3 && job.LinksUp(1) >= 3; })) << job.Said(0) << job.Said(1);
+  ASSERT_TRUE(Await([&] { return job.LinksUp(0) >= 3 && job.LinksUp(1) >= 3; })) << job.Output(0) << job.Output(1);
   // What came back works: there is no other rail.
   Cut(job, "then the cable of rxe1b pulled", "ip link set p1b down", "ip link set p1b up");
   job.Ask();
   EXPECT_TRUE(job.EndedWell());
-  EXPECT_THAT(job.Said(0), HasSubstr("R2CC: rails rxe0a (RDMA), rxe1a (RDMA)"));
-  EXPECT_GE(job.Failovers("a/rxe0a"), 1) << job.Said(0);
-  EXPECT_GE(job.Failovers("a/rxe1a"), 1) << job.Said(0);
+  EXPECT_THAT(job.Output(0), HasSubstr("R2CC: rails rxe0a (RDMA), rxe1a (RDMA)"));
+  EXPECT_GE(job.Failovers("a/rxe0a"), 1) << job.Output(0);
+  EXPECT_GE(job.Failovers("a/rxe1a"), 1) << job.Output(0);
 }
 
 TEST_F(RailsInGuest, BrokenQueuePairsCostTime) {
@@ -151,8 +151,8 @@ TEST_F(RailsInGuest, BrokenQueuePairsCostTime) {
                                  "completion:50:12,completion:100:5,completion:150:10,completion:200:2,post_send:80:22,pair_state:180:6"}},
                 .of_rank = {}});
   EXPECT_TRUE(job.EndedWell());
-  for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(job.Said(rank), HasSubstr("faulty_libibverbs: injected 6 of 6 faults"));
-  EXPECT_GE(job.Failovers("a/v0a") + job.Failovers("a/v1a"), 1) << job.Said(0);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_THAT(job.Output(rank), HasSubstr("faulty_libibverbs: injected 6 of 6 faults"));
+  EXPECT_GE(job.Failovers("a/v0a") + job.Failovers("a/v1a"), 1) << job.Output(0);
 }
 
 // The last: its device is gone afterwards.
@@ -165,7 +165,7 @@ TEST_F(RailsInGuest, OneRailOfEachKindAndEitherIsCut) {
   ASSERT_TRUE(job.AwaitUp(1, "v1b", 1));
   job.Ask();
   EXPECT_TRUE(job.EndedWell());
-  EXPECT_THAT(job.Said(0), HasSubstr("R2CC: rails v0a (RDMA, rxe0a), v1a\n"));
+  EXPECT_THAT(job.Output(0), HasSubstr("R2CC: rails v0a (RDMA, rxe0a), v1a\n"));
 }
 
 }  // namespace

@@ -149,34 +149,34 @@ bool RankPair::EndedWell() {
   for (int rank = 0; rank < 2; ++rank) well &= pids_[rank] < 0 && WIFEXITED(states_[rank]) && WEXITSTATUS(states_[rank]) == 0;
   if (!well)
     for (int rank = 0; rank < 2; ++rank)
-      std::printf("rank %d %s, state %d:\n%s\n", rank, pids_[rank] < 0 ? "ended" : "runs", states_[rank], Said(rank).c_str());
+      std::printf("rank %d %s, state %d:\n%s\n", rank, pids_[rank] < 0 ? "ended" : "runs", states_[rank], Output(rank).c_str());
   return well;
 }
 
 bool RankPair::AwaitUp(int rank, const std::string& rail, int times) const {
-  return Await([&] { return TimesIn(Said(rank), "rail " + rail + " is up") >= times; });
+  return Await([&] { return TimesIn(Output(rank), "rail " + rail + " is up") >= times; });
 }
 
-int RankPair::LinksUp(int rank) const { return TimesIn(Said(rank), " is up, incarnation "); }
+int RankPair::LinksUp(int rank) const { return TimesIn(Output(rank), " is up, incarnation "); }
 
 bool RankPair::AllLinksUp() const {
   for (int rank = 0; rank < 2; ++rank) {
-    const std::string said = Said(rank);
+    const std::string output = Output(rank);
     for (int rail = 0; rail < rails_; ++rail) {
       const std::string node = kNodes[rank];
-      const size_t at = said.rfind("link " + node + "/v" + std::to_string(rail) + node + " -> ");
-      const size_t end = said.find('\n', at);
-      if (end == std::string::npos || said.substr(at, end - at).find(" is up, incarnation ") == std::string::npos) return false;
+      const size_t at = output.rfind("link " + node + "/v" + std::to_string(rail) + node + " -> ");
+      const size_t end = output.find('\n', at);
+      if (end == std::string::npos || output.substr(at, end - at).find(" is up, incarnation ") == std::string::npos) return false;
     }
   }
   return true;
 }
 
-std::string RankPair::Said(int rank) const { return ReadAll(folder_ + "/" + kNodes[rank]); }
+std::string RankPair::Output(int rank) const { return ReadAll(folder_ + "/" + kNodes[rank]); }
 
 int RankPair::Failovers(const std::string& rail) const {
   for (int rank = 0; rank < 2; ++rank) {
-    std::istringstream lines(Said(rank));
+    std::istringstream lines(Output(rank));
     for (std::string line; std::getline(lines, line);) {
       if (line.find("R2CC: rail " + rail + " sent ") == std::string::npos) continue;
       const size_t at = line.find("MB, ");

@@ -57,11 +57,11 @@ class RankPair {
   bool AwaitUp(int rank, const std::string& rail, int times) const;
   // How often rank 0 or 1 has said that a link of its sends is up; with R2CC_LOG=debug alone.
   int LinksUp(int rank) const;
-  // The links of both ranks' sends on all of the rails are up by what was said last of each; likewise.
+  // The links of both ranks' sends on all of the rails are up by the last line about each; likewise.
   bool AllLinksUp() const;
   // What rank 0 or 1 printed.
-  std::string Said(int rank) const;
-  // Of the last lines of both: how often a rail of that node and name failed over; -1: it was not said.
+  std::string Output(int rank) const;
+  // Of the last lines of both: how often a rail of that node and name failed over; -1: no line has it.
   int Failovers(const std::string& rail) const;
 
  private:

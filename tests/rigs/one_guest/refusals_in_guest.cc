@@ -14,27 +14,26 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What two ranks say. `prefix`: words before the program. `status`: that they end with.
-std::string Said(const std::string& prefix, int* status) {
+// What two ranks print. `prefix`: words before the program. `status`: that they end with.
+std::string Output(const std::string& prefix, int* status) {
   // Where every user may read them.
-  Shell(
-      "mkdir -p /tmp/refusals && cp -Lu tools/perf/r2cc-perf netplugin/libnccl-net-r2cc.so /tmp/refusals/ && chmod 755 /tmp/refusals");
+  Shell("mkdir -p /tmp/refusals && cp -Lu tools/perf/r2cc-perf netplugin/libnccl-net-r2cc.so /tmp/refusals/ && chmod 755 /tmp/refusals");
   const std::string command = "R2CC_RAILS=v0a R2CC_TRANSPORT=verbs R2CC_OOB_IFNAME=127.0.0.1 R2CC_ATTACH=none timeout 60 " + prefix +
                               " /tmp/refusals/r2cc-perf --plugin /tmp/refusals/libnccl-net-r2cc.so --ranks 2 -b 4 -n 1 --timeout 30 2>&1";
-  std::string said;
+  std::string output;
   FILE* const out = popen(command.c_str(), "r");
   std::array<char, 512> part{};
-  while (fgets(part.data(), part.size(), out) != nullptr) said += part.data();
+  while (fgets(part.data(), part.size(), out) != nullptr) output += part.data();
   *status = pclose(out);
-  return said;
+  return output;
 }
 
 // The same of ranks that do not come to meet.
 std::string Refused(const std::string& prefix) {
   int status = 0;
-  std::string said = Said(prefix, &status);
-  EXPECT_NE(status, 0) << said;
-  return said;
+  std::string output = Output(prefix, &status);
+  EXPECT_NE(status, 0) << output;
+  return output;
 }
 
 TEST(RefusalsInGuest, NoPermission) {
@@ -44,12 +43,12 @@ TEST(RefusalsInGuest, NoPermission) {
                     HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
 }
 
-TEST(RefusalsInGuest, AutoDoesWithoutTheDevicesAndSaysWhy) {
+TEST(RefusalsInGuest, AutoWorksWithoutTheDevicesAndLogsTheReason) {
   Shell("chmod 600 /dev/infiniband/uverbs*");
   int status = 0;
-  const std::string said = Said("env R2CC_TRANSPORT=auto setpriv --reuid=65534 --regid=65534 --clear-groups", &status);
-  EXPECT_EQ(status, 0) << said;
-  EXPECT_THAT(said,
+  const std::string output = Output("env R2CC_TRANSPORT=auto setpriv --reuid=65534 --regid=65534 --clear-groups", &status);
+  EXPECT_EQ(status, 0) << output;
+  EXPECT_THAT(output,
               AllOf(HasSubstr("R2CC: cannot open the RDMA devices rxe"), HasSubstr("; allow this user to open /dev/infiniband/uverbs*")));
 }
 
@@ -64,8 +63,8 @@ TEST(RefusalsInGuest, APeerThatGoesByTcp) {
                 .of_rank = {{{"R2CC_TRANSPORT", "verbs"}}, {{"R2CC_TRANSPORT", "tcp"}}},
                 .rails = 1});
   for (int rank = 0; rank < 2; ++rank)
-    EXPECT_TRUE(Await([&] { return job.Said(rank).find("alone; set R2CC_TRANSPORT to the same at both ends") != std::string::npos; }))
-        << job.Said(rank);
+    EXPECT_TRUE(Await([&] { return job.Output(rank).find("alone; set R2CC_TRANSPORT to the same at both ends") != std::string::npos; }))
+        << job.Output(rank);
 }
 
 TEST(RefusalsInGuest, AnotherMtuAtTheOtherEndIsAgreedOn) {

@@ -67,7 +67,7 @@ class VerbsEnd {
   int async_fd_ = -1;
   verbs::DomainId domain_{};
   verbs::MemoryRegion region_;
-  verbs::ChannelId channel_{};
+  verbs::CompletionChannelId channel_{};
   int channel_fd_ = -1;
   verbs::CompletionQueueId sends_{};
   verbs::CompletionQueueId receives_{};

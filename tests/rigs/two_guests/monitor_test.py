@@ -25,13 +25,13 @@ class MonitorTest(unittest.TestCase):
     def serve():
       connection, _ = server.accept()
       with server, connection, connection.makefile("rw", encoding="utf-8") as stream:
-        def say(lines):
+        def send(lines):
           stream.write("".join(json.dumps(line) + "\n" for line in lines))
           stream.flush()
-        say([GREETING])
+        send([GREETING])
         for lines in ([{"return": {}}], *replies):
           self.asked.append(json.loads(stream.readline()))
-          say(lines)
+          send(lines)
     thread = threading.Thread(target=serve)
     thread.start()
     self.addCleanup(thread.join)
@@ -47,11 +47,11 @@ class MonitorTest(unittest.TestCase):
     self.assertEqual(self.asked[1:], [{"execute": "stop", "arguments": {}},
                                       {"execute": "set_link", "arguments": {"name": "card1", "up": False}}])
 
-  def test_a_refusal_has_qemus_words(self):
+  def test_a_refusal_has_qemus_message(self):
     with self.assertRaisesRegex(MonitorError, "set_link: Device 'card9' not found"):
       self.monitor([{"error": {"class": "DeviceNotFound", "desc": "Device 'card9' not found"}}]).ask("set_link", name="card9", up=False)
 
-  def test_a_qemu_that_is_gone_is_told(self):
+  def test_a_qemu_that_is_gone_is_reported(self):
     monitor = self.monitor()
     with self.assertRaises(MonitorError):
       monitor.ask("stop")

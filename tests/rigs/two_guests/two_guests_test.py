@@ -29,12 +29,12 @@ class TwoGuestsTest(unittest.TestCase):
     reason = guest.missing_feature()
     if reason is not None:
       self.skipTest(f"needs one_guest: {reason}")
-    self.said = []
+    self.printed = []
     self.pair = TwoGuests(ranks.RAILS, self._show)
     self.enterContext(self.pair)
 
   def _show(self, line: str) -> None:
-    self.said.append(line)
+    self.printed.append(line)
     print(line, flush=True)
 
   def _begin(self, **environment: str) -> None:
@@ -44,13 +44,13 @@ class TwoGuestsTest(unittest.TestCase):
 
   def _given_up(self, words: str = "") -> int:
     """How often a link was given up, of those lines that have `words` in them."""
-    return sum(" given up (" in line and words in line for line in self.said)
+    return sum(" given up (" in line and words in line for line in self.printed)
 
   def _links_up(self) -> bool:
     """By what was said last of each."""
     for link in (f"link n{node}/rail{rail} -> " for node in (0, 1) for rail in range(ranks.RAILS)):
-      told = [line for line in self.said if link in line]
-      if not told or " is up, incarnation " not in told[-1]:
+      of_link = [line for line in self.printed if link in line]
+      if not of_link or " is up, incarnation " not in of_link[-1]:
         return False
     return True
 
@@ -86,7 +86,7 @@ class TwoGuestsTest(unittest.TestCase):
     self._end_well()
 
   def _ups(self, rail: int) -> int:
-    return sum(f"rail rail{rail} is up" in line for line in self.said)
+    return sum(f"rail rail{rail} is up" in line for line in self.printed)
 
   def test_a_machine_that_stands_still_is_waited_for(self):
     self._begin()
@@ -120,4 +120,4 @@ class TwoGuestsTest(unittest.TestCase):
     self.assertEqual((result.status, result.kernel_complaints()), (1, []))
 
   def _gave_up_line(self) -> str | None:
-    return next((line for line in self.said if line.startswith("n0 | ") and "gave up" in line), None)
+    return next((line for line in self.printed if line.startswith("n0 | ") and "gave up" in line), None)

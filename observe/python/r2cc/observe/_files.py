@@ -158,13 +158,13 @@ def verify(folder, rank=None):
   """Lines that say what is there; Error for what is not as it was written. Every gap is derived anew."""
   for manifest in manifests(folder, rank):
     steps = records = 0
-    last_unwanted, told = 0, {}
+    last_unwanted, by_first = 0, {}
     for line in manifest.lines[1:]:
       for gap in _gaps(line):
-        told[gap.first] = gap
+        by_first[gap.first] = gap
       if "lost" in line:
         gap = _lost(line)
-        told[gap.first] = gap
+        by_first[gap.first] = gap
     found = {}
     for path, line in manifest.segments():
       if not os.path.exists(path):
@@ -188,12 +188,12 @@ def verify(folder, rank=None):
     if end is not None and end["steps"] > steps:
       found[steps] = (end["steps"] - steps, None)
     for first, (count, unwanted) in found.items():
-      inside = [gap for gap in told.values() if first <= gap.first < first + count]
+      inside = [gap for gap in by_first.values() if first <= gap.first < first + count]
       if sum(gap.steps for gap in inside) != count or (unwanted is not None and sum(gap.unwanted for gap in inside) > unwanted):
         raise _library.Error(f"{manifest.path}: steps {first} to {first + count - 1} are missing, and it does not say why")
-    if sum(gap.steps for gap in told.values()) != sum(count for count, _ in found.values()):
+    if sum(gap.steps for gap in by_first.values()) != sum(count for count, _ in found.values()):
       raise _library.Error(f"{manifest.path}: it names gaps that are none")
-    lost = sum(gap.lost for gap in told.values())
+    lost = sum(gap.lost for gap in by_first.values())
     total = end["steps"] if end is not None else steps
     yield (f"{manifest.run} rank {manifest.rank}: {total} steps, {records} records whole, {lost} lost and counted, "
            f"{total - records - lost} not wanted" + ("" if end is not None else "; the producer did not close"))

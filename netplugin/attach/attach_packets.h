@@ -1,6 +1,6 @@
 // Makes and checks the packets of the attach conversation: pure.
-#ifndef R2CC_NETPLUGIN_ATTACH_ATTACH_WORDS_H_
-#define R2CC_NETPLUGIN_ATTACH_ATTACH_WORDS_H_
+#ifndef R2CC_NETPLUGIN_ATTACH_ATTACH_PACKETS_H_
+#define R2CC_NETPLUGIN_ATTACH_ATTACH_PACKETS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -28,4 +28,4 @@ uint32_t VersionToAskIn(const void* packet, size_t bytes, uint32_t asked);
 
 }  // namespace r2cc::net
 
-#endif  // R2CC_NETPLUGIN_ATTACH_ATTACH_WORDS_H_
+#endif  // R2CC_NETPLUGIN_ATTACH_ATTACH_PACKETS_H_

@@ -2,15 +2,15 @@
 // the flows of a group, and reduces. It has no thread and no clock: its owner calls Poll().
 //
 // Each FlowName in use is a flow of its own, opened when it is first needed; so is a control flow from each member to each other one. The
-// first message of a flow names the member that opened it and its purpose. On its control flows a member reports when it hears all others:
-// the group is connected when all have reported that. Two members without a path to each other need a third that both hear. Nothing is
-// posted on a flow between them before there is a path, because requests that wait for one fail at the deadline. A member that ends reports
-// that it leaves: others may still be at their last operation, for which they need nothing more from it.
+// first message of a flow names the member that opened it and its purpose. On its control flows a member reports when it receives from all
+// others: the group is connected when all have reported that. Two members without a path to each other need a third from which both
+// receive. Nothing is posted on a flow between them before there is a path, because requests that wait for one fail at the deadline. A
+// member that ends reports that it leaves: others may still be at their last operation, for which they need nothing more from it.
 //
 // The memory of an operation belongs to the driver from Call() until the operation is done. If the group fails, the memory of unfinished
 // operations may be read and written until the driver is destroyed.
-#ifndef R2CC_NETPLUGIN_COLLNET_DRIVER_H_
-#define R2CC_NETPLUGIN_COLLNET_DRIVER_H_
+#ifndef R2CC_NETPLUGIN_COLLNET_GROUP_DRIVER_H_
+#define R2CC_NETPLUGIN_COLLNET_GROUP_DRIVER_H_
 
 #include <map>
 #include <memory>
@@ -30,7 +30,7 @@
 namespace r2cc::collnet {
 
 // One thread at a time, which is also the thread of the flows.
-class Driver {
+class GroupDriver {
  public:
   struct Options {
     MemberExecutor::Options group;
@@ -50,13 +50,13 @@ class Driver {
     abi::RedOp op = abi::RedOp::kSum;  // CanReduce() must be true for it and the type
   };
 
-  Driver(const Options& options, MemberExecutor::MakePlan make_plan, MemberExecutor::MakeSteps make_steps, const Means& means);
+  GroupDriver(const Options& options, MemberExecutor::MakePlan make_plan, MemberExecutor::MakeSteps make_steps, const Means& means);
   // When it returns, nothing touches the memory of operations any more. What this member has sent to the others is still delivered.
-  ~Driver();
-  Driver(const Driver&) = delete;
-  Driver& operator=(const Driver&) = delete;
+  ~GroupDriver();
+  GroupDriver(const GroupDriver&) = delete;
+  GroupDriver& operator=(const GroupDriver&) = delete;
 
-  // All members hear each other, and all will learn that from this one, whether or not it is polled.
+  // All members receive from each other, and all will learn that from this one, whether or not it is polled.
   bool connected() const { return connected_; }
   // The next operation. Nothing if the group has failed, or if the vector is too long.
   std::optional<OperationId> Call(const Vectors& vectors, Nanos now);
@@ -74,8 +74,8 @@ class Driver {
  private:
   struct Peer {
     uint32_t member = 0;
-    net::FlowRef flow = 0;  // `tells` uses it once there is a path
-    bool ready = false;     // it hears all members to which it has a path
+    net::FlowRef flow = 0;  // `outgoing` uses it once there is a path
+    bool ready = false;     // it receives from all members to which it has a path
     bool left = false;      // it sends nothing any more
     FlowQueue outgoing{FlowQueue::Direction::kSends};
     FlowQueue incoming{FlowQueue::Direction::kReceives};
@@ -101,19 +101,19 @@ class Driver {
   void Do(MemberAction action);
   void BeginReduction(const MemberAction& action);
   void SendMessage(Peer* peer, Bytes message);
-  void SendWord(Peer* peer, uint32_t word);
+  void SendCode(Peer* peer, uint32_t code);
   void ExpectMessage(Peer* peer);
   void ObservePaths(Nanos now);
   void Start(Peer* peer);
-  void StartIfPath(net::FlowRef stranger, FlowQueue* queue);
-  bool HearsAll() const;
+  void StartIfPath(net::FlowRef flow, FlowQueue* queue);
+  bool ReceivesFromAll() const;
   bool IsConnected() const;
   bool IsConnected(const Peer& peer) const;
   bool Accept();
   void Greeted(net::FlowRef flow, std::span<const std::byte> bytes);
   // Judges a greeting of this group. Empty if the flow may be what the greeting states.
   std::string Judge(const Greeting& greeting);
-  bool Hear(Peer* peer, Nanos now);
+  bool ReceiveMessages(Peer* peer, Nanos now);
   bool PollFlows(Nanos now);
   bool PollReductions(Nanos now);
   void LookForErrors();
@@ -123,7 +123,7 @@ class Driver {
   MemberExecutor executor_;
   std::vector<Peer> peers_;  // all other members, in their order
   std::map<FlowName, FlowQueue> sends_, receives_;
-  std::map<net::FlowRef, FlowQueue> strangers_;  // flows that have not greeted
+  std::map<net::FlowRef, FlowQueue> half_open_;  // flows without a greeting so far
   std::map<OperationId, Open> vectors_;
   std::vector<Adding> adding_;
   OperationId called_ = 0;
@@ -138,4 +138,4 @@ class Driver {
 
 }  // namespace r2cc::collnet
 
-#endif  // R2CC_NETPLUGIN_COLLNET_DRIVER_H_
+#endif  // R2CC_NETPLUGIN_COLLNET_GROUP_DRIVER_H_

@@ -1,5 +1,5 @@
 // Groups of drivers in one process, with real bytes.
-#include "netplugin/collnet/driver.h"
+#include "netplugin/collnet/group_driver.h"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST_F(GroupTest, AContributionMayBeTheResult) {
   for (const auto& vector : vectors) EXPECT_EQ(vector, std::vector<float>(5000, 1.5F));
 }
 
-TEST_F(GroupTest, IsConnectedWhenAllMembersHearEachOther) {
+TEST_F(GroupTest, IsConnectedWhenAllMembersReceiveFromEachOther) {
   members_.resize(3);
   Start(0, 3);
   Start(1, 3);
@@ -78,7 +78,7 @@ TEST_F(GroupTest, AMemberMayLeaveWhenItsOperationsAreDone) {
 }
 
 // A receive that is outstanding when its sender closes is a line in each healthy run's log.
-TEST_F(GroupTest, AMemberThatHearsTheLastWordPostsNoReceiveForMore) {
+TEST_F(GroupTest, PostsNoReceiveAfterTheLastMessageOfAPeer) {
   Make(3);
   RunUntil([this] { return AllConnected(); });
   for (int i = 0; i < 50; ++i) Turn();
@@ -92,7 +92,7 @@ TEST_F(GroupTest, AMemberThatHearsTheLastWordPostsNoReceiveForMore) {
 }
 
 // A port that anybody may open flows to.
-TEST_F(GroupTest, FlowsThatDoNotSayWhatTheyAreAreBounded) {
+TEST_F(GroupTest, FlowsWithoutAGreetingAreBounded) {
   Make(2);
   constexpr int kFlows = 20'000;
   for (int i = 0; i < kFlows; ++i) network_.Open(1, 0);
@@ -103,7 +103,7 @@ TEST_F(GroupTest, FlowsThatDoNotSayWhatTheyAreAreBounded) {
   EXPECT_EQ(members_[0].driver->error(), "");
 }
 
-TEST_F(GroupTest, WhoWaitsForAStampOfAMemberThatHasLeftFails) {
+TEST_F(GroupTest, AMemberThatWaitsForAStampOfOneThatHasLeftFails) {
   Make(3);
   RunUntil([this] { return AllConnected(); });
   members_[0].driver.reset();
@@ -120,12 +120,12 @@ TEST_F(GroupTest, AReductionThatComesToNothingIsAnErrorOfAll) {
   for (uint32_t member = 0; member < 3; ++member) Call(member, 1000);
   RunUntil([this] { return AllFailed(); });
   EXPECT_FALSE(AllDone());
-  const auto told = [](const Member& member) { return member.driver->error().find("the reducer is broken") != std::string::npos; };
-  EXPECT_TRUE(std::all_of(members_.begin(), members_.end(), told));
+  const auto reports = [](const Member& member) { return member.driver->error().find("the reducer is broken") != std::string::npos; };
+  EXPECT_TRUE(std::all_of(members_.begin(), members_.end(), reports));
 }
 
 // As NCCL does not test any more after an error.
-TEST_F(GroupTest, AFailureIsToldAlthoughNobodyPollsTheDriverAnyMore) {
+TEST_F(GroupTest, AFailureIsReportedAlthoughNobodyPollsTheDriverAnyMore) {
   Make(3);
   RunUntil([this] { return AllConnected(); });
   Call(0, 1000);
@@ -239,7 +239,7 @@ TEST_F(GroupTest, AMemberOfAGroupOfAnotherSizeFailsIt) {
 }
 
 // What a stranger opens, with any first message.
-class Strangers : public GroupTest {
+class Greetings : public GroupTest {
  protected:
   void Open(const Bytes& first) {
     bytes_.push_back(first);
@@ -251,7 +251,7 @@ class Strangers : public GroupTest {
   std::deque<Bytes> bytes_;
 };
 
-TEST_F(Strangers, AFlowOfAnotherGroupIsLeftAlone) {
+TEST_F(Greetings, AFlowOfAnotherGroupIsLeftAlone) {
   Make(3);
   Greeting other = Good();
   other.group = kGroup + 1;
@@ -262,7 +262,7 @@ TEST_F(Strangers, AFlowOfAnotherGroupIsLeftAlone) {
   ExpectSums();
 }
 
-TEST_F(Strangers, WhatCannotBeAFlowOfTheGroupFailsIt) {
+TEST_F(Greetings, AnInvalidGreetingFailsTheGroup) {
   Greeting bad[4] = {Good(), Good(), Good(), Good()};
   bad[0].member = 0;
   bad[1].member = 3;
@@ -285,7 +285,7 @@ TEST_F(Strangers, WhatCannotBeAFlowOfTheGroupFailsIt) {
   }
 }
 
-TEST_F(Strangers, AFlowHasItsNameAlone) {
+TEST_F(Greetings, AFlowHasItsNameAlone) {
   Make(3);
   Open(Encode(Good()));
   Open(Encode(Good()));
@@ -293,7 +293,7 @@ TEST_F(Strangers, AFlowHasItsNameAlone) {
   EXPECT_NE(members_[0].driver->error().find("two flows of one name"), std::string::npos) << members_[0].driver->error();
 }
 
-TEST_F(Strangers, AMessageThatClaimsToBeLongerThanItIsFailsTheGroup) {
+TEST_F(Greetings, AMessageThatClaimsToBeLongerThanItIsFailsTheGroup) {
   Make(3);
   RunUntil([this] { return AllConnected(); });
   Bytes message(sizeof(uint32_t));

@@ -1,6 +1,6 @@
-// Whoever connects to a job's listening ports without belonging there.
-#ifndef R2CC_TESTS_PLUGIN_STRANGER_H_
-#define R2CC_TESTS_PLUGIN_STRANGER_H_
+// A caller that connects to a job's listening ports and does not belong to the job.
+#ifndef R2CC_TESTS_PLUGIN_FOREIGN_CALLER_H_
+#define R2CC_TESTS_PLUGIN_FOREIGN_CALLER_H_
 
 #include <netinet/in.h>
 #include <sys/types.h>
@@ -20,12 +20,12 @@ std::vector<sockaddr_in> ListenersOf(pid_t pid);
 // The largest resident size that the process ever had.
 size_t ResidentPeakBytes(pid_t pid);
 
-class Stranger {
+class ForeignCaller {
  public:
-  explicit Stranger(const sockaddr_in& to);
-  ~Stranger() { Close(); }
-  Stranger(Stranger&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Stranger& operator=(Stranger&& other) noexcept {
+  explicit ForeignCaller(const sockaddr_in& to);
+  ~ForeignCaller() { Close(); }
+  ForeignCaller(ForeignCaller&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ForeignCaller& operator=(ForeignCaller&& other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;
   }
@@ -45,4 +45,4 @@ class Stranger {
 
 }  // namespace r2cc::plugin_test
 
-#endif  // R2CC_TESTS_PLUGIN_STRANGER_H_
+#endif  // R2CC_TESTS_PLUGIN_FOREIGN_CALLER_H_

@@ -21,9 +21,9 @@
 #include "netplugin/transport/handle.h"
 #include "netplugin/transport/tcp/endpoint.h"
 #include "tests/control/perf_process.h"
+#include "tests/plugin/foreign_caller.h"
 #include "tests/plugin/own_process.h"
 #include "tests/plugin/pair.h"
-#include "tests/plugin/stranger.h"
 
 namespace r2cc::plugin_test {
 namespace {
@@ -77,53 +77,53 @@ Hello SomeHello() {
   return hello;
 }
 
-// Says what no member of the job says; every one of these must be refused. Returns how many they were.
-int KnockEverywhere(const std::vector<sockaddr_in>& ports, std::vector<Stranger>* silent) {
+// Sends what no member of the job sends; each must be refused. Returns their number.
+int KnockEverywhere(const std::vector<sockaddr_in>& ports, std::vector<ForeignCaller>* silent) {
   std::mt19937 random(7);
-  int strangers = 0;
+  int callers = 0;
   for (const sockaddr_in& port : ports) {
-    for (int i = 0; i < 100; ++i, ++strangers) EXPECT_TRUE(Stranger(port).connected());
-    for (int i = 0; i < 20; ++i, ++strangers) {
+    for (int i = 0; i < 100; ++i, ++callers) EXPECT_TRUE(ForeignCaller(port).connected());
+    for (int i = 0; i < 20; ++i, ++callers) {
       std::vector<uint8_t> noise(1 + random() % 4096);
       for (uint8_t& byte : noise) byte = static_cast<uint8_t>(random());
-      Stranger stranger(port);
-      stranger.Send(noise);
-      EXPECT_TRUE(stranger.AwaitHangUp(kPatienceS));
+      ForeignCaller caller(port);
+      caller.Send(noise);
+      EXPECT_TRUE(caller.AwaitHangUp(kPatienceS));
     }
     const std::string web = "GET / HTTP/1.1\r\n\r\n";
-    Stranger browser(port);
+    ForeignCaller browser(port);
     browser.Send({reinterpret_cast<const uint8_t*>(web.data()), web.size()});
     EXPECT_TRUE(browser.AwaitHangUp(kPatienceS));
-    ++strangers;
+    ++callers;
 
     HelloReply reply;
     Hello other_release = SomeHello();
     other_release.wire_least = net::kWireVersion + 1;
     other_release.wire_newest = net::kWireVersion + 7;
-    EXPECT_TRUE(Stranger(port).Greet(other_release, &reply));
+    EXPECT_TRUE(ForeignCaller(port).Greet(other_release, &reply));
     EXPECT_FALSE(reply.accepted);
     EXPECT_THAT(reply.reason, testing::HasSubstr("it uses wire version "));
-    ++strangers;
+    ++callers;
     for (const Path path : {Path::kOob, Path::kControl, Path::kBulk}) {
       Hello wrong_nonce = SomeHello();
       SetPath(path, 1, &wrong_nonce);
       reply.accepted = true;
-      EXPECT_TRUE(!Stranger(port).Greet(wrong_nonce, &reply) || !reply.accepted);
-      ++strangers;
+      EXPECT_TRUE(!ForeignCaller(port).Greet(wrong_nonce, &reply) || !reply.accepted);
+      ++callers;
     }
 
     const net::Bytes greeting = net::Encode(SomeHello());
-    for (int i = 0; i < 3; ++i, ++strangers) silent->emplace_back(port);
-    for (int i = 0; i < 3; ++i, ++strangers) silent->emplace_back(port).Send(std::span<const uint8_t>(greeting).first(20));
+    for (int i = 0; i < 3; ++i, ++callers) silent->emplace_back(port);
+    for (int i = 0; i < 3; ++i, ++callers) silent->emplace_back(port).Send(std::span<const uint8_t>(greeting).first(20));
     // A greeting that announces as much as a packet may hold, and never comes.
     net::Bytes huge(greeting.begin(), greeting.begin() + net::kPacketHeaderBytes);
     std::memcpy(huge.data() + 8, &net::kControlBodyBytesMax, 4);
-    for (int i = 0; i < 10; ++i, ++strangers) silent->emplace_back(port).Send(huge);
+    for (int i = 0; i < 10; ++i, ++callers) silent->emplace_back(port).Send(huge);
   }
-  return strangers;
+  return callers;
 }
 
-TEST(Strangers, DoNotDisturbALiveJob) {
+TEST(ForeignCallers, DoNotDisturbALiveJob) {
   setenv("R2CC_ATTACH", "none", 1);
   setenv("R2CC_LOG", "info", 1);
   const int root_port = control::FreePort();
@@ -137,7 +137,7 @@ TEST(Strangers, DoNotDisturbALiveJob) {
 
   std::vector<int> knocks;
   std::vector<size_t> before_bytes;
-  std::vector<Stranger> silent;
+  std::vector<ForeignCaller> silent;
   for (const auto& rank : ranks) {
     std::vector<sockaddr_in> ports = ListenersOf(rank->pid());
     std::erase_if(ports, [root_port](const sockaddr_in& port) { return ntohs(port.sin_port) == root_port; });
@@ -145,7 +145,7 @@ TEST(Strangers, DoNotDisturbALiveJob) {
     before_bytes.push_back(ResidentPeakBytes(rank->pid()));
     knocks.push_back(KnockEverywhere(ports, &silent));
   }
-  for (Stranger& stranger : silent) EXPECT_TRUE(stranger.AwaitHangUp(kPatienceS));
+  for (ForeignCaller& caller : silent) EXPECT_TRUE(caller.AwaitHangUp(kPatienceS));
   constexpr size_t kMemoryMostBytes = 200 << 20;
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     EXPECT_LT(ResidentPeakBytes(ranks[rank]->pid()) - before_bytes[rank], kMemoryMostBytes) << "rank " << rank;
@@ -185,7 +185,7 @@ int MoveUntil(int stop) {
 }
 
 // More connections at once than a process usually has descriptors: the job neither runs out of them nor stops.
-TEST(Strangers, AThousandAtOnce) {
+TEST(ForeignCallers, AThousandAtOnce) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -202,7 +202,7 @@ TEST(Strangers, AThousandAtOnce) {
   ASSERT_TRUE(process.WaitForText("moved 100.")) << process.text();
   const std::vector<sockaddr_in> ports = ListenersOf(process.pid());
   ASSERT_EQ(ports.size(), 5u);
-  std::vector<Stranger> crowd;
+  std::vector<ForeignCaller> crowd;
   for (int i = 0; i < 1200; ++i) crowd.emplace_back(ports[static_cast<size_t>(i) % ports.size()]);
   const size_t moved = Count(process.text(), "moved");
   EXPECT_TRUE(Await(kLimitS, [&] { return Count(process.text(), "moved") >= moved + 3; })) << Tail(process.text());
@@ -230,8 +230,8 @@ struct Member {
     return hello;
   }
   // Greets and is taken in. The answer's rails say where links connect to.
-  Stranger Enter(uint64_t session, std::vector<net::RailInfo>* rails) const {
-    Stranger channel(oob);
+  ForeignCaller Enter(uint64_t session, std::vector<net::RailInfo>* rails) const {
+    ForeignCaller channel(oob);
     HelloReply reply;
     R2CC_MUST(channel.Greet(Greeting(Path::kOob, session), &reply) && reply.accepted);
     *rails = reply.rails;
@@ -249,13 +249,13 @@ sockaddr_in AddressOf(const net::RailInfo& rail) {
 
 // True if a connection of this link was taken in.
 bool OpenLink(const Member& member, const net::RailInfo& rail, uint64_t session, Path path, net::LinkId link, net::Incarnation incarnation,
-              Stranger* socket) {
+              ForeignCaller* socket) {
   Hello hello = member.Greeting(path, session);
   hello.link = link;
   hello.incarnation = incarnation;
   hello.local_rail = link;
   hello.remote_rail = link;
-  *socket = Stranger(AddressOf(rail));
+  *socket = ForeignCaller(AddressOf(rail));
   HelloReply reply;
   return socket->Greet(hello, &reply) && reply.accepted;
 }
@@ -263,7 +263,7 @@ bool OpenLink(const Member& member, const net::RailInfo& rail, uint64_t session,
 // Refused in so many words, or taken in and hung up on at once.
 bool RefusesLink(const Member& member, const net::RailInfo& rail, uint64_t session, Path path, net::LinkId link,
                  net::Incarnation incarnation) {
-  Stranger socket(AddressOf(rail));
+  ForeignCaller socket(AddressOf(rail));
   return !OpenLink(member, rail, session, path, link, incarnation, &socket) || socket.AwaitHangUp(kPatienceS);
 }
 
@@ -271,21 +271,21 @@ void GarbledChannels(const Member& member) {
   std::mt19937 random(11);
   std::vector<net::RailInfo> rails;
   for (uint64_t session = 100; session < 130; ++session) {
-    Stranger channel = member.Enter(session, &rails);
+    ForeignCaller channel = member.Enter(session, &rails);
     std::vector<uint8_t> noise(1 + random() % 5000);
     for (uint8_t& byte : noise) byte = static_cast<uint8_t>(random());
     channel.Send(noise);
     R2CC_MUST(channel.AwaitHangUp(kPatienceS));
   }
   // A sound frame with another session's tag is no frame.
-  Stranger channel = member.Enter(130, &rails);
+  ForeignCaller channel = member.Enter(130, &rails);
   channel.Send(net::Encode(frames::Ping{}, member.Tag(130) + 1));
   R2CC_MUST(channel.AwaitHangUp(kPatienceS));
   // Words that are not an initiator's.
   uint64_t session = 140;
   for (const Frame& word : {Frame(net::FlowReport{.flow = 1, .grants = true}), Frame(net::FlowReport{.flow = 1}), Frame(frames::Fenced{}),
                             Frame(frames::Proved{}), Frame(frames::Bye{.flow = 1})}) {
-    Stranger other = member.Enter(++session, &rails);
+    ForeignCaller other = member.Enter(++session, &rails);
     other.Send(net::Encode(word, member.Tag(session)));
     R2CC_MUST(other.AwaitHangUp(kPatienceS));
   }
@@ -294,7 +294,7 @@ void GarbledChannels(const Member& member) {
 void ImpossibleRequests(const Member& member) {
   std::vector<net::RailInfo> rails;
   constexpr uint64_t kSession = 200;
-  Stranger channel = member.Enter(kSession, &rails);
+  ForeignCaller channel = member.Enter(kSession, &rails);
   for (uint32_t flow = 0; flow < 2000; ++flow) {
     const frames::FlowOpen open{.flow = flow, .listen_id = flow, .rail = flow};  // nobody listens there
     for (const Frame& word : {Frame(open), Frame(frames::FlowEnd{flow}), Frame(frames::ByeAck{flow}),
@@ -308,20 +308,20 @@ void ImpossibleRequests(const Member& member) {
   Hello no_sockets = member.Greeting(Path::kBulk, kSession);
   no_sockets.incarnation = 1;
   SetPath(Path::kBulk, 0, &no_sockets);
-  Stranger socket(AddressOf(rails[0]));
+  ForeignCaller socket(AddressOf(rails[0]));
   R2CC_MUST(!socket.Greet(no_sockets, &reply) || !reply.accepted || socket.AwaitHangUp(kPatienceS));
   Hello no_session = member.Greeting(Path::kControl, kSession + 1);
-  R2CC_MUST(!Stranger(AddressOf(rails[0])).Greet(no_session, &reply) || !reply.accepted);
+  R2CC_MUST(!ForeignCaller(AddressOf(rails[0])).Greet(no_session, &reply) || !reply.accepted);
   Hello no_rails = member.Greeting(Path::kOob, kSession + 2);
   no_rails.rails.clear();
-  R2CC_MUST(!Stranger(member.oob).Greet(no_rails, &reply) || !reply.accepted);
+  R2CC_MUST(!ForeignCaller(member.oob).Greet(no_rails, &reply) || !reply.accepted);
 }
 
 void ReplayedIncarnations(const Member& member) {
   constexpr uint64_t kSession = 300;
   std::vector<net::RailInfo> rails;
-  Stranger channel = member.Enter(kSession, &rails);
-  Stranger control(AddressOf(rails[1]));
+  ForeignCaller channel = member.Enter(kSession, &rails);
+  ForeignCaller control(AddressOf(rails[1]));
   R2CC_MUST(OpenLink(member, rails[1], kSession, Path::kControl, 1, 5, &control));
   R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 5));  // it has its channel
   R2CC_MUST(RefusesLink(member, rails[1], kSession, Path::kControl, 1, 4));  // an older one
@@ -334,8 +334,8 @@ void ReplayedIncarnations(const Member& member) {
 void ImpossibleChunks(const Member& member) {
   std::vector<net::RailInfo> rails;
   for (uint64_t session = 400; session < 410; ++session) {
-    Stranger channel = member.Enter(session, &rails);
-    Stranger control(AddressOf(rails[2])), bulk(AddressOf(rails[2]));
+    ForeignCaller channel = member.Enter(session, &rails);
+    ForeignCaller control(AddressOf(rails[2])), bulk(AddressOf(rails[2]));
     R2CC_MUST(OpenLink(member, rails[2], session, Path::kControl, 2, 1, &control));
     R2CC_MUST(OpenLink(member, rails[2], session, Path::kBulk, 2, 1, &bulk));
     net::BulkHeader header;
@@ -355,7 +355,7 @@ void ImpossibleChunks(const Member& member) {
   }
 }
 
-TEST(Strangers, AMemberThatBreaksTheProtocolHarmsNobodyElse) {
+TEST(ForeignCallers, AMemberThatBreaksTheProtocolHarmsNobodyElse) {
   OwnProcess process({{"R2CC_LOG", "info"}}, [] {
     const std::unique_ptr<Net> net = NetOf(OpenLibrary(), kVersionNewest);
     void* context = nullptr;

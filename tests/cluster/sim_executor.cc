@@ -1,4 +1,4 @@
-#include "tests/cluster/life.h"
+#include "tests/cluster/sim_executor.h"
 
 #include <poll.h>
 
@@ -14,43 +14,43 @@ constexpr Nanos kWakeUp = 20'000;
 
 }  // namespace
 
-void Life::State::Run(TimerId id) {
+void SimExecutor::State::Run(TimerId id) {
   if (stopped && tasks.contains(id)) return held.push_back(id);
   const sim::Charge charge(sim::Account::kDaemons);
   auto task = tasks.extract(id);
   if (!task.empty()) task.mapped()();
 }
 
-TimerId Life::RunAfter(Nanos delay, Task task) {
+TimerId SimExecutor::RunAfter(Nanos delay, Task task) {
   const TimerId id = ++last_id_;
   state_->tasks.emplace(id, std::move(task));
   timeline_->At(delay <= 0 ? timeline_->now() : clock_.When(Now() + delay), [state = state_, id] { state->Run(id); });
   return id;
 }
 
-void Life::Continue() {
+void SimExecutor::Continue() {
   state_->stopped = false;
   for (const TimerId id : std::exchange(state_->held, {})) timeline_->After(0, [state = state_, id] { state->Run(id); });
 }
 
-absl::Status Life::AddFd(int fd, uint32_t epoll_events, FdHandler handler) {
+absl::Status SimExecutor::AddFd(int fd, uint32_t epoll_events, FdHandler handler) {
   watches_[fd] = {epoll_events, std::make_shared<FdHandler>(std::move(handler))};
   LookSoon();
   return absl::OkStatus();
 }
 
-absl::Status Life::ModifyFd(int fd, uint32_t epoll_events) {
+absl::Status SimExecutor::ModifyFd(int fd, uint32_t epoll_events) {
   watches_.at(fd).events = epoll_events;
   LookSoon();
   return absl::OkStatus();
 }
 
-void Life::LookSoon() {
+void SimExecutor::LookSoon() {
   if (!std::exchange(look_planned_, true)) RunAfter(kWakeUp, [this] { Look(); });
 }
 
 // poll()'s flags are epoll's.
-void Life::Look() {
+void SimExecutor::Look() {
   look_planned_ = false;
   std::vector<pollfd> all;
   for (const auto& [fd, watch] : watches_)

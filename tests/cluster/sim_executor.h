@@ -1,6 +1,6 @@
-// One life of a daemon: what it does ends with it, and a message that comes later finds nobody.
-#ifndef R2CC_TESTS_CLUSTER_LIFE_H_
-#define R2CC_TESTS_CLUSTER_LIFE_H_
+// Runs the tasks of one run of a daemon. Its tasks end with it, and a message that comes later is dropped.
+#ifndef R2CC_TESTS_CLUSTER_SIM_EXECUTOR_H_
+#define R2CC_TESTS_CLUSTER_SIM_EXECUTOR_H_
 
 #include <cstdint>
 #include <map>
@@ -15,13 +15,13 @@
 namespace r2cc::cluster {
 
 // The cluster's one timeline as one daemon sees it, with the clock of that daemon's machine.
-class Life final : public FdExecutor {
+class SimExecutor final : public FdExecutor {
  public:
   // `timeline` outlives it.
-  Life(sim::Timeline* timeline, const sim::MachineClock& clock) : timeline_(timeline), clock_(clock) {}
-  ~Life() override { End(); }
-  Life(const Life&) = delete;
-  Life& operator=(const Life&) = delete;
+  SimExecutor(sim::Timeline* timeline, const sim::MachineClock& clock) : timeline_(timeline), clock_(clock) {}
+  ~SimExecutor() override { End(); }
+  SimExecutor(const SimExecutor&) = delete;
+  SimExecutor& operator=(const SimExecutor&) = delete;
 
   void Post(Task task) override { RunAfter(0, std::move(task)); }
   TimerId RunAfter(Nanos delay, Task task) override;
@@ -63,4 +63,4 @@ class Life final : public FdExecutor {
 
 }  // namespace r2cc::cluster
 
-#endif  // R2CC_TESTS_CLUSTER_LIFE_H_
+#endif  // R2CC_TESTS_CLUSTER_SIM_EXECUTOR_H_

@@ -1,7 +1,7 @@
-// What a cluster says that no daemon of this tree says, for tests of `r2ccctl doctor`. It speaks in the clear.
+// Daemons that answer as no daemon of this tree does, for tests of `r2ccctl doctor`. They speak in the clear.
 //
-//   strangers serve HOST:PORT NODE PROTOCOL      # a daemon of NODE that speaks this protocol of daemons alone; until it is killed
-//   strangers fill HOST:PORT NODES NICS          # puts views of so many sound nodes into the store that r2ccd serves there
+//   foreign_daemons serve HOST:PORT NODE PROTOCOL  # a daemon of NODE that speaks this protocol of daemons alone; until it is killed
+//   foreign_daemons fill HOST:PORT NODES NICS      # puts views of NODES sound nodes into the store that r2ccd serves there
 #include <grpcpp/grpcpp.h>
 
 #include <cstdio>
@@ -90,6 +90,6 @@ int main(int argc, char** argv) {
   const std::string what = argc == 5 ? argv[1] : "";
   if (what == "serve") return r2cc::Serve(argv[2], argv[3], argv[4]);
   if (what == "fill") return r2cc::Fill(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
-  std::fprintf(stderr, "strangers serve HOST:PORT NODE PROTOCOL, or strangers fill HOST:PORT NODES NICS\n");
+  std::fprintf(stderr, "foreign_daemons serve HOST:PORT NODE PROTOCOL, or foreign_daemons fill HOST:PORT NODES NICS\n");
   return 2;
 }

@@ -1,4 +1,4 @@
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ std::string Judged(const plan::AttachReply& packet, size_t descriptors = 2, size
   return refusal;
 }
 
-TEST(MakeAttachRequest, SaysWhatTheRailsAre) {
+TEST(MakeAttachRequest, NamesTheRails) {
   std::vector<Rail> rails(2);
   rails[0].name = "eth0";
   rails[0].address = *ParseIpAddress("10.0.0.1");
@@ -70,7 +70,7 @@ TEST(CheckReply, NamesBeyondTheCountAreCleared) {
   EXPECT_STREQ(reply.nics[2], "");
 }
 
-TEST(CheckReply, EveryRefusalSaysWhy) {
+TEST(CheckReply, EveryRefusalHasAReason) {
   plan::AttachReply reply = GoodReply();
   reply.status = static_cast<uint32_t>(plan::AttachStatus::kRefused);
   plan::SetText("too many jobs", reply.reason);

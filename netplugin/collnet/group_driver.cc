@@ -1,4 +1,4 @@
-#include "netplugin/collnet/driver.h"
+#include "netplugin/collnet/group_driver.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,22 +12,23 @@ using Request = FlowQueue::Request;
 
 // From one member. A schedule has some lanes between two members, of each of which every slot has a flow.
 constexpr size_t kFlowsOfMemberMax = 4096;
-// Accepted, and not greeted yet.
-constexpr size_t kStrangersMost = 4 * kFlowsOfMemberMax;
-// A control message is its length, and so many bytes; or one of these words.
+// Flows that were accepted and have not greeted yet.
+constexpr size_t kHalfOpenMost = 4 * kFlowsOfMemberMax;
+// A control message is its length and that number of bytes, or one of these codes.
 using MessageLength = uint32_t;
-constexpr MessageLength kReady = 0;            // the sender hears all members to which it has a path
+constexpr MessageLength kReady = 0;            // the sender receives from all members to which it has a path
 constexpr MessageLength kLeaves = UINT32_MAX;  // the sender's last one
 
-MessageLength WordOf(const Request& message) {
-  MessageLength word = 0;
-  std::memcpy(&word, message.own.data(), sizeof(word));
-  return word;
+MessageLength LengthOf(const Request& message) {
+  MessageLength length = 0;
+  std::memcpy(&length, message.own.data(), sizeof(length));
+  return length;
 }
 
 }  // namespace
 
-Driver::Driver(const Options& options, MemberExecutor::MakePlan make_plan, MemberExecutor::MakeSteps make_steps, const Means& means)
+GroupDriver::GroupDriver(const Options& options, MemberExecutor::MakePlan make_plan, MemberExecutor::MakeSteps make_steps,
+                         const Means& means)
     : options_(options),
       means_(means),
       executor_(options.group, std::move(make_plan), std::move(make_steps)),
@@ -45,16 +46,16 @@ Driver::Driver(const Options& options, MemberExecutor::MakePlan make_plan, Membe
   CarryOut();
 }
 
-Driver::~Driver() {
+GroupDriver::~GroupDriver() {
   for (const Adding& adding : adding_) adding.reduction->Wait();
   for (Peer& peer : peers_) {
     // A path that is not lost may still come.
     if (paths_.HasPath(peer.member)) Start(&peer);
-    SendWord(&peer, kLeaves);
-    // What has come is taken, or its sender would be told that its words were lost. After its last word nothing comes: a receive that is
-    // posted then would be one that its sender has left outstanding.
-    while (const std::optional<Request> heard = peer.incoming.TakeDone()) {
-      peer.left |= WordOf(*heard) == kLeaves;
+    SendCode(&peer, kLeaves);
+    // Messages that have come are taken, or their sender would get the error that they were lost. After kLeaves nothing comes: a receive
+    // that is posted then would be one that its sender has left outstanding.
+    while (const std::optional<Request> message = peer.incoming.TakeDone()) {
+      peer.left |= LengthOf(*message) == kLeaves;
       if (!peer.left) ExpectMessage(&peer);
     }
   }
@@ -64,7 +65,7 @@ Driver::~Driver() {
   };
   for (const auto& [name, queue] : sends_) close(queue);
   for (const auto& [name, queue] : receives_) close(queue);
-  for (const auto& [flow, queue] : strangers_) port->Close(flow);
+  for (const auto& [flow, queue] : half_open_) port->Close(flow);
   for (const Peer& peer : peers_) {
     close(peer.incoming);
     port->Close(peer.flow);
@@ -73,7 +74,7 @@ Driver::~Driver() {
 
 // ---- the caller ----
 
-std::optional<OperationId> Driver::Call(const Vectors& vectors, Nanos now) {
+std::optional<OperationId> GroupDriver::Call(const Vectors& vectors, Nanos now) {
   const std::optional<OperationId> operation = executor_.Call(vectors.count, vectors.type, vectors.op, now);
   if (!operation.has_value()) return std::nullopt;
   called_ = *operation + 1;
@@ -82,19 +83,19 @@ std::optional<OperationId> Driver::Call(const Vectors& vectors, Nanos now) {
   return operation;
 }
 
-void Driver::SetCapacity(uint64_t bytes_per_s) {
+void GroupDriver::SetCapacity(uint64_t bytes_per_s) {
   executor_.SetCapacity(bytes_per_s);
   CarryOut();
 }
 
-bool Driver::Poll(Nanos now) {
+bool GroupDriver::Poll(Nanos now) {
   bool moved = Accept();
   ObservePaths(now);
   // What the others say of a failure is heard before what it does to their flows.
-  for (Peer& peer : peers_) moved |= Hear(&peer, now);
-  if (!sent_ready_ && HearsAll()) {
+  for (Peer& peer : peers_) moved |= ReceiveMessages(&peer, now);
+  if (!sent_ready_ && ReceivesFromAll()) {
     sent_ready_ = true;
-    for (Peer& peer : peers_) SendWord(&peer, kReady);
+    for (Peer& peer : peers_) SendCode(&peer, kReady);
   }
   connected_ = connected_ || (sent_ready_ && IsConnected());
   moved |= PollFlows(now);
@@ -107,12 +108,12 @@ bool Driver::Poll(Nanos now) {
 
 // ---- actions ----
 
-void Driver::CarryOut() {
+void GroupDriver::CarryOut() {
   for (MemberAction& action : executor_.TakeActions()) Do(std::move(action));
   FollowPlan();
 }
 
-void Driver::FollowPlan() {
+void GroupDriver::FollowPlan() {
   const Stamp* const plan = executor_.newest_plan();
   if (plan == nullptr || plan->epoch == followed_) return;
   followed_ = plan->epoch;
@@ -120,7 +121,7 @@ void Driver::FollowPlan() {
   for (auto& [name, queue] : sends_) queue.SetDealt(dealt_);
 }
 
-void Driver::Do(MemberAction action) {
+void GroupDriver::Do(MemberAction action) {
   switch (action.kind) {
     case MemberAction::Kind::kBegin: {
       Open& open = vectors_.at(action.operation);
@@ -139,7 +140,7 @@ void Driver::Do(MemberAction action) {
   }
 }
 
-net::Buffer Driver::At(OperationId operation, const AreaPlace& place) const {
+net::Buffer GroupDriver::At(OperationId operation, const AreaPlace& place) const {
   const Open& open = vectors_.at(operation);
   const net::Buffer& area = place.area == Area::kContribution ? open.vectors.contribution
                             : place.area == Area::kResult     ? open.vectors.result
@@ -147,7 +148,7 @@ net::Buffer Driver::At(OperationId operation, const AreaPlace& place) const {
   return {area.data + place.offset, area.memory};
 }
 
-void Driver::BeginReduction(const MemberAction& action) {
+void GroupDriver::BeginReduction(const MemberAction& action) {
   const Vectors& vectors = vectors_.at(action.operation).vectors;
   std::vector<net::Buffer> sources;
   for (const AreaPlace& place : action.sources) sources.push_back(At(action.operation, place));
@@ -156,7 +157,7 @@ void Driver::BeginReduction(const MemberAction& action) {
                                            action.bytes / ElementBytes(vectors.type))});
 }
 
-FlowQueue* Driver::Sends(const FlowName& name) {
+FlowQueue* GroupDriver::Sends(const FlowName& name) {
   const auto [it, is_new] = sends_.try_emplace(name, FlowQueue::Direction::kSends);
   if (is_new) {
     it->second.SetFlow(means_.flows->port(), means_.flows->Open(name.peer));
@@ -173,7 +174,7 @@ FlowQueue* Driver::Sends(const FlowName& name) {
 
 // ---- messages ----
 
-void Driver::SendMessage(Peer* peer, Bytes message) {
+void GroupDriver::SendMessage(Peer* peer, Bytes message) {
   R2CC_CHECK(message.size() <= MessageBytesMax(options_.group.members));
   const auto length = static_cast<MessageLength>(message.size());
   message.insert(message.begin(), sizeof(length), std::byte{});
@@ -183,23 +184,23 @@ void Driver::SendMessage(Peer* peer, Bytes message) {
   peer->outgoing.Post();
 }
 
-void Driver::ExpectMessage(Peer* peer) {
+void GroupDriver::ExpectMessage(Peer* peer) {
   peer->incoming.AddOwn(Request::Kind::kMessage, Bytes(sizeof(MessageLength) + MessageBytesMax(options_.group.members)));
 }
 
-void Driver::SendWord(Peer* peer, uint32_t word) {
-  Bytes message(sizeof(word));
-  std::memcpy(message.data(), &word, sizeof(word));
+void GroupDriver::SendCode(Peer* peer, uint32_t code) {
+  Bytes message(sizeof(code));
+  std::memcpy(message.data(), &code, sizeof(code));
   peer->outgoing.AddOwn(Request::Kind::kMessage, std::move(message));
   peer->outgoing.Post();
 }
 
-bool Driver::Hear(Peer* peer, Nanos now) {
+bool GroupDriver::ReceiveMessages(Peer* peer, Nanos now) {
   bool moved = false;
   while (peer->outgoing.TakeDone().has_value()) moved = true;
-  while (const std::optional<Request> heard = peer->incoming.TakeDone()) {
+  while (const std::optional<Request> message = peer->incoming.TakeDone()) {
     moved = true;
-    const MessageLength length = WordOf(*heard);
+    const MessageLength length = LengthOf(*message);
     if (length == kLeaves) {
       peer->left = true;
       continue;
@@ -209,10 +210,10 @@ bool Driver::Hear(Peer* peer, Nanos now) {
       peer->ready = true;
       continue;
     }
-    if (length > heard->own.size() - sizeof(length))
+    if (length > message->own.size() - sizeof(length))
       executor_.PeerFailed(peer->member, "a message of " + std::to_string(length) + " bytes");
     else
-      executor_.MessageReceived(peer->member, std::span(heard->own).subspan(sizeof(length), length), now);
+      executor_.MessageReceived(peer->member, std::span(message->own).subspan(sizeof(length), length), now);
     CarryOut();
   }
   return moved;
@@ -220,15 +221,15 @@ bool Driver::Hear(Peer* peer, Nanos now) {
 
 // ---- paths ----
 
-void Driver::Start(Peer* peer) {
+void GroupDriver::Start(Peer* peer) {
   if (!peer->outgoing.has_flow()) peer->outgoing.SetFlow(means_.flows->port(), peer->flow);
 }
 
-void Driver::StartIfPath(net::FlowRef stranger, FlowQueue* queue) {
-  if (!queue->has_flow() && means_.flows->port()->HasPath(stranger)) queue->SetFlow(means_.flows->port(), stranger);
+void GroupDriver::StartIfPath(net::FlowRef flow, FlowQueue* queue) {
+  if (!queue->has_flow() && means_.flows->port()->HasPath(flow)) queue->SetFlow(means_.flows->port(), flow);
 }
 
-void Driver::ObservePaths(Nanos now) {
+void GroupDriver::ObservePaths(Nanos now) {
   if (now - observed_ < (connected_ ? net::tuning::kObserveEvery : net::tuning::kObserveEveryFirst)) return;
   observed_ = now;
   net::FlowPort* const port = means_.flows->port();
@@ -238,27 +239,27 @@ void Driver::ObservePaths(Nanos now) {
     if (up) Start(&peer);
     changed |= paths_.Observe(peer.member, up, connected_, now);
   }
-  for (auto& [flow, queue] : strangers_) StartIfPath(flow, &queue);
+  for (auto& [flow, queue] : half_open_) StartIfPath(flow, &queue);
   if (!changed) return;
   unreachable_ = paths_.Unreachable();
   executor_.SetUnreachable(unreachable_);
   CarryOut();
 }
 
-bool Driver::HearsAll() const {
+bool GroupDriver::ReceivesFromAll() const {
   return std::all_of(peers_.begin(), peers_.end(),
                      [this](const Peer& peer) { return peer.incoming.has_flow() || !paths_.HasPath(peer.member); });
 }
 
 // With somebody who can add up for all.
-bool Driver::IsConnected() const {
+bool GroupDriver::IsConnected() const {
   const std::vector<bool> reach_all = executor_.states().ReachAll();
   return std::find(reach_all.begin(), reach_all.end(), true) != reach_all.end() &&
          std::all_of(peers_.begin(), peers_.end(), [this](const Peer& peer) { return IsConnected(peer); });
 }
 
-// They hear each other; or both of them somebody else.
-bool Driver::IsConnected(const Peer& peer) const {
+// The two receive from each other, or both receive from a third member.
+bool GroupDriver::IsConnected(const Peer& peer) const {
   if (peer.ready && peer.outgoing.idle()) return true;
   if (paths_.HasPath(peer.member)) return false;
   const MemberStates& states = executor_.states();
@@ -271,33 +272,33 @@ bool Driver::IsConnected(const Peer& peer) const {
 
 // ---- flows ----
 
-bool Driver::Accept() {
+bool GroupDriver::Accept() {
   bool moved = false;
   while (const std::optional<net::FlowRef> flow = means_.flows->Accept()) {
-    // Flows that do not say what they are.
-    if (strangers_.size() >= kStrangersMost) {
+    // The number of flows without a greeting is bounded.
+    if (half_open_.size() >= kHalfOpenMost) {
       means_.flows->port()->Close(*flow);
       continue;
     }
-    FlowQueue& queue = strangers_.try_emplace(*flow, FlowQueue::Direction::kReceives).first->second;
+    FlowQueue& queue = half_open_.try_emplace(*flow, FlowQueue::Direction::kReceives).first->second;
     queue.AddOwn(Request::Kind::kGreeting, Bytes(kGreetingBytes));
     StartIfPath(*flow, &queue);
     moved = true;
   }
-  for (auto it = strangers_.begin(); it != strangers_.end();) {
+  for (auto it = half_open_.begin(); it != half_open_.end();) {
     const std::optional<Request> greeting = it->second.TakeDone();
     if (!greeting.has_value()) {
       ++it;
       continue;
     }
     Greeted(it->first, greeting->own);
-    it = strangers_.erase(it);
+    it = half_open_.erase(it);
     moved = true;
   }
   return moved;
 }
 
-std::string Driver::Judge(const Greeting& greeting) {
+std::string GroupDriver::Judge(const Greeting& greeting) {
   const std::string who = "member " + std::to_string(greeting.member);
   if (greeting.members != options_.group.members)
     return who + " has a group of " + std::to_string(greeting.members) + " members, here " + std::to_string(options_.group.members);
@@ -310,7 +311,7 @@ std::string Driver::Judge(const Greeting& greeting) {
   return flows < kFlowsOfMemberMax ? "" : who + " has more than " + std::to_string(kFlowsOfMemberMax) + " flows";
 }
 
-void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
+void GroupDriver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
   std::string why;
   const std::optional<Greeting> greeting = DecodeGreeting(bytes, &why);
   // A flow of a group that was here before, or that went to the wrong place, is no fault of this one.
@@ -330,7 +331,7 @@ void Driver::Greeted(net::FlowRef flow, std::span<const std::byte> bytes) {
   queue->SetFlow(means_.flows->port(), flow, 1);
 }
 
-bool Driver::PollFlows(Nanos now) {
+bool GroupDriver::PollFlows(Nanos now) {
   bool moved = false;
   // Actions may add flows while these are looked at; a map's entries stay where they are.
   for (auto& [name, queue] : sends_) {
@@ -358,7 +359,7 @@ bool Driver::PollFlows(Nanos now) {
   return moved;
 }
 
-bool Driver::PollReductions(Nanos now) {
+bool GroupDriver::PollReductions(Nanos now) {
   bool moved = false;
   for (size_t i = 0; i < adding_.size();) {
     if (!adding_[i].reduction->done()) {
@@ -378,7 +379,7 @@ bool Driver::PollReductions(Nanos now) {
   return moved;
 }
 
-void Driver::LookForErrors() {
+void GroupDriver::LookForErrors() {
   const auto look = [this](uint32_t member, const FlowQueue& queue) {
     if (executor_.failed() || queue.idle()) return;
     if (const std::string error = queue.Error(); !error.empty()) executor_.PeerFailed(member, error);

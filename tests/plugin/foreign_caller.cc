@@ -1,4 +1,4 @@
-#include "tests/plugin/stranger.h"
+#include "tests/plugin/foreign_caller.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -63,16 +63,16 @@ size_t ResidentPeakBytes(pid_t pid) {
   return 0;
 }
 
-Stranger::Stranger(const sockaddr_in& to) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+ForeignCaller::ForeignCaller(const sockaddr_in& to) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   if (connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0) Close();
 }
 
-void Stranger::Close() {
+void ForeignCaller::Close() {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
 }
 
-bool Stranger::Send(std::span<const uint8_t> bytes) {
+bool ForeignCaller::Send(std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n <= 0) return false;
@@ -81,7 +81,7 @@ bool Stranger::Send(std::span<const uint8_t> bytes) {
   return true;
 }
 
-bool Stranger::Greet(const net::Hello& hello, net::HelloReply* reply) {
+bool ForeignCaller::Greet(const net::Hello& hello, net::HelloReply* reply) {
   if (!Send(net::Encode(hello))) return false;
   net::Bytes packet;
   for (const double until = NowS() + kAnswerLimitS; NowS() < until;) {
@@ -101,7 +101,7 @@ bool Stranger::Greet(const net::Hello& hello, net::HelloReply* reply) {
   return false;
 }
 
-bool Stranger::AwaitHangUp(double limit_s) {
+bool ForeignCaller::AwaitHangUp(double limit_s) {
   for (const double until = NowS() + limit_s; NowS() < until;) {
     pollfd ready{fd_, POLLIN, 0};
     if (poll(&ready, 1, 100) <= 0) continue;

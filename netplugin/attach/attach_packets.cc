@@ -1,4 +1,4 @@
-#include "netplugin/attach/attach_words.h"
+#include "netplugin/attach/attach_packets.h"
 
 #include <algorithm>
 #include <cstring>
