@@ -44,7 +44,7 @@ int64_t OperationOf(const std::function<void()>& wait, const std::function<void(
 TEST(AbseilWaits, AWaitWithALimitDoesNotDependOnTheTimeOfDay) {
   absl::Mutex mutex;
   absl::CondVar changed;
-  bool over = false;
+  std::atomic<bool> over = false;  // Debian's abseil is not instrumented: the thread sanitizer does not see the lock
   const int64_t operation = OperationOf(
       [&] {
         const absl::MutexLock lock(&mutex);
@@ -91,17 +91,17 @@ TEST(AbseilWaits, AWaitEndsByItsLimit) {
 
 TEST(AbseilWaits, EachSignalWakesItsThread) {
   absl::Mutex mutex;
-  int turn = 0;
+  std::atomic<int> turn = 0;
   std::thread other([&] {
     for (int i = 0; i < 2000; ++i) {
       const absl::MutexLock lock(&mutex);
-      mutex.Await(absl::Condition(+[](int* of) { return *of == 1; }, &turn));
+      mutex.Await(absl::Condition(+[](std::atomic<int>* of) { return *of == 1; }, &turn));
       turn = 0;
     }
   });
   for (int i = 0; i < 2000; ++i) {
     const absl::MutexLock lock(&mutex);
-    ASSERT_TRUE(mutex.AwaitWithTimeout(absl::Condition(+[](int* of) { return *of == 0; }, &turn), absl::Minutes(5)));
+    ASSERT_TRUE(mutex.AwaitWithTimeout(absl::Condition(+[](std::atomic<int>* of) { return *of == 0; }, &turn), absl::Minutes(5)));
     turn = 1;
   }
   other.join();
