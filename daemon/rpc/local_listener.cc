@@ -16,8 +16,8 @@
 namespace r2cc::daemon {
 namespace {
 
-// gRPC's client takes a full queue of a Unix socket for an error, and does not wait for room. Measured: with 128, 250 connections of another
-// user at once cost one in eight requests of root on a busy machine.
+// gRPC's client takes a full queue of a Unix socket for an error, and does not wait for room. Measured on a busy machine: with 128, root's
+// request failed in one of eight tests while another user made 250 connections at once.
 constexpr int kBacklog = 1024;
 // A client that connects without end does not keep the thread from those that are connected.
 constexpr int kAcceptsPerTurn = 16;

@@ -31,7 +31,9 @@ inline int RunWithBug(Mutant bug, const char* test) {
     _exit(testing::UnitTest::GetInstance()->test_to_run_count() == 1 ? failed : 2);
   }
   int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+  const bool exited = waitpid(child, &status, 0) == child && WIFEXITED(status);
+  // A sanitizer that stops the process has an exit code of its own.
+  return exited && WEXITSTATUS(status) < 3 ? WEXITSTATUS(status) : 3;
 }
 
 // For main(): returns how many cases did not pass without the bug, or did not fail with it.
