@@ -1,7 +1,8 @@
 // Makes each wait of abseil with a time limit end by CLOCK_MONOTONIC, in the program that links this file.
 //
 // abseil 20220623 waits until a time of day. When the clock is set back by an hour, a wait that has begun lasts an hour longer. gRPC's
-// timers wait so, and with them every deadline and keepalive: for that hour the daemon would not notice a peer that no longer answers.
+// timers wait so, and with them every deadline and keepalive: a connection to a peer that stopped was not ended, and a request to it got no
+// answer while r2ccctl waited.
 // abseil has made the function below weak, so that a platform can replace it. 20230802 and later need no replacement.
 
 #include <linux/futex.h>
