@@ -5,6 +5,8 @@
 namespace r2cc::sim {
 namespace {
 
+using enum FaultKind;
+
 constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kSecond = kNanosPerSecond;
 
@@ -146,50 +148,64 @@ Fault MakeFault(Random* random, const Scenario& scenario, FaultKind kind) {
   fault.rail_b = link % rails_b;
   fault.duration = random->Chance(3) ? random->Between(kMs, 100 * kMs) : random->Between(50 * kMs, 3 * kSecond);
   switch (kind) {
-    case FaultKind::kClogShort:
+    case kClogShort:
       fault.duration = random->Between(kMs, 140 * kMs);
       // After 134 ms a device sends again what is not acknowledged to it, from memory that the job may have deregistered meanwhile: the
       // message came, and its acknowledgement by another link. That costs the link and no byte, but it is no calm.
       if (scenario.verbs && scenario.kind == Class::kCalm) fault.duration = std::min(fault.duration, 120 * kMs);
       break;
-    case FaultKind::kClogLong: fault.duration = random->Between(300 * kMs, 4 * kSecond); break;
-    case FaultKind::kFlap: fault.degree = static_cast<int>(random->Between(2, 12)); break;
-    case FaultKind::kGray: fault.degree = static_cast<int>(random->Between(4, 20)); break;
-    case FaultKind::kReset: fault.degree = 1 + random->Pick(3); break;
-    case FaultKind::kSwallowed:
-    case FaultKind::kDiesSlowly: fault.degree = random->Pick(16 * 64); break;
-    case FaultKind::kLargeLost: fault.degree = random->Pick(3); break;
-    case FaultKind::kOobReset: fault.degree = 1 + random->Pick(3); break;
-    case FaultKind::kWeight: fault.degree = random->Of<int>({0, 1, 250, 500, 999}); break;
-    case FaultKind::kDeadAtStart: fault.at = 0; break;
-    case FaultKind::kCloseLate: fault.degree = static_cast<int>(random->Between(1, 100)); break;
-    case FaultKind::kFaultInConnect: fault.moment = Moment::kLinkOpening; break;
-    case FaultKind::kFaultInProof: fault.moment = Moment::kLinkProving; break;
-    case FaultKind::kFaultInFence: fault.moment = random->Chance(2) ? Moment::kLinkFencing : Moment::kAcceptorEnds; break;
-    case FaultKind::kFaultInReplay: fault.moment = Moment::kLinkReplays; break;
-    case FaultKind::kLastAckLost: fault.moment = Moment::kRecvClosing; break;
-    case FaultKind::kStopShort: fault.duration = random->Between(kMs, kSecond); break;
-    case FaultKind::kStopLong: fault.duration = random->Between(kSecond, random->Chance(4) ? 40 * kSecond : 5 * kSecond); break;
-    case FaultKind::kPause: fault.duration = random->Between(kMs, 150 * kMs); break;
-    case FaultKind::kQueuePairError: fault.degree = random->Pick(3); break;
-    case FaultKind::kStatus:
-    case FaultKind::kPostFails: fault.degree = random->Pick(60); break;
-    case FaultKind::kSlowCalls: fault.degree = static_cast<int>(random->Between(1, 100)); break;
-    case FaultKind::kStalledPair:
-    case FaultKind::kStalledDevice: fault.degree = random->Pick(2); break;
-    case FaultKind::kRenumbered:
-    case FaultKind::kAllRailsDown: fault.degree = random->Pick(2); break;
+    case kClogLong: fault.duration = random->Between(300 * kMs, 4 * kSecond); break;
+    case kFlap: fault.degree = static_cast<int>(random->Between(2, 12)); break;
+    case kGray: fault.degree = static_cast<int>(random->Between(4, 20)); break;
+    case kReset: fault.degree = 1 + random->Pick(3); break;
+    case kSwallowed:
+    case kDiesSlowly: fault.degree = random->Pick(16 * 64); break;
+    case kLargeLost: fault.degree = random->Pick(3); break;
+    case kOobReset: fault.degree = 1 + random->Pick(3); break;
+    case kWeight: fault.degree = random->Of<int>({0, 1, 250, 500, 999}); break;
+    case kDeadAtStart: fault.at = 0; break;
+    case kCloseLate: fault.degree = static_cast<int>(random->Between(1, 100)); break;
+    case kFaultInConnect: fault.moment = Moment::kLinkOpening; break;
+    case kFaultInProof: fault.moment = Moment::kLinkProving; break;
+    case kFaultInFence: fault.moment = random->Chance(2) ? Moment::kLinkFencing : Moment::kAcceptorEnds; break;
+    case kFaultInReplay: fault.moment = Moment::kLinkReplays; break;
+    case kLastAckLost: fault.moment = Moment::kRecvClosing; break;
+    case kStopShort: fault.duration = random->Between(kMs, kSecond); break;
+    case kStopLong: fault.duration = random->Between(kSecond, random->Chance(4) ? 40 * kSecond : 5 * kSecond); break;
+    case kPause: fault.duration = random->Between(kMs, 150 * kMs); break;
+    case kQueuePairError: fault.degree = random->Pick(3); break;
+    case kStatus:
+    case kPostFails: fault.degree = random->Pick(60); break;
+    case kSlowCalls: fault.degree = static_cast<int>(random->Between(1, 100)); break;
+    case kStalledPair:
+    case kStalledDevice: fault.degree = random->Pick(2); break;
+    case kRenumbered:
+    case kAllRailsDown: fault.degree = random->Pick(2); break;
     default: break;
   }
   if (fault.moment.has_value()) {
     fault.at = 0;
     fault.degree = random->Pick(15);
-    fault.countdown = kind == FaultKind::kLastAckLost ? 1 : static_cast<int>(random->Between(1, 8));
+    fault.countdown = kind == kLastAckLost ? 1 : static_cast<int>(random->Between(1, 8));
   }
   return fault;
 }
 
 namespace {
+
+const std::vector<FaultKind> kCalm = {kClogShort, kStopShort, kStopLong, kPause, kPause, kGray, kWeight, kReaderStuck};
+const std::vector<FaultKind> kHealing = {
+    kCutSenderSees,  kCutReceiverSees,   kCutBothSee,     kCutNoneSees,  kSilenceForward, kSilenceBack,      kSilenceBoth,
+    kClogShort,      kClogLong,          kFlap,           kGray,         kReset,          kRailReportedDown, kDeadAtStart,
+    kConnectRefused, kConnectUnanswered, kFaultInConnect, kFaultInProof, kOobLost,        kOobReset,         kPartition,
+    kAllRailsDown,   kFaultInFence,      kFaultInReplay,  kLastAckLost,  kVerdict,        kWeight,           kPathVerdict,
+    kStopShort,      kStopLong,          kPause,          kCloseLate,    kCloseLate,      kCloseFails,       kDeviceLost,
+    kRenumbered,     kSwallowed,         kSwallowed,      kLargeLost,    kDiesSlowly,     kReaderStuck};
+// Of devices alone, in addition.
+const std::vector<FaultKind> kDevices = {kQueuePairError, kQueuePairError, kStatus,       kStatus,          kPostFails,
+                                         kPostFails,      kSlowCalls,      kSlowCalls,    kCompletionError, kDeviceLost,
+                                         kStalledPair,    kStalledPair,    kStalledDevice};
+const std::vector<FaultKind> kGone = {kDeath, kDeathHeldOpen, kVanish, kAbort};
 
 // A flow on each rail whose receiver is always a little behind, so that the sender always waits for something: then a queue pair that
 // reports nothing is missed in time. Most of them do deliver: then nothing but their completions is missing.
@@ -210,7 +226,7 @@ void MakeSteady(Random* random, Scenario* scenario) {
     }
     scenario->flows.push_back(plan);
   }
-  Fault fault = MakeFault(random, *scenario, FaultKind::kStalledPair);
+  Fault fault = MakeFault(random, *scenario, kStalledPair);
   fault.a = 0;
   fault.b = 1;
   fault.rail_a = random->Pick(rails);
@@ -259,67 +275,13 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
   // And of these: who is stopped is soon full of what wants to connect to its rails, and must not be full of what asks for it.
   if (seed / 20 % 2 == 1) scenario.backlog = 32;
 
-  static const std::vector<FaultKind> kCalm = {FaultKind::kClogShort, FaultKind::kStopShort, FaultKind::kStopLong, FaultKind::kPause,
-                                               FaultKind::kPause,     FaultKind::kGray,      FaultKind::kWeight,   FaultKind::kReaderStuck};
-  static const std::vector<FaultKind> kHealing = {FaultKind::kCutSenderSees,
-                                                  FaultKind::kCutReceiverSees,
-                                                  FaultKind::kCutBothSee,
-                                                  FaultKind::kCutNoneSees,
-                                                  FaultKind::kSilenceForward,
-                                                  FaultKind::kSilenceBack,
-                                                  FaultKind::kSilenceBoth,
-                                                  FaultKind::kClogShort,
-                                                  FaultKind::kClogLong,
-                                                  FaultKind::kFlap,
-                                                  FaultKind::kGray,
-                                                  FaultKind::kReset,
-                                                  FaultKind::kRailReportedDown,
-                                                  FaultKind::kDeadAtStart,
-                                                  FaultKind::kConnectRefused,
-                                                  FaultKind::kConnectUnanswered,
-                                                  FaultKind::kFaultInConnect,
-                                                  FaultKind::kFaultInProof,
-                                                  FaultKind::kOobLost,
-                                                  FaultKind::kOobReset,
-                                                  FaultKind::kPartition,
-                                                  FaultKind::kAllRailsDown,
-                                                  FaultKind::kFaultInFence,
-                                                  FaultKind::kFaultInReplay,
-                                                  FaultKind::kLastAckLost,
-                                                  FaultKind::kVerdict,
-                                                  FaultKind::kWeight,
-                                                  FaultKind::kPathVerdict,
-                                                  FaultKind::kStopShort,
-                                                  FaultKind::kStopLong,
-                                                  FaultKind::kPause,
-                                                  FaultKind::kCloseLate,
-                                                  FaultKind::kCloseLate,
-                                                  FaultKind::kCloseFails,
-                                                  FaultKind::kDeviceLost,
-                                                  FaultKind::kRenumbered,
-                                                  FaultKind::kSwallowed,
-                                                  FaultKind::kSwallowed,
-                                                  FaultKind::kLargeLost,
-                                                  FaultKind::kDiesSlowly,
-                                                  FaultKind::kReaderStuck};
-  static const std::vector<FaultKind> kVerbs = [] {
-    std::vector<FaultKind> kinds = kHealing;
-    kinds.insert(kinds.end(),
-                 {FaultKind::kQueuePairError, FaultKind::kQueuePairError, FaultKind::kStatus, FaultKind::kStatus, FaultKind::kPostFails,
-                  FaultKind::kPostFails, FaultKind::kSlowCalls, FaultKind::kSlowCalls, FaultKind::kCompletionError, FaultKind::kDeviceLost,
-                  FaultKind::kStalledPair, FaultKind::kStalledPair, FaultKind::kStalledDevice});
-    std::erase_if(kinds, [](FaultKind kind) { return !HappensTo(Rails::kVerbs, kind); });
-    return kinds;
-  }();
-  static const std::vector<FaultKind> kGone = {FaultKind::kDeath, FaultKind::kDeathHeldOpen, FaultKind::kVanish, FaultKind::kAbort};
-
   int others = static_cast<int>(random.Between(1, 10));
   if (scenario.kind == Class::kGone) {
     scenario.faults.push_back(MakeFault(&random, scenario, random.Of(kGone)));
     others = random.Pick(3);
   }
   if (scenario.kind == Class::kDeadline) {
-    Fault fault = MakeFault(&random, scenario, random.Chance(3) ? FaultKind::kCloseNever : FaultKind::kBeyondDeadline);
+    Fault fault = MakeFault(&random, scenario, random.Chance(3) ? kCloseNever : kBeyondDeadline);
     fault.duration = deadline + random.Between(kSecond, 4 * kSecond);
     fault.degree = random.Pick(2);
     scenario.faults.push_back(fault);
@@ -327,19 +289,17 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
   }
   // Of each half of those with a small backlog and without again a half.
   if (rails == Rails::kVerbs) MakeVerbs(&random, seed / 40 % 2 == 0, &scenario);
-  static const std::vector<FaultKind> kCalmVerbs = [] {
-    std::vector<FaultKind> kinds = kCalm;
+  std::vector<FaultKind> kinds = scenario.kind == Class::kHealing ? kHealing : kCalm;
+  if (rails == Rails::kVerbs) {
+    if (scenario.kind == Class::kHealing) kinds.insert(kinds.end(), kDevices.begin(), kDevices.end());
     std::erase_if(kinds, [](FaultKind kind) { return !HappensTo(Rails::kVerbs, kind); });
-    return kinds;
-  }();
-  const std::vector<FaultKind>& calm = rails == Rails::kVerbs ? kCalmVerbs : kCalm;
-  const std::vector<FaultKind>& kinds = scenario.kind != Class::kHealing ? calm : rails == Rails::kVerbs ? kVerbs : kHealing;
+  }
   for (int i = 0; i < others; ++i) {
     const FaultKind kind = random.Of(kinds);
     // Connections that end with their last words unheard lose nothing as long as one channel is left: one such fault, alone.
-    if (kind == FaultKind::kLastAckLost && i > 0) continue;
+    if (kind == kLastAckLost && i > 0) continue;
     scenario.faults.push_back(MakeFault(&random, scenario, kind));
-    if (kind == FaultKind::kLastAckLost) break;
+    if (kind == kLastAckLost) break;
   }
   const bool steady = rails == Rails::kVerbs && seed % 10 == 4;
   if (steady) MakeSteady(&random, &scenario);
@@ -347,7 +307,7 @@ Scenario MakeScenario(uint64_t seed, Rails rails) {
   if (scenario.kind == Class::kHealing && !steady && random.Chance(3)) {
     Nanos when = MakeTime(&random);
     for (Fault& fault : scenario.faults) {
-      if (fault.moment.has_value() || fault.kind == FaultKind::kDeadAtStart) continue;
+      if (fault.moment.has_value() || fault.kind == kDeadAtStart) continue;
       fault.at = when;
       when += random.Between(0, random.Chance(3) ? 300 * kMs : 30 * kMs);
     }

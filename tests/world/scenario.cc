@@ -11,56 +11,25 @@ namespace {
 using sim::Class;
 using sim::Fault;
 using sim::FaultKind;
+using enum sim::FaultKind;
 
 constexpr Nanos kMs = kNanosPerMs;
 constexpr Nanos kSecond = kNanosPerSecond;
 
 // Of a job of processes that are slow, stopped or paused, and of daemons that come and go. Nothing else is wrong.
-const std::vector<FaultKind> kCalm = {FaultKind::kStopShort,    FaultKind::kPause,       FaultKind::kPause,     FaultKind::kDaemonKilled,
-                                      FaultKind::kDaemonEnded,  FaultKind::kDaemonEnded, FaultKind::kStoreDown, FaultKind::kClockStep,
-                                      FaultKind::kDaemonPaused, FaultKind::kReaderStuck, FaultKind::kStopLong};
-const std::vector<FaultKind> kLinks = {FaultKind::kCutSenderSees,
-                                       FaultKind::kCutSenderSees,
-                                       FaultKind::kCutReceiverSees,
-                                       FaultKind::kCutBothSee,
-                                       FaultKind::kCutNoneSees,
-                                       FaultKind::kCutNoneSees,
-                                       FaultKind::kSilenceForward,
-                                       FaultKind::kSilenceBack,
-                                       FaultKind::kSilenceBoth,
-                                       FaultKind::kClogShort,
-                                       FaultKind::kClogLong,
-                                       FaultKind::kFlap,
-                                       FaultKind::kGray,
-                                       FaultKind::kReset,
-                                       FaultKind::kSwallowed,
-                                       FaultKind::kLargeLost,
-                                       FaultKind::kDeadAtStart,
-                                       FaultKind::kDiesSlowly,
-                                       FaultKind::kConnectRefused,
-                                       FaultKind::kFaultInConnect,
-                                       FaultKind::kFaultInProof,
-                                       FaultKind::kOobLost,
-                                       FaultKind::kOobReset,
-                                       FaultKind::kPartition,
-                                       FaultKind::kAllRailsDown,
-                                       FaultKind::kFaultInFence,
-                                       FaultKind::kFaultInReplay,
-                                       FaultKind::kRailReportedDown,
-                                       FaultKind::kCloseLate,
-                                       FaultKind::kStopShort,
-                                       FaultKind::kStopLong,
-                                       FaultKind::kPause,
-                                       FaultKind::kReaderStuck,
-                                       FaultKind::kConnectUnanswered};
-const std::vector<FaultKind> kControl = {
-    FaultKind::kDaemonKilled, FaultKind::kDaemonKilled, FaultKind::kDaemonEnded, FaultKind::kDaemonPaused, FaultKind::kStoreDown,
-    FaultKind::kIsolated,     FaultKind::kDrained,      FaultKind::kDrained,     FaultKind::kDrained,      FaultKind::kClockStep};
+const std::vector<FaultKind> kCalm = {kStopShort, kPause,     kPause,        kDaemonKilled, kDaemonEnded, kDaemonEnded,
+                                      kStoreDown, kClockStep, kDaemonPaused, kReaderStuck,  kStopLong};
+const std::vector<FaultKind> kLinks = {kCutSenderSees,  kCutSenderSees,  kCutReceiverSees, kCutBothSee,       kCutNoneSees, kCutNoneSees,
+                                       kSilenceForward, kSilenceBack,    kSilenceBoth,     kClogShort,        kClogLong,    kFlap,
+                                       kGray,           kReset,          kSwallowed,       kLargeLost,        kDeadAtStart, kDiesSlowly,
+                                       kConnectRefused, kFaultInConnect, kFaultInProof,    kOobLost,          kOobReset,    kPartition,
+                                       kAllRailsDown,   kFaultInFence,   kFaultInReplay,   kRailReportedDown, kCloseLate,   kStopShort,
+                                       kStopLong,       kPause,          kReaderStuck,     kConnectUnanswered};
+const std::vector<FaultKind> kControl = {kDaemonKilled, kDaemonKilled, kDaemonEnded, kDaemonPaused, kStoreDown,
+                                         kIsolated,     kDrained,      kDrained,     kDrained,      kClockStep};
 // Of RDMA devices, in worlds that have some.
-const std::vector<FaultKind> kDevices = {FaultKind::kQueuePairError, FaultKind::kStatus,          FaultKind::kPostFails,
-                                         FaultKind::kSlowCalls,      FaultKind::kCompletionError, FaultKind::kStalledPair,
-                                         FaultKind::kStalledDevice};
-const std::vector<FaultKind> kGone = {FaultKind::kDeath, FaultKind::kDeathHeldOpen, FaultKind::kVanish, FaultKind::kAbort};
+const std::vector<FaultKind> kDevices = {kQueuePairError, kStatus, kPostFails, kSlowCalls, kCompletionError, kStalledPair, kStalledDevice};
+const std::vector<FaultKind> kGone = {kDeath, kDeathHeldOpen, kVanish, kAbort};
 
 // Daemons and jobs have found each other after about 1.5 s; until then some faults happen, too.
 Nanos MakeTime(sim::Random* random) { return kSecond + random->Between(random->Chance(8) ? 0 : kSecond, 6 * kSecond); }
@@ -70,32 +39,29 @@ Fault MakeWorldFault(sim::Random* random, const sim::Scenario& scenario, FaultKi
   if (fault.at != 0) fault.at = MakeTime(random);
   switch (kind) {
     // A NIC that has flapped often proves itself for 30 s, which is a matter of health/view's tests.
-    case FaultKind::kFlap: fault.degree = static_cast<int>(random->Between(2, 4)); break;
-    case FaultKind::kDrained:
+    case kFlap: fault.degree = static_cast<int>(random->Between(2, 4)); break;
+    case kDrained:
       fault.degree = random->Pick(8);
       fault.duration = random->Between(100 * kMs, 6 * kSecond);
       break;
-    case FaultKind::kDaemonKilled:
-    case FaultKind::kDaemonEnded:
-    case FaultKind::kDaemonPaused:
-    case FaultKind::kStoreDown:
-    case FaultKind::kIsolated: fault.duration = random->Between(10 * kMs, random->Chance(3) ? 6 * kSecond : kSecond); break;
-    case FaultKind::kClockStep: fault.degree = random->Of<int>({-3600, -5, -1, 1, 5, 3600, 86'400 * 365}); break;
+    case kDaemonKilled:
+    case kDaemonEnded:
+    case kDaemonPaused:
+    case kStoreDown:
+    case kIsolated: fault.duration = random->Between(10 * kMs, random->Chance(3) ? 6 * kSecond : kSecond); break;
+    case kClockStep: fault.degree = random->Of<int>({-3600, -5, -1, 1, 5, 3600, 86'400 * 365}); break;
     default: break;
   }
-  if (kind == FaultKind::kDaemonKilled || kind == FaultKind::kDaemonEnded || kind == FaultKind::kDaemonPaused)
-    fault.a = random->Pick(scenario.daemons);
+  if (kind == kDaemonKilled || kind == kDaemonEnded || kind == kDaemonPaused) fault.a = random->Pick(scenario.daemons);
   return fault;
 }
 
 // The same faults once a minute: time enough for the longest of them, and for all to be mended. Those that a link or connection never
 // recovers from, and those that wait for a moment, are left out.
 void AddRounds(sim::Random* random, sim::Scenario* scenario) {
-  static const std::vector<FaultKind> kRepeated = {
-      FaultKind::kCutSenderSees, FaultKind::kCutNoneSees,  FaultKind::kSilenceForward, FaultKind::kReset,     FaultKind::kOobReset,
-      FaultKind::kOobLost,       FaultKind::kPartition,    FaultKind::kAllRailsDown,   FaultKind::kGray,      FaultKind::kStopShort,
-      FaultKind::kReaderStuck,   FaultKind::kDaemonKilled, FaultKind::kDaemonPaused,   FaultKind::kStoreDown, FaultKind::kIsolated,
-      FaultKind::kDrained,       FaultKind::kClockStep};
+  static const std::vector<FaultKind> kRepeated = {kCutSenderSees, kCutNoneSees,  kSilenceForward, kReset,     kOobReset,    kOobLost,
+                                                   kPartition,     kAllRailsDown, kGray,           kStopShort, kReaderStuck, kDaemonKilled,
+                                                   kDaemonPaused,  kStoreDown,    kIsolated,       kDrained,   kClockStep};
   scenario->rounds = 24;
   scenario->round = 60 * kSecond;
   scenario->group.reset();
@@ -119,12 +85,12 @@ void AddRuns(sim::Random* random, sim::Scenario* scenario) {
     if (fault.at != 0 && random->Chance(2)) fault.at += random->Between(0, 8 * kSecond);
   for (int run = 1; run < scenario->runs; ++run) {
     if (scenario->kind != Class::kGone && random->Chance(4)) continue;
-    Fault crash = MakeWorldFault(random, *scenario, FaultKind::kCrash);
+    Fault crash = MakeWorldFault(random, *scenario, kCrash);
     crash.at += (run - 1) * 4 * kSecond;
     crash.a = random->Pick(nodes);
     scenario->faults.push_back(crash);
     if (random->Chance(2)) continue;
-    Fault end = MakeWorldFault(random, *scenario, random->Of<FaultKind>({FaultKind::kDaemonKilled, FaultKind::kDaemonEnded}));
+    Fault end = MakeWorldFault(random, *scenario, random->Of<FaultKind>({kDaemonKilled, kDaemonEnded}));
     end.at = std::max(kSecond, crash.at + random->Between(-500 * kMs, 2 * kSecond));
     scenario->faults.push_back(end);
   }
@@ -168,7 +134,7 @@ sim::Scenario MakeScenario(uint64_t seed) {
   }
   if (verbs) MakeVerbs(&random, /*link_monitor=*/seed / 8 % 2 == 0, &scenario);
   const auto add = [&](std::vector<FaultKind> kinds, int count) {
-    if (verbs) std::erase_if(kinds, [](FaultKind kind) { return kind < FaultKind::kDaemonKilled && !HappensTo(sim::Rails::kVerbs, kind); });
+    if (verbs) std::erase_if(kinds, [](FaultKind kind) { return kind < kDaemonKilled && !HappensTo(sim::Rails::kVerbs, kind); });
     for (int i = 0; i < count; ++i) scenario.faults.push_back(MakeWorldFault(&random, scenario, random.Of(kinds)));
   };
   if (scenario.kind == Class::kGone && scenario.runs == 1) add(kGone, 1);
@@ -183,7 +149,7 @@ sim::Scenario MakeScenario(uint64_t seed) {
   if (scenario.kind == Class::kHealing && random.Chance(3)) {
     Nanos when = MakeTime(&random);
     for (Fault& fault : scenario.faults) {
-      if (fault.moment.has_value() || fault.kind == FaultKind::kDeadAtStart) continue;
+      if (fault.moment.has_value() || fault.kind == kDeadAtStart) continue;
       fault.at = when;
       when += random.Between(0, random.Chance(3) ? 500 * kMs : 50 * kMs);
     }
