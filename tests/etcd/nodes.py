@@ -86,9 +86,13 @@ class Nodes:
       crowd.kill()
       crowd.wait()
 
-  def ask(self, node: int, *words: str) -> str:
+  def request(self, node: int, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([built_file("client/r2ccctl"), "--run_dir", self.folder / f"run{node}", "-o", "json", *words],
-                          capture_output=True, text=True, check=False, timeout=PATIENCE_S).stdout
+                          capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+  def ask(self, node: int, *words: str) -> str:
+    """Its answer; nothing if it did not answer in time, as one of so many daemons on one machine."""
+    return self.request(node, *words).stdout
 
   def known_to(self, node: int) -> int:
     status = self.ask(node, "status")
@@ -98,9 +102,13 @@ class Nodes:
     return [json.loads(line) for line in self.ask(node, "events").splitlines()]
 
   def act(self, subjects: Sequence[int], *action: str) -> None:
-    """Has the operator act on a NIC of each of them, at once."""
+    """Has the operator act on a NIC of each of them, at once, and again where the daemon does not answer in time."""
+    def until_done(subject: int) -> None:
+      if not wait_until(lambda: self.request(subject, *action, f"n{subject}/rail0").returncode == 0, PATIENCE_S):
+        raise SystemExit(f"n{subject} does not carry out {' '.join(action)}: {self.daemons[subject].last_lines()}")
+
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(subjects)) as pool:
-      list(pool.map(lambda subject: self.ask(subject, *action, f"n{subject}/rail0"), subjects))
+      list(pool.map(until_done, subjects))
 
   def spread_ms(self, subjects: Sequence[int]) -> list[float]:
     """Fails a NIC of each at once; how long after its own daemon's plan each other node had one that says so. Mends them."""
@@ -124,10 +132,13 @@ class Nodes:
 
   def mend(self, subjects: Sequence[int]) -> None:
     self.act(subjects, "restore-nic")
-    healthy = lambda: all(state_of(events, f"n{subject}/rail0") == "HEALTHY" for node in range(self.count)
-                          for events in [self.events(node)] for subject in subjects)
-    if not wait_until(healthy, PATIENCE_S, every_s=0.2):
-      raise SystemExit(f"not every node heard that {len(subjects)} NICs work again")
+
+    def other() -> list[str]:
+      return [f"n{node} calls n{subject}/rail0 {state}" for node in range(self.count) for events in [self.events(node)]
+              for subject in subjects for state in [state_of(events, f"n{subject}/rail0")] if state != "HEALTHY"]
+
+    if not wait_until(lambda: not other(), PATIENCE_S, every_s=0.2):
+      raise SystemExit(f"not every node heard that {len(subjects)} NICs work again: {', '.join(other())}")
 
   def memory_mib_max(self) -> float:
     return max(machine.peak_memory_mib(daemon.pid) for daemon in self.daemons)
@@ -146,7 +157,8 @@ def measure(nodes: Nodes, faults: int, rack: int, idle_s: float, processes: int)
   facts = machine.describe()
   if not wait_until(lambda: all(nodes.known_to(node) == nodes.count for node in range(nodes.count)), PATIENCE_S, every_s=1.0):
     raise SystemExit("the daemons do not find each other through etcd: " + nodes.daemons[0].last_lines())
-  nodes.attach(processes)
+  if processes:
+    nodes.attach(processes)
   print(f"{nodes.count} daemons know each other, and each has {processes} processes; {idle_s:.0f} s without a fault", file=sys.stderr)
   used_s, began_s = nodes.processor_s(), time.monotonic()
   time.sleep(idle_s)
