@@ -16,8 +16,8 @@ size_t SocketsOf(const BudgetFacts& facts) {
 
 uint32_t UnsentBytesOf(const BudgetFacts& facts) {
   if (facts.rate_bytes_per_s <= 0) return tuning::kCallBytesMost;
-  return static_cast<uint32_t>(
-      std::clamp<double>(facts.rate_bytes_per_s * tuning::kQueuedSeconds, tuning::kUnsentBytesLeast, tuning::kTurnBytes));
+  const uint32_t least_bytes = facts.striped ? tuning::kUnsentBytesLeast : tuning::kChunkBytesBase;
+  return static_cast<uint32_t>(std::clamp<double>(facts.rate_bytes_per_s * tuning::kQueuedSeconds, least_bytes, tuning::kTurnBytes));
 }
 
 uint64_t HeldBytesOf(const BudgetFacts& facts) {
@@ -25,7 +25,7 @@ uint64_t HeldBytesOf(const BudgetFacts& facts) {
   const double seconds = tuning::kHeldSeconds + 2 * static_cast<double>(facts.round_trip) / static_cast<double>(kNanosPerSecond);
   const double bytes = facts.rate_bytes_per_s * seconds;
   if (bytes <= 0 || bytes > tuning::kHeldBytesMost) return 0;
-  return std::max(static_cast<uint64_t>(bytes), tuning::kHeldBytesLeast);
+  return std::max(static_cast<uint64_t>(bytes), facts.striped ? tuning::kHeldBytesLeast : uint64_t{2} * tuning::kChunkBytesBase);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace r2cc::net {
 struct BudgetFacts {
   double rate_bytes_per_s = 0;  // while it is busy; 0: not known yet
   Nanos round_trip = 0;         // with its queues empty; 0: not known yet
+  bool striped = false;         // chunks of all flows go to whichever link finishes first
   size_t sockets = SIZE_MAX;    // of the link
 };
 

@@ -261,7 +261,7 @@ LinkFacts TcpSendLink::Measure() {
 
 void TcpSendLink::Advise(const LinkAdvice& advice) {
   advice_ = advice;
-  const Budget budget = BudgetOf({advice.rate_bytes_per_s, round_trip_, port_->streams_per_rail()});
+  const Budget budget = BudgetOf({advice.rate_bytes_per_s, round_trip_, advice.spread, port_->streams_per_rail()});
   budget_.sockets = budget.sockets;
   if (IsNear(budget.unsent_bytes, budget_.unsent_bytes) && IsNear(budget.held_bytes, budget_.held_bytes)) return;
   budget_ = budget;
