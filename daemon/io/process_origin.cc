@@ -28,13 +28,12 @@ std::string ReadProc(pid_t pid, const char* name) {
   const std::string path = absl::StrCat("/proc/", pid == 0 ? "self" : absl::StrCat(pid), "/", name);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return "";
-  std::string text(kFileBytesMax, '\0');
+  char text[kFileBytesMax];
   size_t size = 0;
   // /proc gives a page at a time.
-  for (ssize_t got; size < text.size() && (got = read(fd, text.data() + size, text.size() - size)) > 0;) size += static_cast<size_t>(got);
+  for (ssize_t got; size < sizeof(text) && (got = read(fd, text + size, sizeof(text) - size)) > 0;) size += static_cast<size_t>(got);
   close(fd);
-  text.resize(size);
-  return text;
+  return std::string(text, size);
 }
 
 // "NSpid:" has a number for each pid namespace from the reader's on.
