@@ -25,6 +25,8 @@ namespace {
 
 // An action may be forwarded to another node's daemon; a person waits no longer than this.
 constexpr std::chrono::seconds kCallDeadline{10};
+// One attempt to connect, handshake included: half of that. A daemon that waits for a processor or for memory answers late.
+constexpr int kConnectTimeoutMs = 5000;
 // `ready` ends within a second, its process included.
 constexpr std::chrono::milliseconds kOwnNodeDeadline{800};
 constexpr std::chrono::milliseconds kSoonDeadline{200};
@@ -107,7 +109,7 @@ std::string ListeningSocket(const std::string& socket_path) {
 // A follower of a daemon that restarts tries again each half second; gRPC would wait for up to two minutes.
 grpc::ChannelArguments SoonAgain(grpc::ChannelArguments arguments) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   return arguments;
 }

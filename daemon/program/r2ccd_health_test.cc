@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -120,6 +121,19 @@ TEST_F(R2ccdHealthTest, AProbeMayGiveTheCoreTheTimeOfTheWatchdog) {
   EXPECT_NE(std::fgets(line, sizeof(line), patient), nullptr);
   EXPECT_EQ(pclose(patient), 0) << line;
   EXPECT_EQ(std::system((health + " > /dev/null").c_str()), 0);
+}
+
+// As on a machine that has too much to do: r2ccctl waits for its answer.
+TEST_F(R2ccdHealthTest, ADaemonThatStandsStillForASecondIsWaitedFor) {
+  StartAll();
+  daemons_[0]->Signal(SIGSTOP);
+  FILE* const status = popen(("client/r2ccctl --run_dir " + RunDir(0) + " status 2>&1").c_str(), "r");
+  ASSERT_NE(status, nullptr);
+  EXPECT_TRUE(WaitUntil([until = Now() + kNanosPerSecond] { return Now() >= until; }));
+  daemons_[0]->Signal(SIGCONT);
+  char line[256] = {};
+  EXPECT_NE(std::fgets(line, sizeof(line), status), nullptr);
+  EXPECT_EQ(pclose(status), 0) << line;
 }
 
 TEST_F(R2ccdHealthTest, ThePortOfTheOtherDaemonsDoesNotReportIt) {
