@@ -144,7 +144,7 @@ std::string Run(const SuggestCommand& command, Machine& machine) {
   std::vector<NamedNic> others;
   std::string from = "# r2ccd does not answer here, so nothing is known of other nodes\n";
   if (const auto client = Client::Connect(command.socket_path); client.ok())
-    if (const auto nics = (*client)->ListNicsSoon(); nics.ok()) {
+    if (const auto nics = (*client)->ListNics(v1::ListNicsRequest()); nics.ok()) {
       from.clear();
       const auto own = (*client)->OwnNodeSoon();
       for (const v1::NodeView& node : nics->nodes())
